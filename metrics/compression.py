@@ -50,6 +50,8 @@ def adaptive_bits(data: bytes, order: int = BOUND_ORDER, known: bytes = b"") -> 
         raise ValueError(f"order {order}: give 0 to {MOST}")
     text = np.frombuffer(known + data, np.uint8).astype(np.int64)
     p = np.full(len(text), 1 / 256)
+    # The last b of abab. Order 0: 3 bytes before it, b once among two kinds, so p = (1 + 2/256) / (3 + 2) = 0.2016.
+    # Order 1: a came once and b followed it, the one kind: p = (1 + 1 x 0.2016) / (1 + 1) = 0.6008, which is 0.74 bits.
     for n in range(order + 1):
         times, of_symbol, kinds = _seen(text, n)
         total = times + kinds
@@ -71,11 +73,13 @@ def _seen(text: Counts, order: int) -> tuple[Counts, Counts, Counts]:
     if size <= order:
         return times, of_symbol, kinds
     context = np.zeros(size - order, np.int64)
+    # The bytes before each place as the digits of one number to the base 256: contexts are equal where these are.
     for back in range(order, 0, -1):
         context = context * 256 + text[order - back : size - back]
     both = context * 256 + text[order:]
     of_symbol[order:] = _earlier(both)
     times[order:] = _earlier(context)
+    # A kind is counted where it followed the context for the first time.
     kinds[order:] = _earlier(context, of_symbol[order:] == 0)
     return times, of_symbol, kinds
 

@@ -90,6 +90,8 @@ def constraints(conversation: Conversation) -> Constraints:
     for at, message in enumerate(conversation.messages):
         for rule in rules_of(message):
             stated_at.setdefault(rule, at)
+    # Both are in the order in which the rules were first said. So places ascend, and the rules said before a call are
+    # those with the lowest numbers: that is what `by_step` counts and `retained_constraints` compares with.
     places_stated, rules = list(stated_at.values()), list(stated_at)
     return Constraints(
         rules,

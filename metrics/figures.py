@@ -345,6 +345,8 @@ METRICS: Mapping[str, Metric] = {
         "higher",
         table="probes",
     ),
+    # `eq(True)`, here and above: None stands where nothing was graded, or no answer had been said. As a truth value it
+    # would be a wrong answer; so it is in neither sum, since the lower one counts what is not None.
     "answer_quality": Metric(
         "answers correct",
         "share of the answerable probes that the grader marks correct",

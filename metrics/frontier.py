@@ -65,6 +65,7 @@ def resampled(sums: FrontierSums, draws: int = DRAWS, seed: int = SEED) -> Resam
     random = np.random.default_rng(seed)
     costs, qualities = [np.zeros((0, alternatives))], [np.zeros((0, alternatives))]
     for size in _batches(draws if units > 1 else 0, units):
+        # How often each unit is drawn, without making the draws one by one.
         drawn = random.multinomial(units, np.full(units, 1 / units), size).astype(float)
         cost, got, wanted = (drawn @ part for part in sums)
         valid = (wanted > 0).all(axis=1)
@@ -104,6 +105,8 @@ def _even(cost: Floats) -> Floats:
 
 def _on_frontier(cost: Floats, quality: Floats) -> NDArray[np.bool_]:
     """Return for each draw (row) and alternative whether nothing dominates it."""
+    # Shape (draws, alternatives, alternatives): [d, i, j] compares i with j, so `any` over axis 1 asks whether anything
+    # dominates j.
     cheaper, as_cheap = cost[:, :, None] < cost[:, None, :], cost[:, :, None] <= cost[:, None, :]
     better, as_good = quality[:, :, None] > quality[:, None, :], quality[:, :, None] >= quality[:, None, :]
     return np.asarray(~(as_cheap & as_good & (cheaper | better)).any(axis=1))

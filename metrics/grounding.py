@@ -105,13 +105,17 @@ def demands(conversation: Conversation) -> Demands:
     row_values: dict[tuple[int, int], int] = {}
     for step, at, leaf in leaves:
         of: Of = "call" if messages[at].calls else "answer"
+        # Said before as a whole, its parts are not demanded again.
         whole = leaf.whole is not None and first[numbers[leaf.whole.spellings]] < at
         for kind, written in [leaf.whole] if whole and leaf.whole else leaf.parts:
             value = numbers[written]
             if first[value] < at:
+                # A value counts once in a row, however often the call repeats it.
                 row_values.setdefault((rows.setdefault((step, of, kind), len(rows)), value), at)
     pairs = np.array(list(row_values), np.int64).reshape(-1, 2)
     given = np.array([message.role in ("user", "tool") for message in messages], bool)[where]
+    # Ascending by value, then by message. The entry before (value, call) is the last time that the value was given
+    # before the call, and is of the same value, since `first` has shown that there is one.
     sources = which[given] * _STRIDE + where[given]
     calls = np.array(list(row_values.values()), np.int64)
     return Demands(
@@ -139,6 +143,7 @@ def retained(demands: Demands, runs: Runs, written: Sequence[Message] = ()) -> N
         return np.zeros(0, bool)
     if written:
         which, where = places(demands.spellings, [said(message) for message in written])
+        # Written messages are numbered behind the recording, as in `runs`.
         hits = np.sort(np.concatenate([hits, which * _STRIDE + where + demands.size]))
     size, start, stop = (np.array(column, np.int64) for column in (runs.size, runs.start, runs.stop))
     first, step = np.cumsum(size) - size, demands.step[demands.row]
@@ -147,10 +152,12 @@ def retained(demands: Demands, runs: Runs, written: Sequence[Message] = ()) -> N
     kept = np.zeros(len(count), bool)
     low = 0
     while low < len(count):
+        # As many demands as have _PAIRS runs together, and one at least, so that the loop moves on.
         high = max(low + 1, int(np.searchsorted(pairs, pairs[low] + _PAIRS, side="right")) - 1)
         owner = np.repeat(np.arange(low, high), count[low:high])
         run = np.arange(pairs[low], pairs[high]) - pairs[owner] + first[step[owner]]
         base = demands.value[owner] * _STRIDE
+        # More occurrences before the run's end than before its start: one is in the run.
         kept[owner[np.searchsorted(hits, base + stop[run]) > np.searchsorted(hits, base + start[run])]] = True
         low = high
     return kept
@@ -166,6 +173,7 @@ def refetched(demands: Demands, kept: NDArray[np.bool_], tokens: Ints, steps: in
 
     They are the sources of the demands that are not retained. `tokens` are those of the recorded messages.
     """
+    # Several demands of one step may have one source, which is read again once.
     step = demands.step[demands.row[~kept]]
     pairs = np.unique(step * _STRIDE + demands.source[~kept])
     return np.bincount(pairs // _STRIDE, tokens[pairs % _STRIDE], steps).astype(np.int64)
@@ -224,6 +232,8 @@ def _wanted(value: Value) -> _Wanted | None:
 def _leaves(arguments: str) -> list[str]:
     """Return the leaf values of JSON text, as texts, without booleans and nulls. Text that is no JSON is one leaf."""
     try:
+        # A stack and no recursion: arguments nest as deep as a model writes them. Reversed, leaves come in the order
+        # written.
         stack = [_decode(arguments)]
     except (msgspec.DecodeError, RecursionError):
         return [arguments]

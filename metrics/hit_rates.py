@@ -56,6 +56,8 @@ def most_hits(ids: Ints, tokens: Ints, counted: Flags, capacity: int) -> Rates:
     "Practical Bounds on Optimal Caching with Variable Object Sizes", SIGMETRICS 2018). It may be too high, never too
     low. It does not bound policies that preload items before their first access.
     """
+    # A B A B, each of one token, with room for one: the budget is 1 x 3, each hit costs 2, so 1.5 are bought. A cache
+    # can have one of them: this bound counts room over all of the time, not at each moment.
     before = previous(ids)
     chosen = counted & (before >= 0) & (tokens <= capacity)
     length, size = (np.arange(len(ids)) - before)[chosen], tokens[chosen]
@@ -71,6 +73,7 @@ def _bought(cost: Ints, value: Floats, budget: float) -> float:
     """Return the most value that the budget buys, the last piece in part."""
     worth = np.flatnonzero(value > 0)
     cost, value = cost[worth], value[worth]
+    # What gives most for its cost first, the last in part: no choice of whole pieces is worth more.
     order = np.argsort(cost / value, kind="stable")
     spent = np.cumsum(cost[order], dtype=np.float64)
     whole = int(np.searchsorted(spent, budget, side="right"))
@@ -111,6 +114,8 @@ def _fluid(starts: Ints, ends: Ints, size: Floats, value: Floats, capacity: floa
     count, slots = len(starts), len(moments)
     opens, closes = np.searchsorted(moments, starts), np.searchsorted(moments, ends)
     done, load = np.flatnonzero(closes < slots), np.arange(slots)
+    # One equation for each start: what lies in the cache is what lay there before, with the parts that begin and
+    # without those that have ended. Sums over all open intervals would fill the table; this has a few entries in a row.
     rows = np.concatenate([opens, closes[done], load, load[1:]])
     columns = np.concatenate([np.arange(count), done, count + load, count + load[:-1]])
     entries = np.concatenate([-size, size[done], np.ones(slots), -np.ones(slots - 1)])
@@ -137,6 +142,7 @@ def most_expected(popularity: Floats, sizes: Ints, capacity: int) -> float:
 
 def previous(ids: Ints) -> Ints:
     """Return the place of the last access before each access to the same item; -1 if there is none."""
+    # Accesses to one item stand side by side and in time, since sorting is stable.
     order = np.argsort(ids, kind="stable")
     before = np.full(len(ids), -1, np.int64)
     same = ids[order[1:]] == ids[order[:-1]]

@@ -64,6 +64,7 @@ def language_of(text: str) -> Language:
     if text.isascii():
         return "en"
     han = len(_HAN.findall(text))
+    # The Latin word after as many as there are Han characters decides: in a long English text few words are looked at.
     return "zh" if han and next(islice(_LATIN.finditer(text), han, None), None) is None else "en"
 
 
@@ -175,6 +176,7 @@ def _ends(line: str, start: int, stop: re.Match[str]) -> bool:
     capital = line[at + 1 : at + 40].lstrip()[:1].isupper()
     if _ABBREVIATION.search(before):
         return capital and bool(_ENDS_TOO.search(before))
+    # J. Smith goes on. "So did I. Then …" does not: the pronoun is no initial.
     return not (capital and _INITIAL.search(before)) or before.endswith(" I")
 
 

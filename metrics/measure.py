@@ -75,12 +75,17 @@ def measure(results: Sequence[MeasuredResult]) -> dict[str, Ints | RaggedArray]:
     size, kept = _all(result.runs.size for result in results), _all(result.runs.kept for result in results)
     at = _all(result.runs.at for result in results)
     tools, same_tools = _all(result.tools for result in results), _all(result.runs.same_tools for result in results)
+    # Runs of all steps stand in one array: those of step i from first[i] to first[i + 1], and `owner` is the step of
+    # each. Places are shifted to the numbering of all results together, in which `_Totals` counts.
     first = np.concatenate([[0], np.cumsum(size)])
     owner = np.repeat(np.arange(len(size)), size)
     shift = base[owner]
     start, stop = _all(c.runs.start for c in results) + shift, _all(c.runs.stop for c in results) + shift
     length = stop - start
+    # Messages of the same step before each run. With lengths 3 2 | 4 of two steps that is 0 3 5 less 0 0 5, so 0 3 0;
+    # with 4 and 1 messages kept, 3, 1 and 1 messages of these runs are reused.
     before = np.cumsum(length) - length
+    # A step without runs at the end has its first one past the end: it is clipped, and then repeated 0 times.
     before -= np.repeat(before[first[:-1].clip(max=max(len(before) - 1, 0))], size) if len(before) else before
     reused = np.clip(kept[owner] - before, 0, length)  # messages of each run that are in the reused prefix
 
@@ -121,6 +126,7 @@ def _faults(
     steps: list[int],
 ) -> dict[str, Ints]:
     count = len(at)
+    # End of the last run of each step. Of a step without runs this is another step's, which `filled` leaves out.
     last = stop[first[1:] - 1] if len(stop) else np.zeros(count, np.int64)
     filled = first[1:] > first[:-1]
     orphans = _sums(totals.orphans[stop] - totals.orphans[start], first)
@@ -128,6 +134,7 @@ def _faults(
     unanswered += np.where(filled, totals.opened[last] if len(stop) else 0, 0)
     # These differences are right where every run begins with no open call, both in the recording and in the context.
     odd = totals.opened[start] > 0
+    # The run before it in the context ends with a call that is still open.
     follows = np.zeros(len(start), bool)
     follows[1:] = (owner[1:] == owner[:-1]) & (totals.opened[stop[:-1]] > 0)
     odd |= follows
@@ -142,12 +149,16 @@ def _faults(
             )
         )
     recorded = totals.recorded[start]
+    # Neighbours among the recorded runs: what the strategy wrote between them is in no order with the recording.
     before, behind = np.flatnonzero(recorded)[:-1], np.flatnonzero(recorded)[1:]
     back = behind[(owner[before] == owner[behind]) & (start[behind] < stop[before])]
     systems = _sums(np.where(recorded, totals.systems[stop] - totals.systems[start], 0), first)
+    # The number of each run that has a message that is not the system's. The next such message may be behind the run,
+    # or in another result: hence the comparison with its end.
     spoken = np.where(totals.spoken[start] < stop, np.arange(len(start)), NONE)
     opening = np.full(count, NONE)
     if len(start):
+        # `reduceat` gives an empty part the value of the next one, so steps without runs are left out of it.
         opening[filled] = np.minimum.reduceat(spoken, first[:-1][filled])
     empty = opening == NONE
     user_first = np.ones(count, bool)
@@ -196,11 +207,13 @@ class _Totals:
     def of(cls, results: Sequence[MeasuredResult]) -> _Totals:
         sizes = [len(result.recording) + len(result.written) + 1 for result in results]
         base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        # None holds the place behind the last message of each result, where its totals end.
         flat = list(chain.from_iterable((*result.recording, *result.written, None) for result in results))
         roles = np.array([message.role if message is not None else "" for message in flat])
         is_system, is_user = roles == "system", roles == "user"
         ends = base[:-1] + np.array([len(result.recording) for result in results], np.int64)
         places = np.where(is_system | (roles == ""), NONE, np.arange(len(flat)))
+        # From the end: the smallest place from here on is the next one.
         spoken = np.minimum.accumulate(places[::-1])[::-1] if len(flat) else places
         passes = [_pass(result) for result in results]
         tokens, orphans, unanswered, opened, blank = (_all(column[at] for column in passes) for at in range(5))
@@ -232,6 +245,7 @@ def _pass(result: MeasuredResult) -> tuple[list[int], list[int], list[int], list
         state, orphan, _ = step((), message)
         tokens.append(tokens[-1] + result.ledger.tokens(message))
         orphans.append(orphans[-1] + orphan)
+        # Calls of a written message count as open, not as unanswered: the context decides whether results follow.
         unanswered.append(unanswered[-1])
         opened.append(len(state))
         blank.append(blank[-1] + is_blank(message))

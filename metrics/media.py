@@ -36,6 +36,7 @@ class Grid(_Rule, frozen=True, tag="grid"):
         if self._fits(width, height):
             return self._patches(width, height)
         long, short = max(width, height), min(width, height)
+        # The longest side that fits, by halving: `fits` always does and `exceeds` never.
         fits, exceeds = 1, long
         while fits + 1 < exceeds:
             middle = (fits + exceeds) // 2

@@ -326,6 +326,7 @@ def _usual(listing: Listing) -> Tiers:
     known: dict[str, float] = {}
     tiers = []
     for tier in listing.tiers:
+        # From the lowest tier on: what a tier does not list goes on from the one below.
         known |= tier.plain
         tiers.append((tier.above, _complete(known, listing.claude)))
     return tuple(tiers)

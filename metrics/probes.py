@@ -4,8 +4,8 @@
 
 - `verbatim`: the message is sent, or its text, whole or all its sentences, stands word for word in messages that the
   strategy wrote;
-- `part`: some of its sentences stand so in messages that the strategy wrote. A line ends a sentence; sentences of fewer
-  than `LEAST` words are not looked for, since they stand anywhere;
+- `partial`: some of its sentences stand so in messages that the strategy wrote. A line ends a sentence; sentences of
+  fewer than `LEAST` words are not looked for, since they stand anywhere;
 - `summary`: no sentence of it is there, but a summary or a fact made from it is sent;
 - `loadable`: nothing of it is there, but an archive or a lower tier has it, from which it can be loaded;
 - `absent`: none of these.
@@ -104,6 +104,7 @@ def placed(conversation: Conversation) -> list[Placed]:
     """Return the probes in the order in which they are asked: by place, then as they are listed."""
     place = {message.id: at for at, message in enumerate(conversation.messages)}
     end = len(conversation.messages) - 1
+    # A probe that names no message is asked at the end. Sorting is stable, so those of one place stay as listed.
     probes = (Placed(at, probe, place.get(probe.after, end) + 1) for at, probe in enumerate(conversation.probes))
     return sorted(probes, key=lambda probe: probe.stop)
 
@@ -120,6 +121,7 @@ def placed_probes(conversation: Conversation) -> list[PlacedProbe]:
     evidence_at: dict[int, Evidence] = {}
     result = []
     for number, probe, stop in placed(conversation):
+        # Evidence that is not in the conversation gets the place `stop`, which is too late, and so is left out.
         where = [at for name in dict.fromkeys(probe.evidence) if (at := place.get(name, stop)) < stop]
         evidence = tuple(evidence_at.setdefault(at, Evidence(at, messages[at])) for at in where)
         answers = frozenset(at for at in says.get(number, ()) if at < stop)
@@ -160,6 +162,7 @@ class SentText:
                 continue
             for message in store[start:stop]:
                 size = ledger.tokens(message)
+                # The question is sent, so its tokens count, but what it says itself is no evidence and no answer.
                 if message.id != question:
                     self._written.append(_Written(message, _read(message), self.tokens, size))
                 self.tokens += size
@@ -191,9 +194,11 @@ class SentText:
         for start, stop, before in self._runs:
             if start <= evidence.at < stop:
                 begin, end = self._ledger.upto(evidence.at), self._ledger.upto(evidence.at + 1)
+                # In the recording the run begins at upto(start), in the context at `before`.
                 return RetainedEvidence(
                     "verbatim", 1.0, end - begin, self._place(before - self._ledger.upto(start) + (begin + end) / 2)
                 )
+        # The whole text first: cut into sentences, those that are too short to be looked for would be missing from it.
         for texts in ([evidence.text], evidence.sentences) if evidence.text else ():
             passages = [(text, place) for text in texts if (place := self._find(text)) is not None]
             if passages:
@@ -207,6 +212,7 @@ class SentText:
         short = len(words(text)) < LEAST
         for _, (plain, _, lines), before, tokens in self._written:
             if text in lines if short else text in plain:
+                # Tokens of a part are not known: it is taken to be as far into them as it is into the characters.
                 middle = plain.find(text) + len(text) / 2
                 return before + tokens * middle / len(plain)
         return None
@@ -216,6 +222,8 @@ class SentText:
     ) -> RetainedEvidence:
         """Return the state of a message whose text stands in messages that the strategy wrote."""
         sizes = [count(text) for text, _ in passages]
+        # Sentences that are not looked for count neither as lost nor as kept. Both lengths are sums of the same whole
+        # numbers, so a share of exactly 1 means that all are there.
         whole = evidence.text if passages[0][0] == evidence.text else "".join(evidence.sentences)
         share = sum(len(text) for text, _ in passages) / len(whole)
         middle = sum(size * place for size, (_, place) in zip(sizes, passages, strict=True)) / max(sum(sizes), 1)
@@ -263,6 +271,7 @@ def ranked(rankings: Sequence[Sequence[str]], relevant: Sequence[Collection[str]
 
     relevance = [Qrel(str(at), name, 1) for at, names in enumerate(relevant) for name in sorted(set(names))]
     retrieved = [
+        # The measures sort by score: the rank, falling, keeps our order.
         ScoredDoc(str(at), name, -float(rank))
         for at, names in enumerate(rankings)
         for rank, name in enumerate(dict.fromkeys(names))

@@ -43,6 +43,8 @@ ANTHROPIC = frozenset({"orphan_results", "unanswered_calls", "blank_messages", "
 def step(state: Open, message: Message) -> tuple[Open, int, int]:
     """Advance the automaton: (open calls after the message, orphan results in it, calls it leaves unanswered)."""
     if message.role == "tool":
+        # An assistant's calls a and b open (a, b), the result of a leaves (b), and a user's message then leaves () with
+        # one call unanswered. Results may come in any order.
         if message.answers in state:
             return tuple(call for call in state if call != message.answers), 0, 0
         return state, 1, 0
@@ -125,6 +127,8 @@ class Structure:
             else:
                 place = next((at for at in range(high - 1, low - 1, -1) if store[at].role == "user"), -1)
             if place >= low:
+                # The span ends at `start` of these messages and at `high` of its store: so far before the end stands
+                # the user's.
                 return start - high + place
             start -= high - low
         return None
@@ -145,6 +149,8 @@ class Structure:
                 while at < stop and state != self.opened[at]:
                     message = store[at]
                     state, orphan, _ = step(state, message)
+                    # A result that strays from its call in the recording itself is no fault of the cut: it stays while
+                    # the call is sent.
                     stray = self.orphans[at + 1] > self.orphans[at]
                     if orphan and not (stray and _calls(messages, message.answers)):
                         lost.append(at)
@@ -152,6 +158,7 @@ class Structure:
                 lost += [
                     result for result in self._strays(at, stop) if not _calls(messages, self._recording[result].answers)
                 ]
+                # The states met before the end of the span, and from there on they are the same.
                 state = self.opened[stop] if at < stop else state
             else:
                 for at in range(start, stop):

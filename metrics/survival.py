@@ -65,6 +65,8 @@ class Survival(NamedTuple):
 
 def survival(rounds: Sequence[Round]) -> list[Survival]:
     """Count the facts still in the summary, by kind and age, at the cost of one look per fact and round it lived."""
+    # Each fact is counted once, at its last age, and `_beyond` adds up. Entered in the first of three rounds and gone
+    # in the third, it is followed to age 2 and lived to age 1: rows of 1 of 1, 1 of 1 and 0 of 1.
     followed: dict[str, list[int]] = defaultdict(lambda: [0] * (len(rounds) + 1))
     lived: dict[str, list[int]] = defaultdict(lambda: [0] * (len(rounds) + 1))
     entered: dict[FollowedFact, int] = {}
@@ -118,6 +120,7 @@ def shown(about: Sequence[str], material: Sequence[str], count: Callable[[str], 
         if text in whole:
             total += count(text)
         else:
+            # A start of a start that is there is there too, so the longest is found by halving.
             size = bisect_left(range(len(text)), True, key=lambda last: text[: last + 1] not in whole)
             total += count(text[:size]) if size >= START else 0
     return total

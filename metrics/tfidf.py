@@ -109,10 +109,12 @@ class TfIdf:
         if not terms:
             return np.zeros(self._size)
         weights = self._idf(self._df()[terms])
+        # The idf of a word that no document has: the share of a question with strange words stays below 1.
         unknown = (len(distinct) - len(terms)) * (math.log(1 + self._size) + 1)
         return self._sums(terms, weights, by_times=False) / (float(weights.sum()) + unknown)
 
     def _df(self) -> Scores:
+        # A view and no copy. It must not be kept: an array cannot grow while a view of it exists.
         return np.frombuffer(self._document_counts, np.float64)
 
     def _idf(self, having: Scores) -> Scores:
@@ -132,6 +134,8 @@ class TfIdf:
     def _norms(self) -> Scores:
         """Return the length of each document's vector; 1 for documents without words."""
         if self._lengths is None:
+            # One document more changes every idf and so every length: they are computed together, once for many
+            # additions.
             weights = self._times.all * self._idf(self._df())[self._tally.all]
             lengths = np.sqrt(np.bincount(self._documents.all, weights * weights, minlength=self._size))
             self._lengths = np.where(lengths == 0, 1, lengths)
@@ -144,6 +148,7 @@ def best(scores: Scores, most: int) -> list[int]:
         return []
     if most < len(scores):
         least = np.partition(scores, len(scores) - most)[len(scores) - most]
+        # All that are equal to the last one that counts, since of these the later ones go first.
         places = np.flatnonzero(scores >= least)
     else:
         places = np.arange(len(scores))

@@ -54,6 +54,7 @@ def encoding_of(model: str) -> str | None:
     """
     from tiktoken.model import encoding_name_for_model
 
+    # Its table has no hosts' prefixes, and knows nothing of DeepSeek, whose tokenizer comes with an extra.
     name = model.rpartition("/")[2]
     if name.startswith("deepseek"):
         return "deepseek"
@@ -83,6 +84,7 @@ def _token_factors() -> tuple[TokenFactor, ...]:
 
 def token_factor(model: str) -> TokenFactor | None:
     """Return the factor of a model's family, by its name with or without `provider/`; None if none was measured."""
+    # Bedrock's names have regions and the provider in front: us.anthropic.claude-…
     name = plain_name(model).rpartition("/")[2].rpartition("anthropic.")[2]
     return next((known for known in _token_factors() if re.fullmatch(known.models, name)), None)
 
@@ -171,10 +173,13 @@ class TokenCounter:
             choices = value.get("enum")
             if isinstance(choices, list):
                 tokens += _ENUM + sum(_CHOICE + self.text(str(choice)) for choice in choices)
+            # The page has flat schemas only. Nested objects, and those of arrays, are counted by the same rule.
             tokens += self._properties(value) + self._properties(value.get("items"))
         return tokens
 
 
+# The cookbook's figures for gpt-4o: a function, its properties, each of them, an enum, each of its choices, and the end
+# of all. Its example comes out at the 124 tokens that the page reports.
 _TOOL, _PROPERTIES, _PROPERTY, _ENUM, _CHOICE, _END = 7, 3, 3, -3, 3, 12
 
 
@@ -195,6 +200,7 @@ class Ledger:
     def advance(self, to: int) -> None:
         """Count the recording's messages before `to`, so that looking them up later costs nothing."""
         totals, without_system = self._totals, self._without_system
+        # `totals` has a 0 in front, so that totals[i] is before message i: one entry more than messages counted.
         for message in self._recording[len(totals) - 1 : to] if to >= len(totals) else ():
             tokens = self._counter.message(message)
             totals.append(totals[-1] + tokens)
@@ -212,6 +218,8 @@ class Ledger:
 
     def tokens(self, message: Message) -> int:
         """Return the tokens of one message."""
+        # By identity: hashing a message would go through all of its fields each time. The message is held beside its
+        # size, since the id of one that is gone may become another one's.
         size = self._sizes.get(id(message))
         if size is None:
             size = self._sizes[id(message)] = (message, self._counter.message(message))
@@ -230,6 +238,9 @@ class Ledger:
         for store, first, last in reversed(messages.spans):
             if store is self._recording:
                 self.advance(last)
+                # The smallest cut whose rest, W[last] - W[cut], is within the budget: W[cut] >= floor, and W never
+                # falls. Of W = 0 5 5 9 12 (message 1 is a system message) and a budget of 7 the floor is 5 and the cut
+                # 1: the system message costs nothing here, so it is not cut off.
                 floor = self._without_system[last] - budget
                 cut = (
                     bisect_left(self._without_system, floor, first, last)
@@ -238,6 +249,7 @@ class Ledger:
                 )
                 budget -= self._without_system[last] - self._without_system[cut]
                 start -= last - cut
+                # What is before has to be given up as well: the start is one place, whatever would still fit.
                 if cut > first:
                     return start
                 continue
@@ -348,6 +360,7 @@ def _texts(message: Message) -> Iterator[tuple[str, Content]]:
 
 def _error(language: Language, content: Content, pairs: list[tuple[int, int]]) -> EstimateError:
     guessed, exact = np.array(pairs, dtype=np.float64).T
+    # Texts that are empty are not among them, so no count is 0.
     errors = guessed / exact - 1
     p10, p50, p90 = np.quantile(errors, (0.1, 0.5, 0.9)).tolist()
     whole = float(guessed.sum() / exact.sum() - 1)

@@ -86,6 +86,7 @@ _ZH_NUMBER = r"""
     (?:元|块钱|美元|欧元|小时|个月|分钟|岁|公里|公斤|平方公里|平方米|天|年|周|次|人|名|位|件|台|米|斤|吨|届|期|集|章)
     |百分之[零一二三四五六七八九十百]{1,6}(?:点[零一二三四五六七八九]{1,4})?
 """
+# What may begin a date or an amount: "May 3", "USD 20". Passed over as plain, it would be lost.
 _NOT_PLAIN = r"Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun|(?:RMB|USD|EUR|GBP|CNY)\ "
 _BREAK = r"(?:[\s,;!?'\")\]*]|[.:](?=[\s*]|\Z))"
 # Words that begin no value: passed over at once, for speed alone.
@@ -94,6 +95,7 @@ _PLAIN = rf"""
     |(?>(?:[\u3400-\u9fff](?<![〇零一二两三四五六七八九十百千万亿上下本星礼周早中晚凌傍第]))+)
 """
 
+# The order of the alternatives is the order of the kinds: the first that fits takes the text, and no other sees it.
 _PATTERN = re.compile(
     rf"""(?:{_PLAIN})
     |(?P<url>(?:https?|ftp|wss?|s3|file)://[^\s<>"'`\\\u3000-\uffef]++|(?<![\w.])www\.[\w.-]++(?:/[\w./?&=%\#~+-]*+)?)
@@ -110,6 +112,7 @@ _PATTERN = re.compile(
 )
 _DIGIT, _LETTER, _CAMEL = re.compile(r"\d"), re.compile(r"[A-Za-z]"), re.compile(r"[a-z][A-Z]")
 _PLAIN_PATH = re.compile(r"[A-Za-z@+%~/-]+")
+# 3rd, 1990s and 2D have a digit and a letter and are no identifiers.
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|s|D)$", re.IGNORECASE)
 _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _BARE = re.compile(r"[-+]?\d+$")
@@ -150,6 +153,7 @@ def _exact(text: str) -> Iterator[tuple[int, Value]]:
     for match in _PATTERN.finditer(text):
         group = match.lastgroup
         if group is not None and (value := _checked(group, match)) is not None:
+            # The value may be less than the match: blanks and closing marks are cut from it.
             yield match.start() + match.group().index(value.text), value
 
 
@@ -179,6 +183,8 @@ def _number(match: re.Match[str], text: str) -> Value | None:
         if len(text) >= 7 and text[0] not in "+-":
             return Value("identifier", text)
         after = match.string[match.end() : match.end() + 1]
+        # The number of a list item: `1.`, `2)` or `3、` with nothing before it in its line but blanks, `(` and `*`.
+        # Looking back a limited way keeps the cost linear where one line is the whole text.
         line = match.string[max(0, match.start() - 80) : match.start()].rpartition("\n")[2]
         if len(text) <= 2 and after in (".", ")", "、") and not line.strip(" \t(*"):
             return None
@@ -237,6 +243,8 @@ def places(values: Sequence[Spellings], texts: Sequence[str]) -> tuple[Ints, Int
     runs: list[tuple[int, str, frozenset[bytes]]] = []
     for number, spellings in enumerate(values):
         for spelling in spellings:
+            # 2024-05-01 has the runs 2024, 05 and 01, but 2024-05-01T10:00 has 2024, 05 and 01T10: without its last run
+            # the date is looked for there as well.
             atoms = _atoms(spelling)
             if atoms:
                 runs.append((number, spelling, frozenset(atoms[:-1] if _DATE_OCCURRENCES.search(spelling) else atoms)))
@@ -250,6 +258,7 @@ def places(values: Sequence[Spellings], texts: Sequence[str]) -> tuple[Ints, Int
     for at, text in enumerate(texts):
         atoms_of_text = _atoms(text)
         shared = keys.intersection(atoms_of_text)
+        # Of a text that has no key nothing is looked up, so its set is not made.
         here = frozenset(atoms_of_text) if shared else keys
         for key in shared:
             for number, spelling, needed in having[key]:
@@ -261,6 +270,7 @@ def places(values: Sequence[Spellings], texts: Sequence[str]) -> tuple[Ints, Int
 
 
 def _atoms(text: str) -> list[bytes]:
+    # Half surrogates, which cannot be encoded, become `?`. All bytes beyond ASCII end a run, as do marks.
     return text.encode("utf-8", "replace").translate(_ATOMS).split()
 
 
@@ -270,11 +280,14 @@ def _is_whole(text: str, start: int, stop: int) -> bool:
         before = text[start - 1]
         if _is_word(before):
             return False
+        # A part of a longer number: 5 in 1.5, or 100 in 1,100. Not 14 in 3,14, as groups of thousands have three
+        # digits.
         longer = first.isdigit() and before in ".," and start > 1 and text[start - 2].isdigit()
         if longer and (before == "." or _THREE.match(text, start)):
             return False
     if stop < len(text) and _is_word(last):
         if _is_word(text[stop]):
+            # Only a date may run on: the T before the time of day is a letter.
             return stop - start >= 10 and _DATE_TIME.match(text, stop - 10) is not None
         return not (last.isdigit() and _GOES_ON.match(text, stop))
     return True
@@ -282,4 +295,5 @@ def _is_whole(text: str, start: int, stop: int) -> bool:
 
 def _is_word(character: str) -> bool:
     """Return whether a character is a letter, digit or underscore of a script that puts spaces between words."""
+    # From there on: Chinese, Japanese and Korean. 张三 in 叫张三吧 stands as a whole, though letters are on both sides.
     return character < "\u2e80" and (character.isalnum() or character == "_")

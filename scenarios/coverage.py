@@ -76,6 +76,7 @@ def coverage(batch: Batch, conversations: Callable[[], Iterable[Conversation]], 
     """
     compared = _Comparison({_measured(text)[0] for conversation in conversations() for text in _texts(conversation)})
     files = sum(compared.add(_strings(path, batch, problems)) for path in batch.files)
+    # JSON that is not found is opened, and its strings are searched for in turn: as many rounds as JSON is nested.
     while compared.unknown:
         compared.search(conversations())
     missing: Counter[str] = Counter()
@@ -160,6 +161,8 @@ def _held(texts: Sequence[str], conversations: Iterable[Conversation]) -> set[in
         for text in texts_of_conversations:
             if SHORTEST <= len(text) <= longest:
                 plain = _plain(text)
+                # A message that is at least half of a logged text is all of it but the markup: only texts of once to
+                # twice its length come into question, which sorting by length finds.
                 twice = by_length[bisect_left(lengths, len(plain)) : bisect_right(lengths, 2 * len(plain))]
                 left.difference_update([at for at in twice if at in left and plain in texts[at]])
             yield from _plain_parts(text)
@@ -173,6 +176,8 @@ def _held(texts: Sequence[str], conversations: Iterable[Conversation]) -> set[in
         if size > LONG + 2 * longest or not part:
             searched = "".join(parts)
             left.difference_update([at for at in left if texts[at] in searched])
+            # A text may begin at the end of this window and go on in the next, so as much as the longest has is
+            # searched again.
             parts = [searched[-longest:]]
             size = longest
     return set(by_length) - left

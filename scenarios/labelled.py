@@ -125,6 +125,7 @@ def _read_evouna(path: Path, problems: Problems, _: object) -> Iterator[Labelled
     for at, place, row in rows(path, dict[str, Any], problems):
         try:
             question = convert(row, _EvounaQuestion, place)
+            # A question that stands twice is one group: its answers are not independent.
             group = first.setdefault(question.question, f"q{at}")
             systems = [key.removeprefix("judge_") for key in row if key.startswith("judge_")]
             if question.improper:
@@ -201,6 +202,7 @@ def _read_halluqa(path: Path, problems: Problems, _: object) -> Iterator[Labelle
             continue
         for side, candidates in (("right", best), ("wrong", wrong)):
             for at, candidate in enumerate(candidates):
+                # A right answer is not compared with itself, which any grader would call right.
                 accepted = tuple(text for other, text in enumerate(best) if side == "wrong" or other != at)
                 if accepted:
                     yield Labelled(
@@ -446,6 +448,7 @@ def _mtrag_answer(
     ratings = [_mtrag_ratings(evaluation.annotations.get(name), name, place) for name in DECISIVE]
     unanswerable = "UNANSWERABLE" in task.answers
     question = task.input[-1].text
+    # A rater's vote is the lowest of the three ratings, so only who gave all three has one.
     complete = [rater for rater in ratings[0] if all(rater in by_rater for by_rater in ratings)]
     return Labelled(
         id=f"{evaluation.task_id}-{evaluation.model_id}",

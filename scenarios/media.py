@@ -98,6 +98,7 @@ def _webp_size(head: bytes) -> tuple[int, int]:
             width, height = struct.unpack("<HH", head[26:30])
             return width & 0x3FFF, height & 0x3FFF
         case b"VP8L":
+            # Behind a byte of signature: width less one in 14 bits, then height less one.
             bits = int.from_bytes(head[21:25], "little")
             return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
         case b"VP8X":
@@ -117,6 +118,7 @@ def _jpeg_size(head: bytes) -> tuple[int, int]:
             height, width = struct.unpack(">HH", head[at + 5 : at + 9])
             return width, height
         else:
+            # The length of a segment counts its own two bytes, not those of the marker.
             at += 2 + int.from_bytes(head[at + 2 : at + 4], "big")
     return 0, 0
 
@@ -157,6 +159,7 @@ def _decoded(data: str) -> bytes:
     if data.startswith("data:"):
         data = data[data.find(",") + 1 :]
     try:
+        # Cut after a multiple of four characters. Padding that is missing is put there, more than is due does no harm.
         return binascii.a2b_base64(data[:_HEAD].translate(_URL_SAFE) + "==")
     except ValueError:
         return b""

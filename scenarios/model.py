@@ -282,6 +282,7 @@ def independent_units(metas: Mapping[str, Mapping[str, Scalar]]) -> dict[str, st
             return str(meta["unit"])
         above = (name.rsplit("/", cut)[0] for cut in range(1, name.count("/") + 1))
         parent = str(meta["parent"]) if meta.get("parent") else next((other for other in above if other in metas), name)
+        # `seen` ends circles of parents, which damaged recordings may have.
         return name if parent in seen or parent == name else unit(parent, seen | {name})
 
     return {name: unit(name, frozenset()) for name in metas}

@@ -67,6 +67,8 @@ _MAGIC = {
     _ZIP: (b"PK", 0),
     "": (b"ustar", 257),
 }
+# What the libraries raise for damage: gzip OSError and EOFError, zipfile RuntimeError for an encrypted member and
+# NotImplementedError for a method that it does not know.
 _DAMAGED = (
     *(EOFError, OSError, RuntimeError, NotImplementedError, ValueError),
     *(lzma.LZMAError, zlib.error, zipfile.BadZipFile, tarfile.TarError, zstandard.ZstdError),
@@ -175,6 +177,7 @@ def opened(path: Path) -> BinaryIO:
         file = member.open()
     except _DAMAGED as error:
         raise _damaged(place, error) from None
+    # Asked for a.jsonl, the member is a.jsonl.gz: unpack it. Asked for a.jsonl.gz itself, it is given as it is.
     suffix = place.suffix if place.name != path.name else ""
     return _unpacked(file, suffix, member.packed, place)
 
@@ -252,6 +255,7 @@ def _compressed(path: Path) -> Path | None:
     # os.path returns False where Path raises: a name that is too long
     if os.path.exists(path) or not path.name:
         return None
+    # The file itself goes first: a.jsonl beside a.jsonl.gz is read, and the packed one has a path of its own.
     names = (path.name + end for suffix in _UNPACKERS for end in (suffix, suffix.upper()))
     return next((packed for packed in map(path.with_name, names) if os.path.isfile(packed)), None)
 
@@ -309,6 +313,7 @@ def _member_name(archive: Path, path: Path) -> str:
 
 
 def _archive(path: Path) -> _Archive:
+    # Time and size are part of the cache's key: an archive that was changed meanwhile is read anew.
     status = path.stat()
     return _opened_archive(path, status.st_mtime_ns, status.st_size)
 
@@ -408,6 +413,7 @@ def _remote(name: str) -> BinaryIO:
     file = reached(url, opening.open)
     suffix = PurePosixPath(url).suffix
     return (
+        # `seek` returns the new place: the size of the file, and 0 for its start, where it is read from.
         _unpacked(file, suffix, file.seek(0, io.SEEK_END) + file.seek(0), Path(name)) if suffix in _UNPACKERS else file
     )
 

@@ -106,6 +106,7 @@ class _UniqueNames:
 
     def add(self, name: str) -> str:
         """Return the name, with a suffix if it is taken."""
+        # a, a and a~2 become a, a~2 and a~2~2: a name that was made up is taken as well.
         unique = name
         while unique in self._seen:
             self._seen[name] += 1
@@ -178,6 +179,7 @@ def detect(path: Path) -> Reader | None:
         head = record_head(path)
     keys = key_paths(head)
     fits = [(_fit(shape, keys), name, shape) for name, kind in readers().items() for shape in kind.shapes]
+    # Of shapes that fit equally well the name decides, not the order in which plug-ins were found.
     size, name, shape = max(fits, key=lambda fit: fit[:2], default=(0, "", frozenset()))
     return readers()[name]() if size and _in_one_record(shape, head) else None
 

@@ -80,6 +80,7 @@ def without_secrets(text: str) -> str:
     text = without_values(text)
     for pattern in patterns():
         spans = list(pattern.spans(text, text.lower()))
+        # From the last on, so that the places of those before it stay right.
         for start, end in reversed(spans):
             text = text[:start] + MASK + text[end:]
     return text
@@ -176,6 +177,8 @@ def _base64(value: str) -> Iterator[str]:
     data = value.encode("utf-8", "replace")
     for before in range(3):
         coded = base64.b64encode(b"\0" * before + data).decode().rstrip("=")
+        # A character holds six bits. Of a value at byte 1 the first that holds none of the byte before is (8 + 5) // 6
+        # = 2; the last are cut in the same way. Three places suffice, since three bytes are four characters.
         start = (before * 8 + 5) // 6
         end = (before + len(data)) * 8 // 6
         middle = coded[start:end]

@@ -36,6 +36,9 @@ COMPRESSED = "compressed: unpack it first"
 """Message and remedy for a compressed file that is not unpacked."""
 
 _HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+# Half of a pair of escapes: a high one without a low one behind it (which may be cut off at the end of the data), or a
+# low one without a high one before it. An even number of backslashes before it is passed over: behind an odd one it is
+# no escape, but a backslash and plain letters.
 _SURROGATE = re.compile(rb"(?<!\\)(?:\\\\)*(?:%b(?!\\u[dD][c-fC-F]|\\?u?[dD]?\Z)|(?<!%b)%b)" % (_HIGH, _HIGH, _LOW))
 # A string or a bracket. An unclosed string ends with the data: to search for its end again would be quadratic.
 _TOKEN = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[\]{},:]', re.DOTALL)
@@ -92,6 +95,7 @@ def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:
     """Decode one JSON record as `kind`. Raises a RecordingError that names the field, below the field of `place`."""
     try:
         return msgspec.json.decode(raw, type=kind)
+    # A ValidationError is a DecodeError too, and so is looked at first.
     except msgspec.ValidationError as error:
         raise _mismatch(error, place) from None
     except UnicodeDecodeError as error:
@@ -178,6 +182,7 @@ def lines(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
             number += 1
             problems.consumed += len(line)
             if len(line) > LONGEST:
+                # What is left of it is passed over in pieces, of which one is in memory.
                 while line and not line.endswith(b"\n"):
                     line = file.readline(LONGEST)
                     problems.consumed += len(line)
@@ -245,6 +250,7 @@ def _form(path: Path) -> Literal["lines", "array", "object"]:
         if b"\n" not in start:  # the first line may be over the limit: the lines after it show the form
             while (part := file.readline(LONGEST)) and not part.endswith(b"\n"):
                 pass
+            # The `!` spoils what was read of the first line: a start of it that happens to be JSON is no line.
             start += b"!\n" + file.read(LONGEST) if part else b""
     if start.startswith(b"["):
         return "lines" if start.partition(b"\n")[2].strip(_BLANK) and _is_lines(start) else "array"
@@ -289,6 +295,7 @@ def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
         packed.seekable(opened) as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
     ):
+        # `line` is the line at byte `counted`: line ends are counted once, from element to element.
         line, counted, released = 1, 0, 0
         for start, end in _element_spans(data):
             raw = data[start:end]
@@ -361,6 +368,7 @@ def _value_end(view: memoryview, start: int) -> int | None:
             follows = _FOLLOWED.fullmatch(str(error))
         else:
             return None
+        # The message counts bytes from 1: of `1,2]` it says byte 2, and the comma is at 1 from the start.
         end = start + int(follows[1]) - 1 if follows else start
         return end if follows and view[end] in b",]" else None
 
@@ -379,6 +387,7 @@ def key_paths(data: bytes, most: int = 50_000) -> frozenset[str]:
         value = _decoded(record)
         if value is None and record.strip(_BLANK):  # cut off, no JSON, or one value on many lines
             return frozenset(paths | _scanned(data[start:], most))
+        # Counted over all records together: a head of many short lines takes no longer than one of a long value.
         most -= _add_paths(value, paths)
         if most < 0:
             break
@@ -422,6 +431,9 @@ def _scanned(data: bytes, most: int) -> set[str]:
     for count, token in enumerate(_TOKEN.finditer(data)):
         if count > most:  # bounds the time for a head full of short tokens
             break
+        # `path` is that of the value which comes next, `stack` has those of the brackets that are open. In {"a": [{"b":
+        # 1}]} it is "" in the first brace, .a behind the colon, .a[] in the bracket and second brace, .a[].b behind its
+        # colon.
         text = token.group()
         if text[:1] == b'"':
             last = text[1:-1].decode("utf-8", "replace")
@@ -479,6 +491,7 @@ def files_of(paths: Iterable[Path], problems: Problems) -> list[tuple[Path, Sequ
     files_by_path = [(path, _files(path, problems)) for path in paths]
     seen: set[Hashable] = set()
     unique: dict[int, list[Path]] = {}
+    # Folders first, and otherwise in the order named.
     for at in sorted(range(len(files_by_path)), key=lambda at: not os.path.isdir(files_by_path[at][0])):
         unique[at] = []
         for file in files_by_path[at][1]:

@@ -50,6 +50,7 @@ def calls(text: str, kind: str) -> list[SpecCall]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise SpecError(f"cannot read this {kind}: {hint}") from None
     nodes: list[ast.expr] = []
+    # a | b | c is read as (a | b) | c: the right ends come first, hence the reversal below.
     while isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         nodes.append(node.right)
         node = node.left

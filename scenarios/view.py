@@ -96,6 +96,7 @@ class Messages(Sequence[Message]):
             self._ends = list(accumulate(stop - start for _, start, stop in self.spans))
         span = bisect_right(self._ends, at)
         store, start, stop = self.spans[span]
+        # So many messages before the end of its span, here and in the store.
         return store[stop - (self._ends[span] - at)]
 
     def _slice(self, start: int, stop: int) -> Messages:
@@ -104,6 +105,8 @@ class Messages(Sequence[Message]):
         cut: list[Span] = []
         passed = 0
         for store, first, last in self.spans:
+            # Message i of these stands at first + i - passed in the store of this span, before which `passed` messages
+            # come.
             low, high = max(first, first + start - passed), min(last, first + stop - passed)
             if low < high:
                 cut.append(Span(store, low, high))
@@ -138,6 +141,7 @@ def shared_prefix(before: Messages, now: Messages) -> int:
     a, b = iter(before.spans), iter(now.spans)
     left, right = next(a, None), next(b, None)
     while left is not None and right is not None:
+        # What both spans have at least: then one of them is used up, and the other goes on behind it.
         size = min(left.stop - left.start, right.stop - right.start)
         if left.store is not right.store or left.start != right.start:
             for step in range(size):

@@ -31,6 +31,7 @@ class Prefixes:
         numbers = self._known
         number = numbers.get((prefix, block))
         if number is None:
+            # From 1 on: 0 is the empty prefix, which no block makes.
             number = numbers[prefix, block] = len(numbers) + 1
             if self.alike is not None:
                 self.alike.add(prefix, block, number)
@@ -167,6 +168,8 @@ class CacheUsage(NamedTuple):
 def common(one: Sequence[int], other: Sequence[int]) -> int:
     """Return how many leading prefixes two paths share, by bisection: equal prefixes have equal starts."""
     low, high = 0, min(len(one), len(other))
+    # Mostly one goes on where the other ends. Where not, they are equal up to a place and different from there on,
+    # since a number stands for all blocks before it: that is what makes bisection right, and only for prefixes.
     if high and one[high - 1] == other[high - 1]:
         return high
     while low < high:
@@ -209,6 +212,8 @@ class SharedStarts:
 
     def add(self, before: int, block: Hashable, prefix: int) -> None:
         """Record that a block came after the prefix `before` for the first time, which makes `prefix`."""
+        # Texts are taken, compared and sorted only once a second block follows the same prefix, which few prefixes
+        # have.
         first = self._first.setdefault(before, (block, prefix))
         if first[1] == prefix:
             return
@@ -241,7 +246,9 @@ class SharedStarts:
         if key is None:
             return
         role = key.index("\0") + 1
+        # A key is role, NUL, text. Sharing fewer characters than `role` is sharing no role: that ends the search.
         at = bisect_left(after, (key, prefix))
+        # `below` and `above` are what the next neighbour on each side shares. They only fall with the distance.
         left, right = at - 1, at + 1  # neighbours in this order share the most, those beyond them no more
         below = _shared(key, after[left][0]) if left >= 0 else 0
         above = _shared(key, after[right][0]) if right < len(after) else 0
@@ -275,6 +282,7 @@ def _shared(one: Sequence[object], other: Sequence[object]) -> int:
         return 0
     while low < high:
         middle = (low + high + 1) // 2
+        # The first `low` are known to be equal, so only those behind are compared: slices, at the speed of memory.
         if one[low:middle] == other[low:middle]:
             low = middle
         else:

@@ -84,6 +84,8 @@ def requests(
     for step in steps:
         if step.tools != offered:
             offered = step.tools
+            # Other tools come before all messages, so nothing is kept (`kept` is 0, `added` the whole prompt). The log
+            # has no size for tools: they are what the request has beyond its messages and the priming of the reply.
             sent = sum(tokens[number] for start, stop in step.added for number in range(start, stop))
             tools = step.tokens - PRIMING - sent
             own = min(messages.tools, tools)
@@ -92,6 +94,7 @@ def requests(
             path.append(after(path[0], (offered, tools)))
             places = Places((1, 1 + bool(offered)))
             boundaries.clear()
+        # The lists are those of the request before, cut and added to: a step costs what it changes, not its length.
         del path[TOOLS + step.kept :], ends[TOOLS + step.kept :]
         places.keep(TOOLS + step.kept)
         boundaries.keep(step.kept)
@@ -180,7 +183,10 @@ class _Boundaries:
         while eligible and eligible[-1] >= kept + TOOLS:
             eligible.pop()
         if sent_roles and sent_roles[-1] == "tool" and eligible[-1:] != [kept + TOOLS - 1]:
+            # system, user, assistant, tool, tool are blocks 2 to 6 with boundaries [2, 3, 6]. Of its first four
+            # messages the row of results ends with block 5, which was no boundary: [2, 3, 5].
             eligible.append(kept + TOOLS - 1)  # it ends a row of results now
+        # Cut within the system messages at the start: the last one that is left ends them now.
         if sent_roles and not eligible and self.system == kept + TOOLS - 1:
             eligible.append(self.system)
 
@@ -189,12 +195,14 @@ class _Boundaries:
         sent_roles, eligible = self._sent_roles, self.eligible
         for role in self._roles[start:stop]:
             block = len(sent_roles) + TOOLS
+            # Only system messages that follow the tools, or each other, from the start on. Later ones are no boundary.
             if role == "system" and self.system == block - 1:
                 if self.system in eligible:
                     eligible.remove(self.system)
                 self.system = block
                 eligible.append(block)
             elif role == "user" or role == "tool":
+                # The row goes on, so its boundary moves on.
                 if role == "tool" and sent_roles and sent_roles[-1] == "tool":
                     eligible.pop()
                 eligible.append(block)
@@ -269,6 +277,7 @@ def anchor() -> Placement:
         # up to 9 where some are (decision 18).
         rewrote = shared < len(before)
         expected, again = rewrote and again, rewrote
+        # A copy of what differs: the lists of a request change with the next one (`requests`).
         before[shared:] = now[shared:]
         return _marks(request.system, shared - 1 if expected else len(now) - 1)
 

@@ -183,6 +183,7 @@ def _rules(file: _Provider, stored: bool = False) -> tuple[CacheRule, ...]:
 def _evidence(file: _Provider, rule: CacheRule, rules: Sequence[CacheRule]) -> Iterator[CacheEvidence]:
     for found in file.evidence:
         name = f"{found.host}/{found.model}" if found.host else found.model
+        # The family is found by the name, as bills find it: an earlier pattern may fit too and then takes the evidence.
         if rule.since == found.since and _family(name, rules) == rule.family:
             yield found
 
@@ -196,6 +197,7 @@ def _of_family(file: _Provider, family: _Family) -> Iterator[CacheRule]:
     every_host = [family.host] if family.host else usual
     for host in every_host:
         lines = family.changes or file.changes.get(host) or [family]
+        # Lines that ended before these models came are left out, and the one then in force loses its first day.
         first = max((line.since for line in lines if line.since <= family.first_day), default="")
         for line in lines:
             if line.since < first:
@@ -253,6 +255,7 @@ def rule_for(model: str, when: float | None, rules: Sequence[CacheRule] = RULES,
 
 def in_force(rules: Iterable[CacheRule], when: float | None) -> CacheRule | None:
     """Return the rule of a model's that holds at a time (None = the latest); None if there is none."""
+    # Days as 2025-03-13 sort as texts, and "" before all of them.
     day = "9999" if when is None else day_of(when)  # after every first day
     return max((rule for rule in rules if rule.since <= day), key=lambda rule: rule.since, default=None)
 

@@ -112,6 +112,7 @@ def figures(counts: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.stack(
             [
                 (hit + rejected) / whole,
+                # Cohen's kappa, with both shares multiplied by the square of `whole`.
                 (whole * (hit + rejected) - by_chance) / (whole * whole - by_chance),
                 hit / (hit + false),
                 hit / (hit + missed),
@@ -152,6 +153,8 @@ def curve(verdicts: Verdicts) -> Curve:
     """Return the ROC curve over every threshold that makes a difference."""
     order = np.argsort(-verdicts.score, kind="stable")
     score, right = verdicts.score[order], verdicts.people[order]
+    # No threshold parts equal scores, so each counts from the last one of its row. Of 0.9 (right), 0.5 (wrong) and 0.5
+    # (right) the thresholds are inf, 0.7, -inf and the counts 0 0 2 1, 1 0 1 1, 2 1 0 0.
     last = np.flatnonzero(np.append(score[1:] != score[:-1], True)) if len(score) else np.array([], np.intp)
     hit = np.append(0, np.cumsum(right)[last]).astype(np.float64)
     false = np.append(0, np.cumsum(~right)[last]).astype(np.float64)
@@ -183,6 +186,7 @@ def auc_of(verdicts: Verdicts) -> Statistic:
         drawn = weights[:, question]
         hit = np.add.reduceat(drawn * right, starts, axis=1)
         false = np.add.reduceat(drawn, starts, axis=1) - hit
+        # Wrong answers with less than each score, and half of those with the same.
         below = np.cumsum(false, axis=1) - false / 2
         with np.errstate(invalid="ignore", divide="ignore"):
             areas = (hit * below).sum(axis=1) / (hit.sum(axis=1) * false.sum(axis=1))
@@ -226,6 +230,7 @@ def intervals(
 def _left_out(size: int, rows: int) -> Iterator[NDArray[np.float64]]:
     """Yield weights of all questions but one group of them, group by group."""
     groups = min(size, GROUPS)
+    # The jackknife leaves out one question at a time, or of very many one of GROUPS groups of about the same size.
     group = np.arange(size) * groups // size
     for begin in range(0, groups, rows):
         some = np.arange(begin, min(begin + rows, groups))
@@ -314,6 +319,7 @@ def of_verdicts(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED
     around = dict(zip(FIGURES, intervals(lambda weights: figures(weights @ cells), size, resamples, seed), strict=True))
     for name, among in _SHARES.items():
         if values[name] in (0.0, 1.0) and size >= FEWEST:  # no resample differs, which does not make it sure
+            # As many trials as questions: several answers to one are not independent.
             questions = int((cells[:, among].sum(axis=1) > 0).sum())
             around[name] = wilson(round(values[name]) * questions, questions)
     return {name: estimate(value, around[name], _UNDEFINED[name]) for name, value in values.items()}
@@ -425,6 +431,8 @@ def _pairs(votes: Sequence[tuple[int, ...]], code: NDArray[np.intp]) -> NDArray[
     table = np.zeros((int(code.max()) + 1, size, size))
     for votes_of_question, at in zip(votes, code, strict=True):
         counts = np.bincount(np.array(votes_of_question) - low, minlength=size)
+        # Every ordered pair of two raters, so that an answer weighs as much as it has ratings: 0, 1 and 1 make the
+        # pairs 0-1, 1-0 and 1-1, which count 1 each.
         table[at] += (np.outer(counts, counts) - np.diag(counts)) / (len(votes_of_question) - 1)
     return table
 
@@ -482,6 +490,8 @@ def corrected(share: float, answers: float, rates: Known) -> Estimate:
 
 
 def _interval(share: float, answers: float, rates: Known) -> Ends | Missing:
+    # Lang and Reiczigel add one right and one wrong answer to either rate, and z²/2 of each to the share: without that
+    # an observed rate of 0 or 1 would count as certain.
     right, wrong, size = rates.right + 2, rates.wrong + 2, answers + _Z * _Z
     recall, specificity = (rates.recall * rates.right + 1) / right, (rates.specificity * rates.wrong + 1) / wrong
     seen, worth = (share * answers + _Z * _Z / 2) / size, recall + specificity - 1

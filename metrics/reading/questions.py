@@ -101,6 +101,7 @@ class Library:
 
     def spans(self, texts: Ints) -> tuple[Ints, Ints]:
         """Return where the sentences of these texts begin, and where they end."""
+        # A view, which must not be kept: an array cannot grow while it has one. Indexing by an array copies.
         start = np.frombuffer(self._start, np.int64)
         return start[texts], start[texts + 1]
 

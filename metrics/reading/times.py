@@ -91,6 +91,7 @@ def _short(weekday: str) -> str:
 def _weekday(which: str, wanted: int, today: date) -> date:
     """Return the last such day before today, or the next one after it."""
     if which in ("next",):
+        # 1 to 7 days on, never 0: on a Monday the next Monday is a week off, and so is the last one below.
         return today + timedelta((wanted - today.weekday() - 1) % 7 + 1)
     if which in ("this",):
         return today + timedelta(wanted - today.weekday())
@@ -113,6 +114,7 @@ def _beside(where: str, today: date) -> str:
 
 
 def _month(today: date, by: int) -> str:
+    # Months since the year 0, from 0 for January, so that they carry over into other years on both sides.
     months = today.year * 12 + today.month - 1 + by
     return f"{_MONTHS[months % 12]} {months // 12}"
 

@@ -82,14 +82,19 @@ class BlockCache:
         raw = packed(ids)
         tokens = len(raw) // WIDTH
         numbers = self._number(raw)
+        # Less one: the last token is computed even where all is cached, so a prompt of whole blocks lacks its last
+        # block.
         blocks = self._cached[numbers[: max(tokens - 1, 0) // self.block]]
         missing = blocks == NONE
         hit = int(missing.argmax()) if missing.any() else len(blocks)
         read, need = blocks[:hit], -(-tokens // self.block) - hit
+        # Of the free blocks these will be read, so they cannot be taken for the rest.
         idle = int((self._users[read] == 0).sum())
         if need > self._free - idle:
             return None
+        # A request never holds a block twice. Else this would add 1 where 2 are due, as numpy sets each place once.
         self._users[read] += 1
+        # Their entries in the queue are stale from here on, so `_take` below does not evict what is being read.
         self._place[read] = NONE
         self._idle -= idle
         table = np.concatenate((read, self._take(need)))
@@ -110,6 +115,7 @@ class BlockCache:
 
     def drop(self, running: BlockRequest) -> None:
         """Free the blocks of a request. Their content stays until they are taken."""
+        # From the end, so that the start of a prompt, which others are more likely to share, is evicted last.
         table = running.table[::-1]
         self._users[table] -= 1
         free = table[self._users[table] == 0]
@@ -119,6 +125,7 @@ class BlockCache:
 
     @property
     def _free(self) -> int:
+        # Never taken, taken and emptied, and holding something that nobody uses.
         return self._size - self._made + len(self._blank) + self._idle
 
     def _number(self, raw: bytes) -> Ints:
@@ -151,10 +158,13 @@ class BlockCache:
         parts = []
         missing = count
         while missing:
+            # More than are missing, since some entries may be stale: an entry counts if it is the latest of its block.
+            # Callers have seen that enough are free, so the loop ends.
             stop = min(self._head + 2 * missing + 64, self._tail)
             candidates = self._queue[self._head : stop]
             candidates = candidates[self._place[candidates] == np.arange(self._head, stop)][:missing]
             missing -= len(candidates)
+            # Entries behind the last block taken stay for the next time.
             self._head = stop if missing else int(self._place[candidates[-1]]) + 1
             parts.append(candidates)
         blocks = np.concatenate(parts) if parts else _none(0)
@@ -169,6 +179,7 @@ class BlockCache:
         numbers = self._holds[blocks]
         first = self._cached[numbers] == blocks
         self._cached[numbers[first]] = NONE
+        # Without copies the loop over single blocks, the slow part, is not needed.
         if not self._copies:
             return
         copied = np.isin(numbers, list(self._copies))
@@ -183,6 +194,8 @@ class BlockCache:
 
     def _enqueue(self, blocks: Ints) -> None:
         if self._tail + len(blocks) > len(self._queue):
+            # Only when the queue is full are its stale entries thrown out, and it grows to twice what is left: so an
+            # entry costs the same on average, however long the run.
             waiting = self._queue[self._head : self._tail]
             waiting = waiting[self._place[waiting] == np.arange(self._head, self._tail)]
             self._queue = _none(max(len(self._queue), 2 * (len(waiting) + len(blocks))))
@@ -229,12 +242,15 @@ class _Numbers:
             firsts.append(new.first)
             sizes.append(len(new.key) // unit)
             self.count += sizes[-1]
+        # Spans of 2 blocks from 7 and of 3 from 20: firsts less starts are 7 and 18, repeated 7 7 18 18 18, and with 0
+        # to 4 added 7 8 20 21 22. This is a row of ranges without a loop over blocks.
         lengths = np.array(sizes, np.int64)
         starts = np.cumsum(lengths) - lengths
         return np.repeat(np.array(firsts, np.int64) - starts, lengths) + np.arange(len(raw) // unit)
 
     def _split(self, node: _BlockSpan, same: int) -> _BlockSpan:
         upper = split(node, same, self._unit)
+        # The numbers of a span stay what they were when it is cut: blocks cached under them are found as before.
         upper.first, node.first = node.first, node.first + same // self._unit
         return upper
 

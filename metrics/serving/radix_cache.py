@@ -77,11 +77,15 @@ class RadixCache:
         """Read the cached part of a prompt and store the rest; None if it does not fit beside the locked nodes."""
         raw = packed(ids)
         tokens = len(raw) // WIDTH
+        # Without the last token: it is computed even where the whole prompt is cached, since its logits make the
+        # answer.
         node, read = self._walk(raw[:-WIDTH])
+        # What is about to be read is locked before there is made room, or it might be evicted for it.
         self._lock(node, 1)
         if not self._room(self._paged(tokens) - read):
             self._lock(node, -1)
             return None
+        # Locked to its end first, then unlocked at `node`: no node on the way is ever without a lock.
         last = self._insert(raw)
         self._lock(last, 1)
         self._lock(node, -1)
@@ -121,6 +125,8 @@ class RadixCache:
     def _split(self, node: _Stored, same: int) -> _Stored:
         upper = split(node, same, self.page * WIDTH)
         self._clock += 1
+        # Both parts are on the way of the same requests, and have the tokens of the whole between them: neither
+        # `_locked`, `_stored` nor the leaves change.
         upper.locks, upper.seen = node.locks, self._clock
         return upper
 
@@ -145,9 +151,11 @@ class RadixCache:
         while first is not None and first is not self._root:
             before = first.locks
             first.locks += by
+            # Only the first lock and the last unlock change what may be evicted.
             if not before or not first.locks:
                 self._locked += by * len(first.key) // WIDTH
             first = first.parent
+        # Those above have a child, this one, so they are no leaves either way.
         self._note(node)
 
     def _note(self, node: _Stored) -> None:
@@ -160,6 +168,8 @@ class RadixCache:
     def _room(self, tokens: int) -> bool:
         """Evict until so many tokens fit; return False and evict nothing if they cannot."""
         lacking = tokens - (self._limit - self._stored - self._own)
+        # All that is not locked can go: with a node all above it are locked, so below an unlocked node nothing is
+        # locked, and it is a leaf in its turn.
         if lacking > self._stored - self._locked:
             return False
         while lacking > 0:

@@ -141,20 +141,25 @@ class _Server:
             if not self._later:
                 return
             talk, first = self._later.popleft(), True
+        # The first call has no answer before it: its time is the conversation's own start.
         pause = 0.0 if first else PAUSE if call.pause is None else call.pause
         self._push(time + pause, ASKED, _PendingCall(talk, call, call.prompt, call.output))
 
     def _push(self, time: float, kind: int, pending: _PendingCall) -> None:
+        # The count breaks ties in the order of scheduling. Without it the heap would compare two calls, which have no
+        # order.
         self._count += 1
         heappush(self._events, (time, kind, self._count, pending, pending.held))
 
     def _arrive(self, pending: _PendingCall) -> None:
+        # Less one, as everywhere here: the last token of an answer is never computed, so it takes no memory.
         if self._cache.fits(len(pending.ids) + max(len(pending.output) - 1, 0)):
             self._waiting.append(pending)
         else:
             self._close(pending, self._now + _took(pending.call, 0))
 
     def _admit(self) -> None:
+        # First come, first served: a call that does not fit holds up all behind it, also those that would fit.
         while self._waiting:
             pending = self._waiting[0]
             pending.held = self._cache.begin(pending.ids)
@@ -169,6 +174,7 @@ class _Server:
             pending.waited = True
 
     def _finish(self, pending: _PendingCall) -> None:
+        # The call itself may be the one that began last: then it is sent back too, and ends another time.
         while not self._cache.finish(pending.held, pending.output):
             last = self._running.pop()
             self._send_back(last)
@@ -187,6 +193,7 @@ class _Server:
 
     def _close(self, pending: _PendingCall, time: float) -> None:
         """Record the outcome of a call, and schedule the next one."""
+        # Only a call that never began has no `read`.
         refused = pending.read is None
         tokens = len(pending.call.prompt)
         done = Served(tokens, pending.read or 0, pending.computed, pending.waited, pending.preempted, refused)

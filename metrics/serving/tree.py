@@ -45,8 +45,9 @@ def descend(root: AnyNode, ids: bytes, unit: int) -> Iterator[tuple[AnyNode, int
     at, node = 0, root
     while (child := node.children.get(ids[at : at + unit])) is not None:
         same = _same(child.key, ids, at, unit)
+        # Before the yield: who is given a node that is there in part may split it, and its key is shorter then.
         whole = same == len(child.key)
-        yield child, same  # who is given a node that is there in part may split it
+        yield child, same
         if not whole:
             return
         at, node = at + same, child
@@ -70,7 +71,9 @@ def split(node: AnyNode, size: int, unit: int) -> AnyNode:
 
 def _same(key: bytes, ids: bytes, at: int, unit: int) -> int:
     """Return how many bytes of whole units `key` shares with `ids` from `at` on."""
-    if ids.startswith(key, at):  # as a rule: prompts go on where they ended
+    # One comparison of memory, and the rule: prompts go on where they ended. The arrays below are made only at the one
+    # node where a prompt parts from what is known.
+    if ids.startswith(key, at):
         return len(key)
     size = min(len(key), len(ids) - at) // WIDTH
     differ = np.frombuffer(key, np.int32, size) != np.frombuffer(ids, np.int32, size, at)

@@ -72,6 +72,7 @@ class Pairs:
     @property
     def still(self) -> bool:
         """Whether no conversation moved."""
+        # A total has no lower sum: its second column says nothing.
         sums = slice(1) if self.form == "total" else slice(2)
         return bool((self.before[:, sums] == self.after[:, sums]).all())
 
@@ -84,6 +85,7 @@ class Pairs:
         if self.form == "total":
             return self.after[:, 0] - self.before[:, 0]
         whole = self.before[:, 1].sum(), self.after[:, 1].sum()
+        # Over the lower sum of all, not over its own: so the parts add up to the difference of the two ratios.
         moved: Floats = self.after[:, 0] / (whole[1] or np.nan) - self.before[:, 0] / (whole[0] or np.nan)
         return -moved if self.form == "saving" else moved
 
@@ -142,6 +144,7 @@ def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: in
     Values that cannot be estimated are Missing: with a single conversation all but the difference itself.
     """
     some = pairs.informative()
+    # Counted and summed before conversations of one unit are added up: `by_unit` keeps sums, not their number.
     before, after = _figures(some.form, some.before.sum(axis=0)), _figures(some.form, some.after.sum(axis=0))
     size, still, some = len(some.before), some.still, some.by_unit()
     units = len(some.before)
@@ -149,6 +152,7 @@ def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: in
         none = Missing("undefined", "nothing to measure on one of the two sides" if size else "nothing to measure")
         sides: list[Value] = [none if np.isnan(number) else float(number) for number in (before, after)]
         return Difference(size, units, sides[0], sides[1], relative, none, none, none, none, none)
+    # From 0 on there is no relative change, and `judge` then takes no relative margin either.
     relative = relative and bool(before)
     # A ratio of sums, not a sum of differences over a fixed total: 2 % more in conversations of any size is then 2 %
     # without any spread (decision 27).
@@ -156,6 +160,8 @@ def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: in
     if units > 1 and still:
         none_moved = Ends(0.0, 0.0)
         return Difference(size, units, float(before), float(after), relative, 0.0, none_moved, none_moved, 0.0, 1.0)
+    # Columns: upper and lower sum before, upper and lower sum after. A draw takes both sides of a conversation, which
+    # is what makes it paired.
     sums = np.hstack([some.before, some.after])
     drawn = resampled(sums, lambda resample: _moved(some.form, resample, relative), seed, draws)
     if isinstance(drawn, Missing) and relative:  # draws without what few conversations have: by what it was in all
@@ -204,6 +210,7 @@ def _limits(pairs: Pairs) -> tuple[float, float]:
         return -np.inf, np.inf
     low, high = -1.0, 1.0
     for sums, sign in ((pairs.before, -1), (pairs.after, 1)):
+        # Shares that are 0 in every conversation before can only rise: 0 to 1. If they are 0 after, they can only fall.
         none, whole = not sums[:, 0].any(), bool((sums[:, 0] == sums[:, 1]).all())
         low = 0.0 if (whole if sign > 0 else none) else low
         high = 0.0 if (none if sign > 0 else whole) else high
@@ -280,15 +287,19 @@ def judge(
         return Verdict("same", "by construction", True)
     if isinstance(change.shown, Missing) or isinstance(change.tested, Missing) or isinstance(change.p, Missing):
         return Verdict("cannot tell", change.shown.detail if isinstance(change.shown, Missing) else "")
+    # A share of what was 0 is 0: then nothing is allowed.
     allowed = margin.amount if change.relative or not margin.relative else 0.0
     sign = 1 if better == "higher" else -1
+    # From here on more is better, for every figure.
     gain, shown, tested = sign * change.value, _turned(change.shown, sign), _turned(change.tested, sign)
     no_worse = tested.low >= -allowed
+    # First: what differs for certain, but by less than the margin, is the same and no alarm.
     if no_worse and tested.high <= allowed:
         return Verdict("same", "", True)
     if change.typical is not None:
         shown = _turned(change.typical.shown, sign)
     beyond, one_sided = abs(gain) > allowed, shown.low > 0 or shown.high < 0
+    # The test is of the typical conversation and the alarm is about the total: both have to move in one direction.
     if change.typical is not None and one_sided and change.typical.value * change.value < 0:
         return Verdict("cannot tell", "the total moved one way, the typical conversation the other", no_worse)
     if one_sided and beyond and (change.p if p is None else p) < alpha:
@@ -321,6 +332,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     adjusted = [0.0] * len(p_values)
     most = 0.0
     for rank, at in enumerate(order):
+        # 0.01, 0.03 and 0.04 times 3, 2 and 1 are 0.03, 0.06 and 0.04. An adjusted value is never below that of a
+        # smaller p-value, so the last is 0.06 as well.
         most = max(most, min(1.0, p_values[at] * (len(order) - rank)))
         adjusted[at] = most
     return adjusted
@@ -389,6 +402,7 @@ def _percentiles(drawn: Floats, conversations: int) -> Ends | Missing:
 
 def kendall(one: Floats, other: Floats) -> Floats:
     """Return Kendall's tau-b of each row; NaN where all of a row are equal, or one is unknown."""
+    # A tie has the sign 0, so squares count the pairs that are no ties: the denominator of tau-b.
     first, second = (_signs(values) for values in (one, other))
     together, alone = (first * second).sum(axis=1), (first**2).sum(axis=1) * (second**2).sum(axis=1)
     return _over(together, np.sqrt(alone))
@@ -412,6 +426,7 @@ def spearman(one: Floats, other: Floats) -> Floats:
 def _ranks(rows: Floats) -> Floats:
     """Return ranks from 1 for the smallest of each row; equal values share the mean of theirs. NaN where a NaN is."""
     left, right = rows[:, :, None], rows[:, None, :]
+    # 5, 5, 9: none is below a 5 and two are not above it, (0 + 2 + 1) / 2 = 1.5 each, and 9 has (2 + 3 + 1) / 2 = 3.
     ranks: Floats = ((left > right).sum(axis=2) + (left >= right).sum(axis=2) + 1) / 2
     ranks[np.isnan(rows).any(axis=1)] = np.nan
     return ranks

@@ -59,6 +59,7 @@ def wilson(hits: int, size: int) -> Ends | Missing:
     share, room = hits / size, z * z / size
     middle = (share + room / 2) / (1 + room)
     half = z / (1 + room) * (share * (1 - share) / size + room / (4 * size)) ** 0.5
+    # Exactly 0 and 1 there: for 0 of 7 the formula leaves 3e-17.
     return Ends(0.0 if not hits else middle - half, 1.0 if hits == size else middle + half)
 
 
@@ -157,6 +158,7 @@ def by_unit(sums: Floats, units: Sequence[Hashable]) -> Floats:
     """Return what each independent unit adds to the sums, from what each conversation (a row) does."""
     first = {unit: at for at, unit in enumerate(dict.fromkeys(units))}
     added = np.zeros((len(first), *sums.shape[1:]))
+    # Not `added[places] += sums`: that would add only the last of several rows of one unit.
     np.add.at(added, np.array([first[unit] for unit in units], np.intp), sums)
     return added
 
@@ -186,6 +188,7 @@ class Resampled(NamedTuple):
         if 0 < room < math.inf:
             # With the freedom of n − 1, and on along the tangent: else a few conversations reach beyond all proportion.
             relative = quantile((1 + level) / 2, self.size - 1) * self.error / room
+            # e to the power of x up to x = 1, and from there the line e·x, which touches it in 1.
             high = max(high, least + room * (math.exp(relative) if relative < 1 else math.e * relative))
         return Ends(max(low, least), high)
 
@@ -219,6 +222,7 @@ def of_draws(value: float, draws: Floats, without_one: Floats) -> Resampled | Mi
     drawn = np.sort(draws[np.isfinite(draws)])
     if not np.isfinite(value) or len(drawn) < (1 - LOST) * len(draws):
         return Missing("undefined", FEW)
+    # Efron's sign: what the mean of all is above the figure without a conversation is what that conversation adds.
     off = without_one.mean() - without_one
     spread = float((off**2).sum())
     skew = float((off**3).sum()) / (6 * spread**1.5) if spread else 0.0
@@ -234,6 +238,7 @@ def _freedom(off: Floats) -> float:
     as much as any other it is 1.6.
     """
     size, spread = len(off), float((off**2).sum())
+    # G2 divides by n - 3.
     if size < 4 or not spread:
         return float(size - 1)
     excess = size * float((off**4).sum()) / spread**2 - 3
@@ -247,6 +252,7 @@ def _bias(drawn: Floats, value: float) -> float:
 
     # Draws that differ from the value by rounding alone are neither above nor below it.
     near = 1e-12 * (abs(value) + float(np.abs(drawn[[0, -1]]).max()))
+    # Those below count twice and those that equal it once, hence half of it. `edge` keeps the quantile finite.
     below = np.searchsorted(drawn, value - near, "left") + np.searchsorted(drawn, value + near, "right")
     edge = 0.5 / len(drawn)
     return float(ndtri(np.clip(below / (2 * len(drawn)), edge, 1 - edge)))
@@ -254,6 +260,8 @@ def _bias(drawn: Floats, value: float) -> float:
 
 def counts(size: int, seed: int, draws: int, width: int = 0) -> Iterator[Floats]:
     """Yield how often each conversation is drawn, a row per draw. `width`: numbers that the statistic makes of one."""
+    # The statistic of a draw may be wider than the draw (rank correlation compares all pairs): parts hold the wider
+    # one.
     draws, wide = min(draws, max(_FEWEST, _NUMBERS // size)), max(size, width)
     if draws * wide <= AT_ONCE:
         yield _same_counts(size, seed, draws)
@@ -285,6 +293,8 @@ def _parts(size: int, seed: int, draws: int, rows: int) -> Iterator[Floats]:
 
 
 def _drawn(random: np.random.Generator, size: int, rows: int) -> Floats:
+    # Each row has numbers of its own, `size` from the row before, so one `bincount` counts all rows: 0 to size - 1 in
+    # row 0, size to 2·size - 1 in row 1.
     picked = random.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
     return np.bincount(picked.ravel(), minlength=rows * size).reshape(rows, size).astype(np.float64)
 

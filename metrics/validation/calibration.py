@@ -86,6 +86,7 @@ class Calibration:
     def factor(self, model: str, conversation: str = "") -> float:
         """Return a model's factor in a conversation: fitted on the others, if there are any. 1 where nothing grew."""
         growths, (ours, recorded) = self.growths.get(model, {}), self._all.get(model, (0, 0))
+        # Without its own growth: else the factor would be judged on what it was fitted on.
         if conversation in growths and len(growths) > 1:
             ours, recorded = ours - growths[conversation][0], recorded - growths[conversation][1]
         # Of sums. The median of the calls' ratios weighs short messages, which are all frame, as much as long ones

@@ -135,6 +135,7 @@ class CacheReplay:
         )
         faults = [None if recorded.call.usage is None else fault_of(recorded, self.prices) for recorded in requests]
         self.left_out += [fault.said_of(recorded) for recorded, fault in zip(requests, faults, strict=True) if fault]
+        # Stable: calls that began at once stay in the order of their conversations.
         calls = sorted(zip(requests, faults, strict=True), key=lambda pair: pair[0].started)
         self.counted = [a for a, fault in calls if a.call.usage is not None and (fault is None or fault.counted)]
         self.calibration = Calibration.of(self.counted)
@@ -174,6 +175,7 @@ class CacheReplay:
         request = self._request(recorded, usage.input or 0, known)
         used, own = self._asked(recorded.cache, rule, request, counted)
         before = self._before.get((recorded.conversation.id, recorded.cache))
+        # Judged by what was known before it. Only then is its own report learnt, and the call added to the trace.
         why = reason(recorded, request, used, before, trace)
         gap = None if before is None else recorded.started - before.asked.started
         expired = None if before is None else _expired(before, recorded, rule, used)
@@ -381,6 +383,7 @@ class CallTrace:
         if request.answer is not None:
             path.append(request.answer)
         self._started = request.started
+        # With a prefix all shorter ones are known, so the first that is known ends the walk.
         for prefix in reversed(path):
             if prefix in self.first:
                 break

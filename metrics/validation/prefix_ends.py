@@ -87,6 +87,8 @@ class PromptEnds:
             floors.pop()
         # Those between were perhaps above an end that is cut off or has changed.
         first = bisect_right(self._known, floors[-1]) if floors else 0
+        # Known ends 10, 30, 20 and 40 of the blocks 0 to 3 leave the blocks 0, 2 and 3: no end before block 2 is above
+        # 20, whatever was reported of block 1. A block comes and goes once, so a call costs what became known.
         for at in range(first, bisect_left(self._known, size)):
             block = self._known[at]
             end = self.end(block)
@@ -152,6 +154,8 @@ class EstimatedEnds(ComputedEnds):
         self._from, self._scale = 0, 0.0
         if last >= 0 and counts[size - 1] > counts[last]:
             self._from = min(max(prompt.end(last), 0), tokens)
+            # Known up to 1,000 tokens, where we count 800, in a prompt of 1,300 that we count as 1,000: each of our
+            # tokens behind it is 1.5 of the provider's, so that the last block ends with the prompt.
             self._scale = max(0, tokens - self._from) / (counts[size - 1] - counts[last])
 
     def _end(self, block: int) -> int:

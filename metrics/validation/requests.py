@@ -122,6 +122,8 @@ class Asking:
         for at, (began, requested, answered) in enumerate(recorded):
             time, wrong = first_times[at], ""
             if at in rising_calls and time is not None:
+                # An answer at 10.7 and a next start noted as 10 s: it began at 10.7, and the clock was cut to whole
+                # seconds.
                 clock = before if time < before <= time + 1 else time
             else:
                 wrong = NO_TIME if time is None else BACKWARDS
@@ -173,6 +175,8 @@ def _lifetimes(calls: Sequence[tuple[int, Call]]) -> Mapping[int, float]:
     """Return the lifetime of each call's assumed breakpoint, by its usage or that of an earlier or later call."""
     lifetime_of: dict[int, float] = {}
     last: dict[str, float] = {}
+    # Backwards, to know the first write of each model before its first call; then forwards, so that every call has the
+    # lifetime of the latest write up to it, and those before any write that of the first.
     for at, call in [*reversed(calls), *calls]:
         written = call.usage.cache_write if call.usage is not None else None
         if call.usage is not None and written:
@@ -264,6 +268,7 @@ class RecordedPrompts:
             first = first_kept(compaction, self.place)
             head = compacted_start(compaction, messages[:first])
         sent = [*head, *messages[first:]]
+        # The number of system messages is the last block of theirs, since block 0 is the tools.
         system = next((at for at, message in enumerate(sent) if message.role != "system"), len(sent))
         hidden = None if system else self._firsts.get(call.model)
         prefixes = (SentPrefix.of(message, call.effort if at == system else "") for at, message in enumerate(sent))
@@ -278,6 +283,8 @@ class RecordedPrompts:
         places = Places((1,))
         for message in sent:
             places.add(message.role, ContentBlocks.of(message))
+        # `base`: a block less the place of its message is the same for all that follow the head, the first of which has
+        # the place `first` and stands in block 1 + len(head).
         return RecordedPrompt(blocks, list(accumulate(counts)), eligible, system, first - 1 - len(head), places, heads)
 
 

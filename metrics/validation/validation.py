@@ -179,6 +179,7 @@ class CacheAgreement:
         written = row.predicted.written + row.predicted.written_1h
         if price is None:
             money.unpriced += 1
+        # What was written and not reported cannot be told from plain input; at one price it makes no difference.
         elif usage.cache_write is None and written and price.write != price.input:
             money.unreported += 1
         else:

@@ -128,10 +128,12 @@ def _kinds(lengths: dict[str, int], turns: int | None, seed: int) -> Iterator[Co
 
 def _standard(turns: int | None, seed: int) -> Iterator[Conversation]:
     for name, median in STANDARD_TURNS.items():
+        # A text seeds by its SHA-512, which is the same in every process; a number made by `hash` would not be.
         rng = Random(f"standard/{name}/{seed}")
         for number in range(STANDARD_SIZE):
             length = max(2, round(median * rng.lognormvariate(0, SPREAD)))
             language = LANGUAGES[number % len(LANGUAGES)]
+            # Seed 0 takes the numbers 0 to 7, seed 1 those from 8: no conversation of one set is in the other.
             yield KINDS[name](seed * STANDARD_SIZE + number, length if turns is None else turns, language)
 
 

@@ -60,6 +60,7 @@ def load(package: str, name: str) -> Forms:
         elif (line == "-" or line.startswith("- ")) and forms is not None:
             forms.append(line[2:])
         elif line.startswith("  ") and forms:
+            # Blank lines within a form are a part of it, those behind its last line are none.
             forms[-1] += "\n" * (blank + 1) + line[2:]
         elif line and not line.startswith("#"):
             raise ValueError(f"{name}.txt:{number}: neither @key, '- form' nor an indented line: {line!r}")
@@ -141,6 +142,8 @@ def _template(form: str) -> str | None:
 
 @cache
 def _parse(form: str) -> Parts:
+    # Behind «a|b the stack has the parts outside and those of b, and `options` the finished a: one entry for each
+    # choice that is open, since they may be nested.
     options: list[list[Parts]] = []
     stack: list[list[str | _Slot | _Choice]] = [[]]
     at = 0

@@ -203,6 +203,7 @@ class Pauses:
         quantiles, seconds = zip(*_PAUSES, strict=True)
         at = self._rng.random()
         place = bisect(quantiles, at)
+        # Linear in the logarithm: half way from 40 to 95 s are 62 s, not 68.
         share = (at - quantiles[place - 1]) / (quantiles[place] - quantiles[place - 1])
         self._script.wait(seconds=seconds[place - 1] * pow(seconds[place] / seconds[place - 1], share))
         if not 7 <= self._script.now.hour < 20:
@@ -254,6 +255,7 @@ class Quiz:
     def wants(self, category: str) -> bool:
         """Return whether another probe of this category is due by now."""
         taken, wanted = self._taken[category], self._wanted[category]
+        # No more than one ahead of an even spread over the conversation.
         return taken < wanted and taken <= 1 + wanted * (self._turn + 1) / self._turns
 
     def ask(
@@ -311,6 +313,8 @@ class Quiz:
             return
         self._texts.add(question.text)
         left = max(0, self._turns - 1 - self._turn)
+        # At once, soon, at any time, at the end. All are drawn, whichever is taken: a draw less, or in another order,
+        # makes another conversation of the same seed.
         delay = self._rng.choice((0, min(left, self._rng.randint(1, 4)), self._rng.randint(0, left), left))
         self._taken[question.category] += 1
         self._waiting.append((self._turn + delay, question))

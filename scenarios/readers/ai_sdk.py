@@ -69,6 +69,7 @@ def _model_messages(message: Any) -> Iterator[Any]:
     results: list[Any] = []
     for part in parts:
         kind = text_of(part.get("type")) if isinstance(part, dict) else ""
+        # What follows a tool's result was said in the next step, also where no `step-start` says so.
         if kind == "step-start" or (results and _part_call(part, kind) is None and not kind.startswith(_SCREEN)):
             yield from _step(message, content, results)
             content, results = [], []

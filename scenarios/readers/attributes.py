@@ -121,6 +121,7 @@ class Attributes:
                     if not isinstance(inner.get(step), dict):
                         inner[step] = {}
                     inner = inner[step]
+                # A name may have a value and names below it. What is below counts, in whichever order they come.
                 if not isinstance(inner.get(last), dict):
                     inner[last] = value
         return _listed(root) or None

@@ -129,6 +129,7 @@ def _messages(export: _Export, place: Place, problems: Problems) -> tuple[Messag
         if called:
             last_call = f"{message.id}c{len(message.calls)}"
             arguments = text if text.lstrip().startswith("{") else msgspec.json.encode({"input": text}).decode()
+            # The text of this message is the call's arguments, and `_merged` has put it behind what was said before.
             without = message.text.removesuffix(text).rstrip("\n")
             calls = (*message.calls, ToolCall(last_call, called, arguments))
             message = msgspec.structs.replace(message, text=without, calls=calls)

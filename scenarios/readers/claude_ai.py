@@ -103,6 +103,7 @@ def _branch(chat: _Chat, place: Place, problems: Problems) -> list[int]:
     branch, at = dict[int, None](), by_name.get(chat.current_leaf_message_uuid or "", len(chat.chat_messages) - 1)
     while at not in branch:
         branch[at] = None
+        # A message without a known parent gives itself, which ends the walk, as a circle of parents does.
         at = by_name.get(chat.chat_messages[at].parent_message_uuid or "", at)
     for other in sorted({*range(len(chat.chat_messages))} - {*branch}):
         problems.unknown("claude_ai: message on another branch", place.below(f"chat_messages[{other}]"))

@@ -137,6 +137,7 @@ def _lines(path: Path, problems: Problems) -> Iterator[_Line]:
                 if part.type not in ("user", "assistant", *_NOT_SENT):
                     problems.unknown(f"claude_code: line of type {part.type!r}", where)
                 if part.uuid and part.uuid not in seen:  # resumed sessions may repeat lines
+                    # Seen only once it was read: of a damaged line a sound repetition still counts.
                     yield _Line(where, part, _recorded_message(part, where))
                     seen.add(part.uuid)
         except RecordingError as error:
@@ -200,6 +201,7 @@ class _Tree:
             members.setdefault(group, []).append(at)
         branches: dict[tuple[str, str], set[int]] = {}
         on_branches: set[int] = set()
+        # From the group that ends last: its branch may lead through the lines of sessions that it continues.
         for group in sorted(members, key=lambda group: members[group][-1], reverse=True):
             if members[group][-1] not in on_branches:  # else it is continued by another group
                 branches[group] = self._branch(members[group][-1])
@@ -233,6 +235,7 @@ class _Tree:
         uuid = entry.parent_uuid or entry.logical_parent_uuid
         if uuid is None and entry.subtype != "compact_boundary":
             return None
+        # Parents stand above their lines. One that stands below is damage, and following it might never end.
         parent = self.at.get(uuid or "", at)
         if parent < at:
             return parent if self._agent(parent) == self._agent(at) else None

@@ -262,6 +262,7 @@ class _Rollout:
             case "thread_settings_applied" if event.thread_settings is not None:
                 self._tier = event.thread_settings.service_tier or ""
             case "user_message":
+                # The row with the message stands before this one: the turn begins with the last message, not behind it.
                 self._turns.append(max(len(self.history.messages) - 1, 0))
             case "thread_rolled_back" if event.num_turns > 0:
                 self._roll_back(event.num_turns)
@@ -274,6 +275,7 @@ class _Rollout:
 
     def _count(self, info: _Info, place: Place) -> None:
         """Give the usage of a `token_count` row to its reply."""
+        # Equal sums: the row repeats the one before it, and nothing was called in between.
         if info.total_token_usage == self._total and self._total is not None:
             return
         self._total = info.total_token_usage

@@ -149,6 +149,7 @@ def _yaml(data: bytes, place: Place) -> Any:
     # Scalars that YAML cannot make into what their tag says raise nearly anything.
     except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise RecordingError(place, f"not YAML: {error}", "the file was changed: copy it again") from None
+    # Counted as often as it is referred to: aliases of aliases multiply, and one that refers to itself never ends.
     values, open_values = 0, [document]
     while open_values:
         value = open_values.pop()
@@ -213,6 +214,7 @@ def _json(body: Any, place: Place) -> bytes:
         else:
             data = body if isinstance(body, bytes) else msgspec.json.encode(body)
         if data.startswith(b"\x1f\x8b"):
+            # 31 = a gzip header and the largest window. No more than LONGEST comes out of it, whatever it holds.
             data = zlib.decompressobj(31).decompress(data, LONGEST)
         return data
     except (TypeError, ValueError, OverflowError, RecursionError, binascii.Error, zlib.error) as error:
@@ -295,6 +297,7 @@ def _event_type(headers: bytes) -> str:
     """Return the value of the header `:event-type`; empty without one, or behind a header that is no text."""
     at = 0
     while at < len(headers):
+        # A header is the length of its name (1 byte), the name, its type (1), the length of its value (2), the value.
         name_end = at + 1 + headers[at]
         if headers[name_end : name_end + 1] != bytes([_TEXT_HEADER]):
             return ""
@@ -377,6 +380,7 @@ def chat_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     whole: dict[str, Any] = {}
     for chunk in (decode(event, _Chunk, place) for event in stream):
         for name in ("id", "model", "created", "usage", "service_tier"):
+            # The last that has one counts: the usage stands in the last chunk, and is null in those before it.
             whole[name] = getattr(chunk, name) or whole.get(name)
         for choice in chunk.choices or ():
             if choice.index or choice.delta is None:  # the others of several answers are not in the conversation

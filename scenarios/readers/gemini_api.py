@@ -96,6 +96,7 @@ def content_messages(
                 what = f"a result of {result.name!r}, which no content before it called"
                 problems.add(RecordingError(where, what, "left out; restore the content with the call"))
                 continue
+            # So the next result of the same name answers the next call of it.
             unanswered.remove(call)
             yield Message(next(names), "tool", _response(result.response), answers=call.id, name=result.name)
         others = [part for part in content.parts if part.function_response is None]

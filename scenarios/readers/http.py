@@ -390,6 +390,7 @@ class HttpExchanges:
                 where = place.below("previous_response_id")
                 self.problems.unknown("http: previous_response_id of a response that is not in the file", where)
             else:
+                # A copy, as several requests may go on from one response, each in its own way.
                 thread = known.copy()
         if isinstance(request.input, str):
             thread.messages.append(Message("", "user", request.input))
@@ -411,6 +412,8 @@ class HttpExchanges:
                 said.append(RecordedItem(item, where))
                 continue
             close()
+            # One made in this file stands for the messages that it was made of. Of another one nothing is known but
+            # that it stands for what comes before it here.
             if item.type in COMPACTIONS:
                 known = self._threads.get(item.id or "")
                 if known is not None:

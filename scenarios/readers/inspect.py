@@ -194,6 +194,8 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     if info.compress_type == _ZSTANDARD:
         stored = archive.fp
         assert stored is not None, "the archive is open"
+        # The local header has the lengths of name and extra field at 26 and 28, and both behind them; the extra field
+        # may be of another length than in the directory, so it has to be read here.
         stored.seek(info.header_offset + 26)
         names = int.from_bytes(stored.read(2), "little") + int.from_bytes(stored.read(2), "little")
         stored.seek(names, 1)
@@ -345,6 +347,8 @@ def _has_whole_prompt(reported: dict[str, Any] | None) -> bool:
     prompt, output, total, *cached = ((reported or {}).get(name) for name in names)
     if not (isinstance(prompt, int) and isinstance(output, int) and isinstance(total, int)):
         return False
+    # Of 100 tokens with 80 cached and 10 of output: a total of 110 includes the cached ones (0 < 80), one of 190 does
+    # not (80 < 80 is false).
     return total - output - prompt < sum(count for count in cached if isinstance(count, int))
 
 

@@ -132,6 +132,7 @@ def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:
         place,
         observation.id,
         observation.trace_id,
+        # Without a parent it hangs on its trace, which is a span of that id (`_root`) and has the session.
         observation.parent_observation_id or observation.trace_id,
         kind,
         agent=agent_name(attributes) or (observation.name or "" if kind == "agent" else ""),
@@ -176,6 +177,8 @@ def _counts(details: Any) -> Any:
     read, written, reasoning = (
         next((numbers[key] for key in keys if key in numbers), None) for keys in (_READ, _WRITTEN, _REASONING)
     )
+    # input 20, input_cache_read 80, output 10 and total 110 are kinds that add up: a prompt of 100. With input 100 they
+    # do not, so the 80 are a part of it.
     if details.get("total") != sum(numbers.values()):
         return counted(details.get("input"), details.get("output"), read, written, details.get("total"), reasoning)
     output = sum(count for name, count in numbers.items() if name.startswith(_OUTPUTS) or name in _REASONING)

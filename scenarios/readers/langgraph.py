@@ -120,6 +120,7 @@ def _state(
 def _branches(thread: tuple[str, str], states: list[_Thread]) -> Recordings:
     """Yield the states of a thread that no other one goes on from."""
     last: list[_Thread] = []
+    # The longest first, so that every state which another one begins with comes after that.
     for state in sorted(states, key=lambda state: len(state.messages), reverse=True):
         if not any(longer.messages[: len(state.messages)] == state.messages for longer in last):
             last.append(state)

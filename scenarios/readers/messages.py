@@ -353,6 +353,8 @@ def rising(times: Sequence[float | None]) -> list[int]:
         time = times[at]
         if time is None:
             continue
+        # 1 99 2 3, from the end: 3 begins a row of 1, 2 one of 2 before it; 99 is a later begin of a row of 1 than 3;
+        # and 1 goes before the 2, for a row of 3. So the result is the places 0, 2 and 3.
         length = bisect_right(tails, -time)
         if length:
             after[at] = places[length - 1]

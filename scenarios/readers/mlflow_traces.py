@@ -106,6 +106,7 @@ def _span(fields: Any, session: str, place: Place, problems: Problems) -> TraceS
         names = ("attributes.mlflow.spanInputs", "attributes.mlflow.spanOutputs")
         said = exchange(inputs, outputs, place, problems, "mlflow_traces", tools=tools, names=names)
         call = _call(attributes, place, problems)
+        # `status.code` may be ERROR or STATUS_CODE_ERROR, which end alike.
         if said.answer is None and "ERROR" in (span.status_code, text_of(as_object(span.status).get("code"))[-5:]):
             call = msgspec.structs.replace(call, stop="error")
     made = TraceSpan(

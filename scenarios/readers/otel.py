@@ -156,6 +156,8 @@ class Otel:
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:
         """Return whether a file is OTLP in protobuf, by its name and its first field."""
+        # The byte 0x0A begins field 1 (`resource_spans`) with its length; in the collector's files the message's
+        # length, of four bytes, comes before it.
         first = head[: _LENGTH + 1]
         return path.suffix.lower() in _PROTOBUF and (first[:1] == b"\n" or first[_LENGTH:] == b"\n")
 

@@ -223,6 +223,7 @@ def _branch(entries: list[_Line]) -> list[_Line]:
         if entry.id is not None and entry.parent_id is None:
             break
         parent = position.get(entry.parent_id, at) if entry.id is not None else at
+        # Upwards always, so that a circle of parents ends.
         at = parent if parent < at else at - 1
     return branch[::-1]
 

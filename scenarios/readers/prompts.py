@@ -104,6 +104,7 @@ def exchange(
         if not logged.tools:
             logged.read_tools(offered)
     messages = logged.take()
+    # Behind the prompt: ids go on from there, and its open calls are known.
     reply = _Messages(place, problems, format_name, messages)
     reply.read(_answered(answer), names[1], "assistant")
     said = [message for message in reply.take() if message.role == "assistant"]
@@ -428,11 +429,13 @@ class _Messages:
         control = result.get("cache_control")
         self._turn = _Turn("tool", name, self._answered_call(result), texts=[text], media=media, control=control)
         self._close()
+        # Anthropic's user messages mix results with text: what comes behind the result is a message of its own.
         if outer is not None and not outer.is_item:
             self._turn = _Turn(outer.role, outer.name)
 
     def _answered_call(self, result: dict[str, Any]) -> str | None:
         """Return the id of the call that a result answers: the one it names, else the oldest without an answer."""
+        # The last name is `id`, which in a message is its own, and in a part that is a result that of the call.
         named = _named(result, _IDS if _kind(result) in _RESULTS else _IDS[:-1])
         if not named and self._open_calls:
             return self._open_calls[0]

@@ -150,6 +150,8 @@ class Series:
         common = next((at for at, (old, new) in enumerate(pairs) if not _same(old, new)), len(before))
         if answer is None or not common or common == len(before):
             return None
+        # Of S X T A2 U2 after S U A1 T: common 1 (S), the answer A2 at 3, kept 1 (T), so 3 - 1 - 1 = 1 message was
+        # written (X) and 4 - 1 - 1 = 2 were left out (U A1).
         for at in range(common, len(now)):
             if now[at].role != "assistant" or (now[at].text, now[at].calls) != (answer.text, answer.calls):
                 continue
@@ -157,6 +159,7 @@ class Series:
             while kept < min(at, len(before)) - common and _same_text(before[-1 - kept], now[at - 1 - kept]):
                 kept += 1
             written, left_out = at - kept - common, len(before) - common - kept
+            # A short answer such as "Done." may be of any conversation: then a message kept before it has to tell.
             if written <= _MOST_WRITTEN and left_out > written and (kept or answer.calls or len(answer.text) > _SURE):
                 return _Edit(common, kept, at)
         return None
@@ -178,6 +181,8 @@ class Series:
     def _compact(self, request: LoggedRequest, edit: _Edit) -> None:
         start = edit.answer - edit.kept
         written = request.messages[edit.common : start]
+        # As above, m0 m1 m2 m3 become m0 None m3, and A2 and U2 the messages m4 and m5 of the history: the compaction
+        # comes after m3, and m3 was the first that was kept.
         following = self._ids[len(self._ids) - edit.kept :]
         self._ids[edit.common :] = [*[None] * len(written), *following]
         self._extend(request.messages[edit.answer :])
@@ -312,6 +317,7 @@ def usage(
         return None if cost is None else Usage(cost=cost)
     try:
         converted = _usage(reported, place, cost, whole_prompt)
+        # Raised to be caught just below: counts that contradict each other are left out like a count that is none.
         for _, what in usage_faults(converted):
             raise RecordingError(place, what, _REMEDY)
     except RecordingError as error:
@@ -394,6 +400,7 @@ def _usage(reported: Any, place: Place, cost: float | None, whole_prompt: bool) 
     missed = block.count(_CACHE_MISS)
     if whole is None and rest is not None:
         whole = rest + (read or 0) + (written or 0)
+    # DeepSeek reports hits and misses, which are the whole prompt between them.
     if missed is not None and read is not None:
         if whole is not None and read + missed != whole:
             what = f"{read:,} tokens hit and {missed:,} missed are not the prompt's {whole:,}"
@@ -448,6 +455,8 @@ class _Block:
                     if isinstance(part, dict) and isinstance(part.get("modality"), str):
                         self._counts[f"{name}.{part['modality']}"] = name, part.get("tokenCount")
             elif value is not None:
+                # By its last name the first one counts, but one that is not nested counts before all that are: its full
+                # name is its last name, and the line below sets it again.
                 self._counts.setdefault(name, (before + name, value))
                 self._counts[before + name] = before + name, value
 

@@ -31,8 +31,9 @@ HOSTED = (
 )
 COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
 ENCRYPTED = "[The rest is a summary that is encrypted.]"
-IS_ENCRYPTED = "it is encrypted"
 """Placeholder for the summary of a compaction."""
+IS_ENCRYPTED = "it is encrypted"
+"""Reason for which the summary is not recorded (`Compaction.hidden`)."""
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal")
 
 

@@ -99,6 +99,7 @@ def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name
     answered = {(tree.thread(call.span), call.prompt): at for at, call in enumerate(ordered) if not call.failed}
     for at, call in enumerate(ordered):
         span = call.span
+        # The last answered call with this prompt in the thread: only attempts before it were made again.
         made_again = at < answered.get((tree.thread(span), call.prompt), 0)
         if call.failed and (span.call.usage is None or made_again):
             problems.unknown(f"{format_name}: failed model call", span.place)
@@ -157,6 +158,7 @@ def counted(
     counts = {name: count for name, count in {**counts, "cache_write_tokens": written}.items() if count is not None}
     numbers = [count if isinstance(count, int) else 0 for count in (whole, output, read, written, total)]
     cached = numbers[2] + numbers[3]
+    # Input 100, output 10, 80 read from the cache: a total of 190 counts them beside the input, one of 110 within it.
     excluded = cached > numbers[0] or numbers[4] == numbers[0] + numbers[1] + cached
     if whole is not None and cached and excluded:
         counts["input_tokens"] = counts.pop("prompt_tokens")
@@ -362,6 +364,7 @@ class _Tree:
         outer = {_key(wrapper) for around in wrappers.values() for wrapper in around}
         inner: dict[tuple[str, str], list[tuple[str, str]]] = {}
         for key, around in wrappers.items():
+            # Of the innermost calls alone: one in the middle is around another call, and takes its place there.
             for wrapper in () if key in outer else around:
                 inner.setdefault(_key(wrapper), []).append(key)
         # Of several attempts the framework around them reports the one that did not fail.
@@ -408,6 +411,7 @@ class _Tree:
                 yield ancestor
 
     def _ancestors(self, span: TraceSpan) -> Iterator[TraceSpan]:
+        # Spans of a damaged trace may be each other's parents.
         seen = {span.id}
         above = self._spans.get((span.trace, span.parent))
         while above is not None and above.id not in seen:

@@ -109,6 +109,8 @@ def dates(text: str) -> list[tuple[When, int, int]]:
         for when in _read(match):
             before = _BEFORE.search(text, max(0, match.start() - 40), match.start()) if when.dated else None
             if before is not None and (moved := _moved(when, before)) is not None:
+                # The Sunday of "the Sunday before 9 June 2023" was read as a date itself: what is meant takes its
+                # place.
                 while dates_at and dates_at[-1][1] >= before.start():
                     dates_at.pop()
                 dates_at.append((moved, before.start(), match.end()))
@@ -123,6 +125,7 @@ def _narrowed(when: When, text: str, start: int, stop: int) -> tuple[When, int, 
     if when.dated and when.day:
         if (week := _WEEK.search(text, before, start)) is None:
             return when, start, stop
+        # Day 1 of `toordinal` is a Monday, so (day - 1) % 7 is the weekday, everywhere here.
         monday = when.low - (when.low - 1) % 7
         first = monday + 5 if week["unit"] == "weekend" else monday
         return When(first, monday + 6), week.start(), stop
@@ -144,6 +147,7 @@ def _part_of(month: When, third: str | None, nth: str, unit: str | None) -> When
         low = month.low + 7 * _NTH[nth] - 7 if _NTH[nth] else month.high - 6
         high = low + 6
     else:
+        # The first and the last Saturday of the month.
         first, last = month.low + (5 - (month.low - 1)) % 7, month.high - (month.high - 1 - 5) % 7
         low = first + 7 * (_NTH[nth] - 1) if _NTH[nth] else last
         high = low + 1
@@ -184,6 +188,7 @@ def exactness(date: When) -> int:
     """Return how exact a date is, from DAY to YEAR and beyond: the higher, the less."""
     if not date.dated:
         return DAY if date.day or date.weekday >= 0 else MONTH
+    # Days up to which a span is a day, some weeks, a month, a season, a year: 1, 16, 31, 100, 366.
     return bisect_left(_SPANS, date.high - date.low + 1)
 
 
@@ -205,6 +210,7 @@ def _read(match: re.Match[str]) -> list[When]:
     if "a" in of:
         year = int(of["y5"])
         year += 0 if year > 99 else 2000 if year < 50 else 1900
+        # 3/4 is 3 April or 4 March. A set: 4/4 has one reading, and 13/4 only one that is a date.
         pairs = {(int(of["a"]), int(of["b"])), (int(of["b"]), int(of["a"]))}
         return [when for month, day in sorted(pairs) if (when := _day(year, month, day))]
     if "season" in of or "zseason" in of:
@@ -274,6 +280,7 @@ def _number(text: str | None) -> int:
 def _season(year: int, name: str) -> When:
     """Return the three months of a northern season; winter begins in December."""
     first = _SEASONS[name]
+    # The third month is two on from the first: 3 to 5, and 12 to 2 of the next year.
     return When(_month_of(year, first).low, _month_of(year + (first == 12), (first + 1) % 12 + 1).high)
 
 
@@ -300,6 +307,7 @@ def _span(first: int, last: int | None = None) -> When | None:
 
 def _month_of(year: int, month: int) -> When:
     low = date(year, month, 1)
+    # Four days behind the 28th it is the next month, whatever the month.
     return When(low.toordinal(), (low.replace(day=28) + timedelta(4)).replace(day=1).toordinal() - 1, month)
 
 
@@ -318,6 +326,7 @@ def _moved(when: When, before: re.Match[str]) -> When | None:
         weekday = _WEEKDAYS.index(what[:3])
         edge = when.low if back else when.high
         here = (edge - 1) % 7
+        # Never 0: the Sunday before a Sunday is a week before.
         step = (here - weekday) % 7 or 7 if back else (weekday - here) % 7 or 7
         at = edge - step if back else edge + step
         return _at(at)

@@ -204,6 +204,7 @@ def _units(words: TextWords, question: TextWords) -> tuple[Unit, ...]:
 
 def _other_words(lower: str, spans: list[tuple[int, int]]) -> list[str]:
     """Return the words outside of these spans that say something."""
+    # From the last one on, so that the places of those before it stay right.
     for start, stop in sorted(spans, reverse=True):
         lower = f"{lower[:start]} {lower[stop:]}"
     rest = _LETTERS.findall(_HAN_FILLERS.sub(" ", lower))
@@ -369,12 +370,14 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
     numbered = lost_han = False
     weight = found_weight = fresh = fresh_found = last = 0.0
     hits = [1.0 if result.whole or answer.has(unit) else _nearly(unit, gold, places) for unit in gold.units]
+    # Exactly one word is missing beside others that are there: only then may it be misspelt.
     if gold.form == "name" and hits.count(1.0) == len(hits) - 1 > 0:
         at = next(at for at, hit in enumerate(hits) if hit < 1)
         hits[at] = max(hits[at], _misspelt(gold.units[at], places))
     for unit, hit in zip(gold.units, hits, strict=True):
         weight += unit.weight
         found_weight += hit * unit.weight
+        # After the loop, that of the last word: of a name that is the surname.
         last = hit
         if not unit.echoed:
             fresh += unit.weight
@@ -436,6 +439,8 @@ def _swaps(gold: Gold, words: TextWords) -> bool:
             or not (_tells(accepted, at) and _tells(accepted, at + 1))
         ):
             continue
+        # "light green" for "dark green": green is there and dark is not. What stands before green in the answer, light,
+        # is another word, and none of the question's: so it replaces dark.
         before = words.places[second] - 1
         if before >= 0 and _tells(words, before) and stems[before] not in accepted.places:
             return stems[before] not in gold.asked.places
@@ -465,6 +470,7 @@ def holds(gold: Gold, answer: ParsedAnswer) -> bool:
     if len(text.squeezed) < _GLUED or text.raw[0][0].isdigit() or ends[-1].isdigit() or ends in ROMAN:
         return False
     at = words.squeezed.find(text.squeezed) if text.squeezed.isascii() else -1
+    # Without spaces, the sums of the words' lengths are the places where words begin: a name has to begin at one.
     return at >= 0 and (gold.form != "name" or at in accumulate(map(len, words.raw), initial=0))
 
 
@@ -472,6 +478,7 @@ def _in_order(stems: list[str], words: TextWords) -> bool:
     first = words.places.get(stems[0]) if stems else None
     if first is None:
         return False
+    # `places` knows the first place of a word alone; later ones are looked for, until `index` finds none and raises.
     size, at = len(stems), first
     try:
         while True:
@@ -579,6 +586,8 @@ def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
         values = []
     if whole or values:
         begun = sorted(whole)
+        # reach[i] is how far the first i whole spans extend. With spans 3 to 8 and 10 to 15 a value at 4 to 6 is within
+        # one (reach 8), and one at 9 to 12 is not.
         starts, reach = [span[0] for span in begun], list(accumulate((span[1] for span in begun), max, initial=-1))
         outside = [(start, stop) for start, stop in values if stop > reach[bisect_right(starts, start)]]
         return sorted([*whole, *(GoldSpan(*span, False) for span in outside)])
@@ -603,6 +612,7 @@ def one_edit(one: str, other: str) -> bool:
     while before < shortest and one[before] == other[before]:
         before += 1
     after = 0
+    # From the end, but not back into what is equal from the start. Cornelia, Cordelia: 3 + 4 letters of 8, one apart.
     while after < shortest - before and one[-1 - after] == other[-1 - after]:
         after += 1
     return before + after >= longest - 1

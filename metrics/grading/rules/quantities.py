@@ -118,6 +118,7 @@ def equal(accepted: Quantity, answer: Quantity) -> bool:
     """Return whether two quantities are equal, whatever their units; a unit that only one of them has is ignored."""
     if accepted.dimension and answer.dimension:
         if {accepted.dimension, answer.dimension} == {_CLOCK, _DIAL}:
+            # Minutes. Half past three without a.m. or p.m. is either of two times, 12 hours apart.
             return (accepted.value - answer.value) % 720 == 0
         if _POUND in (accepted.dimension, answer.dimension):
             return {accepted.dimension, answer.dimension} <= _POUNDS and _equal_values(accepted, answer)
@@ -134,6 +135,7 @@ def _equal_values(accepted: Quantity, answer: Quantity) -> bool:
     a, b = accepted.value, answer.value
     if a == b or abs(a - b) < 1e-9 * max(abs(a), abs(b)):
         return True
+    # 3.14 for 3.14159 is rounded, and 3.1 is not exact enough to tell it from 3.12.
     least = min(accepted.digits, answer.digits)
     return least >= 2 and abs(round(a, least) - round(b, least)) < 1e-9
 
@@ -175,6 +177,7 @@ def _read(match: re.Match[str]) -> Quantity | None:
     unit = match["unit"] or match["zunit"]
     dimension, factor = _UNITS[unit] if unit else ("", 1.0)
     if match["currency"]:
+        # $5m are millions, 5 m are metres.
         value *= 10**6 if unit == "m" else 1
         dimension, factor = _CURRENCY[match["currency"]], 1.0
     if match["percent"]:
@@ -221,6 +224,7 @@ def _fraction(match: re.Match[str]) -> Quantity | None:
 def _spoken(words: str) -> float:
     """Read a number in English words: two hundred and five thousand."""
     total = part = 0.0
+    # two hundred and five thousand: `part` is 2, 200, 205, and then 205,000 goes to the total. "and" adds nothing.
     for word in re.findall(r"[a-z]+", words):
         if word == "dozen":
             part = (part or 1) * 12
@@ -241,6 +245,8 @@ def chinese(text: str) -> float:
         return float("".join(str(_ZH_ONES[character]) for character in whole)) + fraction
     total = section = digit = 0.0
     last = 1.0
+    # 两万五千: the digit 2 at 万 makes the total 20,000, and 5 at 千 the section 5,000. At 万 and 亿 all before is
+    # multiplied, at 十, 百 and 千 the digit before alone; 十 without one is 10.
     for character in whole:
         if character in _ZH_ONES:
             digit = _ZH_ONES[character]
@@ -252,4 +258,5 @@ def chinese(text: str) -> float:
         else:
             section += (digit or 1) * _ZH_BIG[character]
             digit, last = 0.0, _ZH_BIG[character]
+    # A last digit right behind a unit is of the next lower one: 三百二 is 320 and 两万五 25,000, but 三百零二 302.
     return total + section + digit * (last / 10 if last > 10 and whole[-2:-1] in _ZH_BIG else 1) + fraction

@@ -168,6 +168,7 @@ class TextWords:
     @cached_property
     def quantities(self) -> list[Quantity]:
         """Numbers outside of dates, and years that stand alone."""
+        # A date of four characters is a year alone, which may be a number just as well: it stays one.
         spans = [(start, stop) for _, start, stop in self.dates if stop - start > 4]
         all_quantities = quantities(self.lower)
         if not spans:

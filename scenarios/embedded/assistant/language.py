@@ -95,10 +95,12 @@ class Writer:
     def _texts(self, key: str, count: int, facts: Mapping[str, object]) -> list[str]:
         hand: list[str] = []
         repeats: list[str] = []
+        # With fewer forms than are wanted some have to stand twice, or this would never end.
         enough = len(self._forms[key]) >= count
         while len(hand) < count:
             form = self.draw(key)
             (repeats if enough and form in hand else hand).append(form)
+        # Under the deck, which is dealt from its end.
         self._decks[key][:0] = repeats
         return [self.fill(form, facts) for form in hand]
 

@@ -330,7 +330,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class FactValue:
-    """FactValue of a fact: the accepted answers, and the id of the message that says so."""
+    """Value of a fact: the accepted answers, and the id of the message that says so."""
 
     answers: tuple[str, ...]
     source: str
@@ -340,7 +340,7 @@ class FactValue:
 
 @dataclass(frozen=True, slots=True)
 class LifeQuestion:
-    """LifeQuestion that can be asked as a probe."""
+    """Question that can be asked as a probe."""
 
     text: str
     answers: tuple[str, ...] = ()

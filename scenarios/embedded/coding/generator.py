@@ -121,6 +121,7 @@ def _change(s: Session) -> None:
     s.quiz.forget(constant.name)
     search = s.search(module, constant.name, ".")
     _, listing = s.use_all("parallel", search, s.reading(module, f"{constant.name} ="))
+    # The diff is of the source before the edit, so it is made first.
     old, new = f"{constant.name} = {before}\n", f"{constant.name} = {after}\n"
     diff = output.git_diff(module.path, module.text, old, new)
     edit = s.edit("edit", module, old, new)

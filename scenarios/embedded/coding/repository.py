@@ -76,7 +76,7 @@ class BugPattern(NamedTuple):
 
 @dataclass
 class NamedConstant:
-    """NamedConstant of a module. `value` is kept up to date with the source."""
+    """Constant of a module. `value` is kept up to date with the source."""
 
     name: str
     kind: ConstantKind
@@ -322,6 +322,7 @@ class _Writer:
         rng, domain, thing = self._rng, self._domain, self._facts["ent"]
         other, other_zh = one(rng, domain.things)
         if other == thing:
+            # Its neighbour in the list, not another draw: so the number of draws is the same either way.
             other, other_zh = domain.things[domain.things.index((other, other_zh)) - 1]
         number, number2 = rng.sample(domain.numbers, 2)
         text, text2 = rng.sample(domain.texts, 2)
@@ -578,12 +579,14 @@ class World:
         things, rng = self.domain.things, self.rng
         single = [(thing, None, role) for thing in things for role in ROLES]
         pairs = [(thing, second, role) for thing in things for second in things if thing != second for role in ROLES]
+        # `pop` takes them from the end, so the single things come first.
         self._names = [*rng.sample(pairs, len(pairs)), *rng.sample(single, len(single))]
         self._versions += 1
 
 
 def _free_number(rng: Random, used: set[int], low: int, high: int) -> int:
     """Return a number from `low` on that is not used yet; it is above `high` when most below are used."""
+    # Else drawing until a free one is met would take ever longer, and at last for ever.
     high = high if len(used) < (high - low) * 3 // 4 else 60_000
     while (number := low + int(rng.random() * (high - low))) in used:
         pass

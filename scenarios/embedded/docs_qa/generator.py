@@ -40,7 +40,7 @@ class Override(NamedTuple):
 
 
 class SessionPlan(NamedTuple):
-    """SessionPlan of the user for a day; `message` is the id of the message that states it."""
+    """Plan of the user for a day; `message` is the id of the message that states it."""
 
     site: str
     occasion: str

@@ -282,6 +282,7 @@ class Retriever:
             passage = self._pages.passage(source, rng.choice(source.things))
             if size + len(passage) + 3_000 > _LONGEST:
                 break
+            # True is 1: in a mixed result the graph stays in front.
             parts.insert(rng.randint(mode == "mix", len(parts)), passage)
             size += len(passage)
         head = world.text("results_head", query=query, mode=mode, count=str(len(parts)))

@@ -181,6 +181,7 @@ class World:
             if thing.kind in aspect.kinds
         ]
         rng.shuffle(settings)
+        # One a thing, the last of its settings in this order: no thing loses more than one.
         last = {(setting.chapter.slug, setting.thing.slug): setting for setting in settings}
         self.near_misses = list(last.values())[:_NEAR_MISSES]
         self.settings = [setting for setting in settings if setting not in self.near_misses]
@@ -223,6 +224,7 @@ class World:
             recent = self._recent.get(key, [])
             others = [form for form in self.language.forms[key] if form not in recent]
             recent, others = (self.rng.sample(half, len(half)) for half in (recent, others))
+            # Those dealt last are at the start, and so come last again.
             deck = self._decks[key] = recent + others  # dealt from the end
             self._recent[key] = deck[: len(deck) // 2]
         return deck.pop()

@@ -205,6 +205,8 @@ class Friends:
             is_both = "change" not in event and rng.random() < BOTH
             for who in people[: 1 + is_both]:
                 happening = Happening(event, who)
+                # What changes is told in the first half, so that it can come up again; and nothing is told at the very
+                # end.
                 plan.append(News(int(turns * rng.random() * (0.5 if "change" in event else 0.95)), happening))
                 if "change" in event:
                     plan.append(News(int(turns * rng.uniform(0.55, 0.95)), happening))
