@@ -217,6 +217,8 @@ class MessageScores:
     def read(self, messages: Messages) -> None:
         """Score the messages that are new since the last reading."""
         for message in messages[len(self.points) :]:
+            # user, user, assistant, tool, assistant, user are in turns 1, 1, 1, none, none, 2: two messages in a row
+            # are one turn, and only the first reply belongs to it.
             begins = message.role == "user"
             replies = message.role == "assistant" and (self._awaits_reply or not self.points)
             # Several user messages in a row are one turn.
@@ -301,9 +303,11 @@ class _Compression:
         pieces = self._pieces()
         must = [piece for piece in pieces if piece.stays == "must"]
         needed = reserve + sum(piece.tokens for piece in must)
+        # The reserve is in `needed`, too, so this is the tokens of all pieces that need not stay.
         loose = reserve + sum(piece.tokens for piece in pieces) - needed
         worth = (smart.threshold - smart.target) * left
         if spent <= left and loose < worth:
+            # At best all that comes from now on is loose: below this many tokens looking again cannot pay.
             self._wait = spent + worth - loose
             return False
         if over := needed > left:

@@ -194,6 +194,7 @@ def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list
         alike.merge(("unit", units[conversation.id]), ("content", digest))
     groups: dict[str, list[int]] = {}
     for at, digest in enumerate(digests):
+        # The least digest of a group names it, so the name depends on no order.
         name = min(inner for kind, inner in alike.subset(("content", digest)) if kind == "content")
         groups.setdefault(name, []).append(at)
     return groups
@@ -214,6 +215,7 @@ def _content_digest(conversation: Conversation) -> str:
     """Return a digest of the messages, whatever the conversation is called."""
     digest = hashlib.sha256()
     for message in conversation.messages:
+        # With the length, as texts run on into each other: otherwise "ab", "c" and "a", "bc" would be the same.
         digest.update(f"{message.role} {len(message.text)} {message.text}".encode(errors="surrogatepass"))
         digest.update(msgspec.json.encode(message.calls))
     return digest.hexdigest()

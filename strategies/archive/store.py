@@ -552,8 +552,11 @@ def _newest(places: Iterable[Values], visibility: Visibility, most: int) -> list
         if place[3] is not None and place[3] < before and place[1] != besides and thread in (None, place[2])
     ]
     if len(visible) > most:
+        # All that are as old as the last of the newest `most` stay here: which of these goes is decided below.
         oldest = sorted(map(itemgetter(3), visible), reverse=True)[most - 1]
         visible = [place for place in visible if place[3] >= oldest]
+    # By uuid first: the second sort is stable, so among equal
+    # moments the uuids decide, whatever order the database has.
     visible.sort(key=itemgetter(0))
     visible.sort(key=itemgetter(3), reverse=True)
     return [place[0] for place in visible[:most]]
