@@ -167,6 +167,8 @@ class DigestedRows:
             statement = f"{self._table.select('rowid')} NOT INDEXED WHERE rowid > {last} ORDER BY rowid{order}"
             try:
                 for *raw, rowid in self._database.execute(statement):
+                    # The second pass goes from the end back to the last row that the first one reached: no row is
+                    # yielded twice.
                     last = max(last, rowid) if not order else last
                     try:
                         yield self._table.read(raw, self._cassette)
