@@ -338,6 +338,8 @@ class _Compression:
         starts = {piece.at for piece in pieces}
         self._left_over = [at for at in self._left_over if at not in starts]
         self._wait = 0.0
+        # Up to the last summarised message in the history's places, system messages between included. What follows is
+        # the history's own spans again, so later calls join it without going through what is built.
         upto = max(len(self._built), self._dialogue.place(pieces[-1].stop - 1) + 1)
         self._base = without(self._base + history[len(self._built) : upto], {*names, *before}, self._summary)
         self._built = history[:upto]
@@ -376,6 +378,7 @@ class _Compression:
             if not here:
                 continue
             points = self._scores.points
+            # `recent` is not stored with the points: it passes on as the conversation grows.
             score = max(points[at] + (smart.recent if at >= tail else 0) for at in range(start, stop))
             stays: Literal["must", "may", "never"] = "may"
             if stop == len(messages):
