@@ -39,12 +39,14 @@ class DigestedTable(NamedTuple):
 
     def select(self, *more: str) -> str:
         """Return the statement that reads all columns, the digest and more, texts as their bytes."""
+        # As bytes: sqlite3 decodes texts as it reads them, and one damaged row would end the query for all others.
         columns = [name if self._is_number(name) else f"CAST({name} AS BLOB)" for name in self.columns]
         return f"SELECT {', '.join((*columns, 'CAST(digest AS BLOB)', *more))} FROM {self.name}"
 
     def digest(self, values: Sequence[Any], cassette: str = "") -> str:
         """Return the digest of a row, in the cassette of that name."""
         kinds = self.columns.values()
+        # SQLite gives 1.0 back for a 1 in such a column, and the digest is of what will be read.
         stored = [float(value) if kind.startswith("REAL") else value for value, kind in zip(values, kinds, strict=True)]
         return row_digest([value.encode() if isinstance(value, str) else value for value in stored], cassette)
 

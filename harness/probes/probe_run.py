@@ -92,6 +92,8 @@ class _ProbeRun:
         self._due: dict[int, list[tuple[PlacedProbe, Message]]] = defaultdict(list)
         calls = list(index.conversation.calls())
         for probe, question in zip(index.asked, questions(index.asked, index.ids), strict=True):
+            # With calls at 2, 5 and 9 a probe after 5 messages belongs to step 1: a call at its very place comes before
+            # it, as in `replay_view`. One after 1 message belongs to -1, before the first step.
             self._due[bisect_right(calls, probe.stop) - 1].append((probe, question))
         self._places = {message.id: at for at, message in enumerate(index.conversation.messages)}
 

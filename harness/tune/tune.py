@@ -410,6 +410,8 @@ class _Search:
             # Trials of the batches before alone: so a search that was stopped within a batch goes on as it would have.
             before = every[: done - done % BATCH]
             drawn = batch(self.strategy, self.space, before, self.request.sampler, self.request.seed, total)
+            # 6 of 10 are done: the batch of trials 4 to 7 is drawn again
+            # from trials 0 to 3, and 6 and 7 of it are left to try.
             rest = drawn[done % BATCH : total - len(before)]
             if not rest:
                 break

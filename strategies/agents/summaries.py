@@ -331,6 +331,7 @@ class OpenCodeCompaction(CompactingClient):
         tools = {call.id: call.name for message in messages[:stop] for call in message.calls}
         turns = total = 0
         places: list[int] = []
+        # From the newest back: what was cleared before, and a summary, end the look, as everything behind them is old.
         for at in range(stop - 1, -1, -1):
             message = messages[at]
             turns += message.role == "user"

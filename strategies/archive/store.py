@@ -296,6 +296,8 @@ class ResultStore:
             UnicodeEncodeError,
             RecursionError,
         ) as error:  # the last for arguments that are nested too deep
+            # Two ways in which a result may be there all the same: another process wrote it first, or the store is a
+            # finished one that nobody may write.
             may_exist = isinstance(error, IntegrityError) or _READ_ONLY.search(one_line(error))
             existing = self.load(card.uuid) if may_exist else None
             if existing is None:
@@ -519,6 +521,7 @@ class ResultStore:
 
 def encode_text(text: str) -> str:
     """Return a form of any text that every database takes."""
+    # The mark \x1a is among what is escaped (as "\x1a001a"), so no text of its own reads as an escape.
     return _UNSAFE.sub(lambda match: f"\x1a{ord(match[0]):04x}", text)
 
 
