@@ -219,7 +219,7 @@ def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
     """Return whether a call of the strategy's models had no reply. A reply that is of no use is one."""
     events, probes = _table(part, "events"), _table(part, "probes").select(EVENTS_OF_PROBES)
     texts = (events["event"], pc.list_flatten(probes["events"]))
-    # `failed` is the tag of an event and stands first in its JSON. Most parts have none and need no tallies.
+    # `failed` is the tag of an event and stands first in its JSON. A part without any needs no tallies.
     if not any(pc.any(pc.starts_with(column, '{"event":"failed"')).as_py() for column in texts):
         return False
     tallies = strategy_tallies(events.to_pandas(), probes.to_pandas(), models.summariser, models.embedder)

@@ -250,7 +250,7 @@ def _of(segment: _Segment, wanted: Numbers) -> Entries:
     at = np.minimum(segment.terms.searchsorted(terms), len(segment.terms) - 1)
     there = np.flatnonzero(segment.terms[at] == terms)
     starts, stops = segment.places[at[there]], segment.places[at[there] + 1]
-    # Slices of contiguous entries copy faster than an index array; `slice(0)` keeps concatenate from an empty list.
+    # `slice(0)` keeps concatenate from an empty list.
     where = [slice(*bounds) for bounds in zip(starts.tolist(), stops.tolist(), strict=True)] or [slice(0)]
     documents, times = (np.concatenate([rows[part] for part in where]) for rows in (segment.documents, segment.times))
     return Entries(documents, times, there.repeat(stops - starts))

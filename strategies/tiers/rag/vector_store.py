@@ -81,7 +81,7 @@ class VectorStore:
         unused: list[int] = []
         for row in self._keys.delete(numbers).tolist():
             slot, number = int(self._slots.all[row]), int(self._keys.of(np.array([row]))[0])
-            # The first document has a place of its own, since most vectors have just one: no list for each.
+            # The first document has a place of its own, so that a vector of one document needs no list.
             if self._first.all[slot] == number:
                 self._first.all[slot] = -1
             else:
