@@ -204,7 +204,7 @@ class _MessageMatcher:
         """Return the place of the message that this is, or stands for; None if it is a new one."""
         at = self._by_id.get(message.id)
         if at is None or _shape(self._history[at]) != _shape(message):
-            # A message with an id of its own was made by the function; only one without any may stand for an equal one.
+            # With an id it is another message, whatever it says; only one without any may stand for an equal one.
             at = self._same_content(message) if not message.id else None
         if at is None or self._history[at].id in self._taken:
             return None

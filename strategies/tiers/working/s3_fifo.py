@@ -69,7 +69,7 @@ class S3Fifo(Policy):
             self._evict_from_s()
 
     def _evict_from_s(self) -> None:
-        # If every item is promoted nothing is evicted here. `_room` and `shrink` ask again, find S empty, and turn to M.
+        # If every item is promoted nothing is evicted here. `_room` and `shrink` ask again, find S empty and turn to M.
         while self.s:
             id, tokens = next(iter(self.s.items()))
             if self.used_again[id] < self.uses:
