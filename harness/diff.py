@@ -184,6 +184,7 @@ def _diffs(
 ) -> Iterator[MessageDiff]:
     places = {message.id: place for place, message in enumerate(recording)}
     here = {message.id for message in sent}
+    # Recorded m1 m2 m3 m4, sent S m1 m4: S has no place, so it comes first; m1; then m2 and m3, which m4 follows; m4.
     left = deque(message for message in recording if message.id not in here)
 
     def absent(stop: int) -> Iterator[MessageDiff]:
@@ -194,6 +195,7 @@ def _diffs(
     for number, message in enumerate(sent):
         place, origin = places.get(message.id), _origin(message, recording, places)
         if place is not None:
+            # A message that stands before an earlier one finds nothing left below its place: none is told twice.
             yield from absent(place)
         status: Status = "same" if number < kept else "again" if message in before else "new"
         yield MessageDiff(status, origin, message, number)

@@ -149,6 +149,7 @@ def the_future_is_not_known(replayed: Replayed) -> None:
     whole, conversation = replayed.steps, replayed.conversation
     if not whole:
         return
+    # With the answer to that call, without which the shorter conversation would not make it.
     middle = whole[len(whole) // 2].at + 1
     said = conversation.messages[:middle]
     ids = {message.id for message in said}
@@ -220,6 +221,7 @@ class _Twice:
         view = self.strategy.start(desk)
 
         def twice(context: Context) -> Context:
+            # The events of the first call count; asked again with the same history, a strategy may well report nothing.
             first = view(context)
             events, _ = desk.drain()
             second = view(context)

@@ -84,6 +84,7 @@ def replay_view(
 def check_well_formed(value: object, kind: Any) -> None:
     """Raise StrategyTypeError for a message, tool or event with a field of a wrong type, or that JSON cannot hold."""
     try:
+        # A Struct does not check its fields when it is made; only decoding does.
         msgspec.json.decode(msgspec.json.encode(value), type=kind)
     except (TypeError, ValueError) as error:  # msgspec's own and lone surrogates among them
         raise StrategyTypeError(f"{describe_type(value)} of the strategy is not well formed: {error}") from None
@@ -108,12 +109,15 @@ def check_context(value: object, conversation: Conversation) -> Context:
             raise StrategyTypeError(
                 f"the messages of the Context have a span {start}:{stop} of {len(store)}: slice and add them"
             )
+        # The recording's own spans are not looked at: a check of each
+        # message at each step would cost the square of its length.
         if store is not conversation.messages and not all(
             isinstance(message, Message) for message in store[start:stop]
         ):
             other = next(message for message in store[start:stop] if not isinstance(message, Message))
             raise StrategyTypeError(f"{describe_type(other)} is among the messages of the Context, a Message is wanted")
     marks = context.marks
+    # Not isinstance: a bool is an int, too.
     if not isinstance(marks, tuple) or not all(type(mark) is int for mark in marks):
         raise StrategyTypeError(f"the marks of the Context are {repr(marks)[:80]}, a tuple of places (int) is wanted")
     if context.tools is not conversation.tools:
@@ -156,6 +160,7 @@ class ConversationIndex:
 
     def tools(self, tools: tuple[Tool, ...]) -> int:
         """Return the tokens of the tool schemas of a request."""
+        # By identity: most strategies pass the recording's own tuple on at every step.
         if tools is not self._tools[0]:
             self._tools = (tools, self.counter.tools(tools))
         return self._tools[1]
@@ -370,6 +375,7 @@ class ContextLog:
         marks = step.context.marks
         if marks and not 0 <= min(marks) <= max(marks) < len(sent):
             raise StrategyTypeError(f"the marks of the Context are {marks}, and it has {len(sent)} messages, from 0")
+        # Only contexts with a foreign span are gone through message by message.
         for span in sent.spans:
             if span.store is not recording:
                 sent = self.as_recorded(sent, step.at)
@@ -382,6 +388,7 @@ class ContextLog:
                 entries += 1
                 continue
             for message in store[start:stop]:
+                # By value: a message that is made anew at each step, and says the same, is one message of the log.
                 number = self._numbers.setdefault(message, len(self.written))
                 if number == len(self.written):
                     check_well_formed(message, Message)
@@ -393,6 +400,8 @@ class ContextLog:
         runs.size.append(entries)
         same_tools = bool(self.tools) and step.context.tools == self.tools[-1]
         runs.same_tools.append(same_tools)
+        # Providers put the tools before the messages, so with other
+        # tools not even the first message follows the same prefix.
         runs.kept.append(shared_prefix(self.sent, sent) if same_tools else 0)
         self.marks.append(marks)
         self.tools.append(step.context.tools)
@@ -417,7 +426,7 @@ class ContextLog:
     def as_recorded(self, messages: Messages, count: int) -> Messages:
         """Return the same messages as spans of the recording wherever they are its own, however they were passed on.
 
-        Only the first `said` messages of the recording count: a strategy cannot send the future.
+        Only the first `count` messages of the recording are its own: a strategy cannot send the future.
         """
         recording = self._recording
         if self._places is None:
@@ -428,6 +437,8 @@ class ContextLog:
                 _join(spans, span)
                 continue
             for at in range(span.start, span.stop):
+                # By identity, as two recorded messages may be equal. An id cannot be another object's while the
+                # recording is alive.
                 place = self._places.get(id(span.store[at]), count)
                 _join(spans, Span(recording, place, place + 1) if place < count else Span(span.store, at, at + 1))
         return Messages(spans)

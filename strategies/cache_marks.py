@@ -107,6 +107,7 @@ class _Tail:
         if not most:
             return []
         same = shared_prefix(self._sent, sent)
+        # The same context again (asked twice at one place) is no new call: the marks stay where they are.
         if not same == len(sent) == len(self._sent):
             self._before = self._newest if self._newest < same else -1
             self._sent, self._newest = sent, _newest(sent)

@@ -185,6 +185,8 @@ def _with_unique_ids(context: Context, history: Messages) -> Context:
     seen: set[str] = set()
     for message in context.messages:
         name, number = message.id, 1
+        # A new name must not be one that a later message has by
+        # right; the own name of a message that comes first may be.
         while name in seen or (number > 1 and name in ids):
             number += 1
             name = f"{message.id}#{number}"

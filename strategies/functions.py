@@ -90,6 +90,8 @@ def live(open_step: Callable[..., Any], /, **variables: Any) -> type[Any]:
             known = shared_prefix(read, history)
             if known < len(read):
                 raise StepError(f"{name} has read messages that were changed since: it must be the first of its chain")
+            # The same history again (asked twice at one place) has the same answer: a live function is shown what is
+            # new, and there is nothing new.
             if known < len(history):
                 sent = _matched(finished(step(_dicts(history[known:]))), history, name)
                 read = history
@@ -202,6 +204,7 @@ class _MessageMatcher:
         """Return the place of the message that this is, or stands for; None if it is a new one."""
         at = self._by_id.get(message.id)
         if at is None or _shape(self._history[at]) != _shape(message):
+            # With an id it is another message, whatever it says; only one without any may stand for an equal one.
             at = self._same_content(message) if not message.id else None
         if at is None or self._history[at].id in self._taken:
             return None
@@ -225,6 +228,8 @@ class _MessageMatcher:
             for at, known in enumerate(self._history):
                 self._by_content.setdefault((known.text, _shape(known)), []).append(at)
         places = self._by_content.get((message.text, _shape(message)), [])
+        # What is taken stays taken at this step, so each place is
+        # dropped once: no search goes over the same places again.
         while places and self._history[places[-1]].id in self._taken:
             places.pop()
         return places[-1] if places else None

@@ -67,6 +67,8 @@ class _RecordedView:
         if compaction.after not in place or compaction.first_kept not in (None, *place):
             raise StrategyTypeError("`recorded` replays the whole recording: it must be the first stage of a chain")
         first = first_kept(compaction, place)
+        # What the summary was made of: the earlier summary, and what
+        # came after it up to the first message that is kept.
         before = self._start + history[self._first : first]
         replaced = tuple(message.id for message in history[self._first : first] if message.role != "system")
         self._start = Messages.of(compacted_start(compaction, history[:first]))
@@ -95,6 +97,8 @@ class _RecordedView:
         if any(edit.tool_uses is None for edit in edits):
             raise Unsupported("the provider cleared tool results, and the recording does not say how many")
         count = sum(edit.tool_uses or 0 for edit in edits)
+        # Each edit says how many uses it cleared in this call, not how
+        # many more than before: the oldest `count` are all of them.
         results = [message for message in messages if message.role == "tool"][:count]
         new = [message for message in results if message.id not in self._placeholders]
         if new:

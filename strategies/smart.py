@@ -217,6 +217,8 @@ class MessageScores:
     def read(self, messages: Messages) -> None:
         """Score the messages that are new since the last reading."""
         for message in messages[len(self.points) :]:
+            # user, user, assistant, tool, assistant, user are in turns 1, 1, 1, none, none, 2: two messages in a row
+            # are one turn, and only the first reply belongs to it.
             begins = message.role == "user"
             replies = message.role == "assistant" and (self._awaits_reply or not self.points)
             # Several user messages in a row are one turn.
@@ -301,9 +303,11 @@ class _Compression:
         pieces = self._pieces()
         must = [piece for piece in pieces if piece.stays == "must"]
         needed = reserve + sum(piece.tokens for piece in must)
+        # The reserve is in `needed`, too, so this is the tokens of all pieces that need not stay.
         loose = reserve + sum(piece.tokens for piece in pieces) - needed
         worth = (smart.threshold - smart.target) * left
         if spent <= left and loose < worth:
+            # At best all that comes from now on is loose: below this many tokens looking again cannot pay.
             self._wait = spent + worth - loose
             return False
         if over := needed > left:
@@ -334,6 +338,8 @@ class _Compression:
         starts = {piece.at for piece in pieces}
         self._left_over = [at for at in self._left_over if at not in starts]
         self._wait = 0.0
+        # Up to the last summarised message in the history's places, system messages between included. What follows is
+        # the history's own spans again, so later calls join it without going through what is built.
         upto = max(len(self._built), self._dialogue.place(pieces[-1].stop - 1) + 1)
         self._base = without(self._base + history[len(self._built) : upto], {*names, *before}, self._summary)
         self._built = history[:upto]
@@ -372,6 +378,7 @@ class _Compression:
             if not here:
                 continue
             points = self._scores.points
+            # `recent` is not stored with the points: it passes on as the conversation grows.
             score = max(points[at] + (smart.recent if at >= tail else 0) for at in range(start, stop))
             stays: Literal["must", "may", "never"] = "may"
             if stop == len(messages):

@@ -45,6 +45,8 @@ class RollingSummary:
         same = self._dialogue.read(history)
         messages = self._dialogue.messages
         if same < self.covered:
+            # Summarised a b c of a b c d e; now c d e comes: the first
+            # that is not in the summary is d, so 1 message is covered.
             new = (at for at, message in enumerate(messages) if message.id not in self._ids)
             self.covered = next(new, len(messages))
         self.rest, self._history = messages[self.covered :], history
@@ -190,6 +192,8 @@ class Summary(_SummarySettings):
         if not 0 < self.keep < self.trigger:
             raise ValueError(f"keep must be above 0 and below trigger, {self.trigger}, not {self.keep}")
         budget, written = self.budget, self.levels * self.max_summary_tokens
+        # Of a budget of 10,000 with 0.8 and 0.5: at most 5,000 stay and 3,000 are left for summaries. Together they are
+        # at the trigger and not over it, so no call summarises what the call before left.
         if budget is not None and written > (self.trigger - self.keep) * budget:
             raise ValueError(
                 f"levels * max_summary_tokens, {written}, do not fit a budget of {budget}: "

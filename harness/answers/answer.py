@@ -138,6 +138,8 @@ class RunProbes:
         if context is None:
             return ProbeContext(probe.number, None, probe.failed)
         sent = context.messages
+        # From the end, where the question mostly stands. The form
+        # puts it last itself, so it is taken out of the context.
         at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].id == probe.question.id), len(sent))
         # Not started yet: only a model that calls a tool of the strategy needs it, and most call none (decision 24).
         start = partial(Started, conversation, strategy, probe.number, self._models, self._encoding)
@@ -300,6 +302,7 @@ class Part:
                 for probe, key in zip(probed, keys, strict=True)
                 if probe.question is not None and key not in known
             ]
+            # One answer for each question that was put, in the order of `probed`; the loop below takes them in step.
             answers = iter(self._answerer.answers(questions))
             for probe, key in zip(probed, keys, strict=True):
                 if key in known:
@@ -341,6 +344,7 @@ class Part:
     def _judged(self, items: list[GradedItem]) -> list[Grade | Missing]:
         """Return the grades of items."""
         by_rules = [_is_by_rules(item) for item in items]
+        # Two graders, one order: each gets its own items in theirs, and the results are dealt back in the order of all.
         shares = {
             by: iter(grader.grade([item for item, no in zip(items, by_rules, strict=True) if no is by]))
             for by, grader in ((True, RulesGrader()), (False, self._grader))

@@ -191,6 +191,8 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
     missing = rows[rows.answer.isna()]
     counted = rows[rows.in_pairs] if compared else rows[rows.graded]
     can, cannot = counted[counted.answerable], counted[~counted.answerable]
+    # A strategy that is left out of the pairs has no column in
+    # `sums`: its own answers make a table with no other in it.
     alone = sums if compared else _Sums(can.assign(strategy=name), sums.units)
     own = alone.of(name)
     correct, drawn = _figure(own, _rate, "no probe with an answer is graded under all strategies")
@@ -252,11 +254,15 @@ def _worth(correct: Value, drawn: Resampled | Missing, answers: int) -> Value:
         return correct
     if isinstance(drawn, Missing):
         return drawn
+    # The standard error of a share p of n independent answers is the root of p (1 - p) / n, solved for n: 50 % with an
+    # error of 5 points is worth 0.25 / 0.0025 = 100 answers, however many were given.
     return min(float(answers), correct * (1 - correct) / drawn.error**2 if drawn.error else float(drawn.size))
 
 
 def _rate(sums: Floats) -> Floats:
     size, right = sums[..., 0], sums[..., 1]
+    # `where` computes both sides, so the divisor is made harmless first. The last axis is (probes, right); the others
+    # are resamples.
     return np.where(size > 0, right / np.where(size > 0, size, 1), np.nan)
 
 

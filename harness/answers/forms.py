@@ -173,6 +173,7 @@ def _with_results(message: Message, text: str, results: Sequence[tuple[Message, 
     """Yield a message and the tool results right behind it: those of its calls first, then the others, as text."""
     answers = dict[str, tuple[Message, str]]()
     for result, text_of_result in results:
+        # The first result of a call is its answer; any other is shown as a text below.
         answers.setdefault(result.answers or "", (result, text_of_result))
     if message.role != "tool":
         calls = tuple(_readable(call) for call in message.calls if call.id in answers)

@@ -58,6 +58,8 @@ def was_asked(run: Path, shard: str) -> bool:
 
 def contexts_of(run: Path, shard: str) -> str:
     """Return the digest of everything that the answers to a shard's probes depend on, but for who answers."""
+    # `conversations` has the digest of each recording, which
+    # stands for its texts; `steps` and `contexts` what was sent.
     parts = [path for table in ("conversations", "steps", "contexts", "probes") for path in _parts(run / table, shard)]
     return digest_of(*(path.read_bytes() for path in parts))
 
@@ -82,7 +84,7 @@ def made_by(path: Path) -> dict[str, str]:
 
 
 def write(path: Path, table: str, rows: Sequence[Mapping[str, Any]], metadata: Mapping[str, str]) -> None:
-    """Write a part, whole or not at all. `made` is its metadata: by whom and from what."""
+    """Write a part, whole or not at all. `metadata` says by whom it is made, and from what."""
     schema = SCHEMAS[table].with_metadata(dict(metadata))
     columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
     with placed(path) as draft:

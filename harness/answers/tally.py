@@ -144,6 +144,8 @@ def strategy_tallies(events: pd.DataFrame, probes: pd.DataFrame, summariser: str
     before: tuple[object, bool] = None, False
     decoder = msgspec.json.Decoder(Called | Failed)
     for strategy, conversation, step, kind, text in _events_of(events, probes):
+        # called, failed: the reply was of no use (usable 0, unusable 1). failed alone: no reply (failed 1). called,
+        # summarised, failed: the failure is of another call, as any event in between ends what `before` remembers.
         answered, before = before, (None, False)
         if kind not in ("called", "failed"):
             continue
@@ -160,6 +162,7 @@ def strategy_tallies(events: pd.DataFrame, probes: pd.DataFrame, summariser: str
             follows = called == (conversation, step, *place)
             if follows and not counts:
                 continue
+            # It was counted when the call was told of; only now is it known that the reply was of no use.
             usable[place] -= follows
             # Texts and their question are embedded by two calls: after the first, the second can fail.
             (unusable if follows and event.what != "embedding" else failed)[place] += 1
@@ -191,6 +194,7 @@ def _events_of(events: pd.DataFrame, probes: pd.DataFrame) -> Iterator[tuple[str
     for strategy, conversation, number, texts in probes[EVENTS_OF_PROBES].itertuples(index=False):
         for text in map(str, () if texts is None else texts):
             kind = _KIND.match(text)
+            # Below 0, so that an event for a probe never follows one of a step.
             yield strategy, conversation, -1 - number, kind[1] if kind else "", text
 
 

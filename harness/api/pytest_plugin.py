@@ -128,6 +128,7 @@ class RunFixture:
 def ctxbench_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> RunFixture:
     """Return a function that replays recordings through context strategies, once for each set of parameters."""
     base = tmp_path_factory.getbasetemp()
+    # The base folder of a pytest-xdist worker is in that of the session, so its parent is what all workers share.
     is_worker = hasattr(request.config, "workerinput")
     return RunFixture(request.config, (base.parent if is_worker else base) / "ctxbench")
 

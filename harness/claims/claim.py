@@ -96,6 +96,7 @@ def judged(figure: Interval | Missing, claimed: Claimed) -> Verdict:
     if claimed.least is not None:
         verdicts.append(_at_least(figure.low, figure.high, claimed.least, claimed.above))
     if claimed.most is not None:
+        # x ≤ most is -x ≥ -most: the ends change places with their signs.
         verdicts.append(_at_least(-figure.high, -figure.low, -claimed.most, False))
     return together(verdicts)
 
@@ -110,6 +111,7 @@ def together(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the verdict on several rows: all must hold, and no rows prove nothing."""
     if "fails" in verdicts:
         return "fails"
+    # No rows would make `all` true.
     return "holds" if verdicts and all(verdict == "holds" for verdict in verdicts) else "cannot tell"
 
 

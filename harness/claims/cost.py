@@ -116,6 +116,7 @@ def chosen_by_others(
     if len(costs) < 2:
         return Missing("undefined", "one conversation has no others to choose by"), "none was chosen"
     # Leave one out: a composition chosen by the very conversation that it is measured on would be flattered.
+    # Units × compositions: row u of the difference has what each composition costs on all units but u.
     choices = np.argmin(costs.sum(axis=0) - costs, axis=1)
     usual = names[int(np.bincount(choices, minlength=len(names)).argmax())]
     return of_sums(np.column_stack([costs[np.arange(len(costs)), choices], base]), "saving"), usual

@@ -218,6 +218,8 @@ def _possible(sums: Floats, form: Form) -> tuple[float, float]:
     """Return the range that the figure must lie in: a share is never over 1, a time never below 0."""
     if (sums < 0).any():  # an error, which has two directions
         return -np.inf, np.inf
+    # Both sums are counts or times: if the upper is never over the
+    # lower one, it is a share of it. 1 - x turns the ends over.
     low, high = 0.0, 1.0 if (sums[:, 0] <= sums[:, 1]).all() else np.inf
     return (1 - high, 1 - low) if form == "saving" else (low, high)
 

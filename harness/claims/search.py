@@ -157,9 +157,12 @@ ASKED = -1
 
 def block(size: int, at: int, count: int = BLOCK, seed: int = 1) -> NDArray[np.float32]:
     """Return `count` unit vectors of the set of `size`: block number `at`."""
+    # Centres and turn are drawn anew for each block, by the same
+    # numbers: a million vectors need not be in memory at once.
     rng = np.random.default_rng([seed, 0])
     centres = rng.standard_normal((size // EACH, LATENT)).astype(np.float32)
     turn = rng.standard_normal((LATENT, DIMENSION)).astype(np.float32)
+    # The + 1: a seed may not be negative, and the questions' block is -1.
     rng = np.random.default_rng([seed, 1, at + 1])
     points = centres[rng.integers(0, len(centres), count)]
     points += SPREAD * rng.standard_normal(points.shape, dtype=np.float32)
@@ -176,6 +179,8 @@ def blocks(size: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]
 
 def nearest(size: int, queries: NDArray[np.float32], k: int = 10) -> list[set[int]]:
     """Return the exact nearest neighbours of each query, block by block."""
+    # Below every cosine, so that the first block's vectors take
+    # all places. Rows are queries; columns are the best k so far.
     cosines = np.full((len(queries), k), -2.0, np.float32)
     numbers = np.zeros((len(queries), k), np.int64)
     for where, vectors in blocks(size):

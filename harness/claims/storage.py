@@ -132,6 +132,7 @@ def _counted(run: Run, strategy: str, loads: Iterable[tuple[_AskedProbe, list[st
             for uuid, (message, step) in archived[str(probe.conversation)].items()
             if step <= probe.step  # NaN, before the first call: nothing is archived
         }
+        # Evidence that is sent whole cannot be loaded, and loading it would not be right: only what is archived counts.
         evidence = set(probe.evidence) & set(messages.values())
         loaded = {messages[uuid] for uuid in uuids if uuid in messages}
         if evidence or loaded:

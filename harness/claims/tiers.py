@@ -221,6 +221,8 @@ def percentile(times: Sequence[float], level: float) -> Interval | Missing:
         return Missing("undefined", "nothing was timed")
     ordered = np.sort(np.asarray(times, np.float64))
     size, value = len(ordered), float(np.quantile(ordered, level))
+    # How many of n values are below the true percentile is binomial. Of 1,000 at 99 %: 990 ± 1.96 · 3.15, so the
+    # interval is from the 984th to the 998th value in order.
     reach = 1.96 * (size * level * (1 - level)) ** 0.5
     low, high = int(np.floor(size * level - reach)), int(np.ceil(size * level + reach))
     if low < 0 or high >= size:
@@ -336,6 +338,7 @@ def trace(load: str, seed: int) -> Iterator[int]:
                 hot = chance.random() < 0.8
                 yield int(chance.integers(ITEMS // 5) if hot else chance.integers(ITEMS // 5, ITEMS))
             case "shifting":
+                # Each stretch of 1,500 accesses counts from 500 items further on, so other items are the popular ones.
                 yield int(chance.zipf(1.2) - 1 + at // 1_500 * 500) % ITEMS
             case "scan":
                 yield at % ITEMS if at % 3 == 0 else int(chance.zipf(1.3) - 1) % ITEMS

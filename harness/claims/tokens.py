@@ -159,6 +159,8 @@ def _summary_example(counter: TokenCounter) -> tuple[int, int]:
 
 def _chat(size: int, text: str) -> Conversation:
     """Return messages by turns and a last one that answers: the model was called before it."""
+    # `^` binds more tightly than `==`: of 25 messages the even
+    # ones are the user's, of 24 the odd ones. So the last one is.
     messages = [Message(f"m{at}", "user" if at % 2 == size % 2 ^ 1 else "assistant", text) for at in range(size)]
     return Conversation("example", (*messages, Message("reply", "assistant", "Yes.")))
 

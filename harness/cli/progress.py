@@ -77,6 +77,8 @@ class ProgressCounts:
         self._earlier = frozenset(self.parts)
 
     def read(self, conversation: Conversation, consumed: int) -> None:
+        # The first conversation of a file that is read as a whole brings all of its bytes at once: the ratio is taken
+        # with the bytes before it, whose messages are all counted.
         if consumed > self._consumed:
             if self._consumed:
                 self._whole = self._messages * self.size / self._consumed

@@ -247,6 +247,7 @@ def _execute(
         complete=True,
         conversations=sum(shard.conversations for shard in finished.values()),
         shards=len(finished),
+        # Shards finish in any order; the digest must not depend on it.
         digest=joint_digest(finished[number].digest for number in sorted(finished)),
         problems=tuple(
             LeftOutRecording(

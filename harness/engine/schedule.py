@@ -22,6 +22,8 @@ class PartSchedule:
         self._open: dict[int, _Shard] = {}
         self._of: dict[int, _Shard] = {}
         self._answers: deque[PartTask] = deque()
+        # A part that nobody has timed counts as the longest, so it is
+        # not left for the end, where others would wait for it.
         self._seconds: defaultdict[int, float] = defaultdict(lambda: inf)
 
     def next(self, worker: int) -> PartTask | None:
@@ -33,6 +35,7 @@ class PartSchedule:
             shard = self._new() or self._longest()
         if shard is None:
             return None
+        # A helper stays with the shard that it has read now.
         self._of[worker] = shard
         return shard.todo.popleft()
 

@@ -118,6 +118,8 @@ class PartWriter:
 
     def _opened(self, task: PartTask) -> _OpenShard:
         key = (task.work.folder, task.work.run, task.shard)  # a process of a cluster outlives a run
+        # The own part comes with its conversations, so it opens the
+        # shard anew; the others find it here or read the folder.
         shard = None if task.part == OWN else self._shards.pop(key, None)
         if shard is None:
             while len(self._shards) >= self._kept:
@@ -217,6 +219,7 @@ def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
     """Return whether a call of the strategy's models had no reply. A reply that is of no use is one."""
     events, probes = _table(part, "events"), _table(part, "probes").select(EVENTS_OF_PROBES)
     texts = (events["event"], pc.list_flatten(probes["events"]))
+    # `failed` is the tag of an event and stands first in its JSON. A part without any needs no tallies.
     if not any(pc.any(pc.starts_with(column, '{"event":"failed"')).as_py() for column in texts):
         return False
     tallies = strategy_tallies(events.to_pandas(), probes.to_pandas(), models.summariser, models.embedder)

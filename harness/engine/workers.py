@@ -82,6 +82,8 @@ def _side_by_side(
     task: Callable[[bytes], T], following: Callable[[int], bytes | None], jobs: int, done: Callable[[T], None]
 ) -> None:
     """Give workers, which are numbered, what `following` has for each, until it has nothing and all is done."""
+    # One pool of one process for each worker: a shared pool gives a task to any of its processes, and a worker is to go
+    # on with the shard that it has in memory.
     pools: dict[int, ProcessPoolExecutor] = {}
     under_way: dict[Future[T], int] = {}
     try:
@@ -99,6 +101,7 @@ def _side_by_side(
             finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
             for future in finished:
                 worker = under_way[future]
+                # Before `del`: if the worker died this raises, and `worker` still says which.
                 result = future.result()
                 del under_way[future]
                 done(result)

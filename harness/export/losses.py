@@ -141,6 +141,7 @@ def _links(messages: Sequence[Message]) -> list[Link]:
     calls: dict[str, Link] = {}
     links: list[Link] = []
     for at, message in enumerate(messages):
+        # Before the message's own calls are known: an id that is used again later names the earlier call here.
         links.append(None if message.answers is None else calls.get(message.answers))
         calls |= {call.id: (at, number) for number, call in enumerate(message.calls)}
     return links

@@ -373,6 +373,7 @@ def _parents(into: MlflowClient, experiment: str, identity: str) -> list[MlflowR
 
 def _delete(into: MlflowClient, experiment: str, parent: str) -> None:
     """Delete a parent and its children; MLflow can restore them."""
+    # A page at a time: what is deleted is found no more, so each search begins with what is left.
     while children := into.search_runs([experiment], f"tags.`{PARENT}` = '{parent}'"):
         for child in children:
             into.delete_run(child.info.run_id)

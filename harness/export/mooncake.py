@@ -65,6 +65,8 @@ class BlockHashes:
     def of(self, prompt: Ids) -> tuple[int, ...]:
         numbers, before = [], -1
         for start in range(0, len(prompt), self._block):
+            # With the number of the block before, which stands for the whole prefix: prompts of blocks A B, A C and D B
+            # have 0 1, 0 2 and 3 4, as B after D is no hit for a server.
             key = (before, prompt[start : start + self._block].tobytes())
             before = self._numbers.setdefault(key, len(self._numbers))
             numbers.append(before)

@@ -44,6 +44,9 @@ class LoggedContext:
 
     def advance(self, kept: int, added: Iterable[NumberSpan]) -> int:
         """Go on to the next step. Returns how many of the first spans are those of the step before, unchanged."""
+        # With spans (0, 5), (7, 10) the ends are 0, 5, 8. kept = 6 keeps the first span whole and one message of the
+        # second, (7, 8); if (8, 12) is added they join to (7, 12). With kept = 5 and (5, 6) added the first span itself
+        # becomes (0, 6): 0 unchanged.
         unchanged = bisect_right(self._ends, kept) - 1
         cut = kept - self._ends[unchanged]
         rest = [(start, start + cut) for start, _ in self.spans[unchanged : unchanged + 1] if cut]
@@ -93,6 +96,8 @@ def values_of(column: pa.ChunkedArray) -> list[Any]:
     """Return a column as Python values: numbers, names and lists several times as fast as `to_pylist`."""
     array, kind = column.combine_chunks(), column.type
     if pa.types.is_list(kind) and not column.null_count:
+        # `values` are those of the whole array even where this is a
+        # slice of it, and `offsets` count in them: the two go together.
         items, ends = values_of(pa.chunked_array([array.values])), array.offsets.to_numpy().tolist()
         return [items[start:stop] for start, stop in pairwise(ends)]
     if pa.types.is_dictionary(kind) and not column.null_count:
@@ -121,6 +126,8 @@ class ListColumn:
 
     def sums(self) -> Ints:
         """Return the sum of each row."""
+        # Rows [3, 4], [], [5] have offsets 0, 2, 2, 3 and running
+        # sums 0, 3, 7, 12: at the offsets 0, 7, 7, 12, so 7, 0 and 5.
         running = np.concatenate(([0], np.cumsum(self._values)))
         sums: Ints = np.diff(running[self._offsets])
         return sums
@@ -128,6 +135,7 @@ class ListColumn:
     def identity(self, rows: slice) -> bytes:
         """Return bytes that are equal where the rows are."""
         offsets, values = self._part(rows)
+        # Lengths as well as values: [[1], [2]] and [[1, 2], []] have the same values.
         return np.diff(offsets).tobytes() + values.tobytes()
 
     def _part(self, rows: slice) -> tuple[Ints, Ints]:
@@ -159,6 +167,7 @@ class LogColumns:
     @cached_property
     def results(self) -> list[tuple[str, str, slice]]:
         """Every conversation and strategy with its rows, in the order of the table."""
+        # The steps of one conversation under one strategy stand together, and each has a step 0.
         first = np.flatnonzero(self._ints("step") == 0)
         names = (self._steps.column(name).take(pa.array(first)).to_pylist() for name in ("conversation", "strategy"))
         return list(zip(*names, (slice(*rows) for rows in pairwise([*first.tolist(), len(self._steps)])), strict=True))

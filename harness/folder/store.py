@@ -129,6 +129,7 @@ class ResultPart:
 
     def finish(self, run: str, shard: str) -> None:
         """Write the receipts of all that was written, once it is on the disk to stay."""
+        # A receipt must not reach the disk before the files that it vouches for.
         keep_on_disk(self._written)
         timings = self.path("timings")
         for path, files in (

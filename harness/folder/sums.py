@@ -37,6 +37,7 @@ class SumGrid:
         """Return both sums of some figures, by strategy and conversation. Rows of bounds (not run) are left out."""
         rows = rows[rows.strategy.isin(self.strategies.keys())]
         strategies, conversations, _ = self.shape
+        # One number for a place in a strategies × conversations table, so that one pass of `bincount` adds all rows up.
         at = _numbers(rows.strategy, self.strategies) * conversations + _numbers(rows.conversation, self.conversations)
         tables: dict[str, Floats] = {}
         for name, metric in metrics.items():
@@ -114,5 +115,6 @@ def added_up(run: Run, metrics: Mapping[str, Metric], grid: SumGrid) -> dict[str
         piece_grid = SumGrid(conversations, list(grid.strategies))
         for table, names in names_of.items():
             for name, sums in piece_grid.sums({name: metrics[name] for name in names}, rows_of(piece, table)).items():
+                # Assigned and not added: a conversation is in one shard, and a shard in one piece.
                 tables[name][:, columns] = sums
     return tables

@@ -296,6 +296,7 @@ def beside(labels: LabelledSet, scores: Mapping[str, Scores], resamples: int, se
     for name, score in scores.items():
         values = [score(item) for item in items]
         baselines.append(
+            # The labels stand in for verdicts, which a baseline has not: `at` makes them from the scores.
             _baseline(name, Verdicts.of(labelled_right, labelled_right, values, labels.questions), resamples, seed)
         )
     votes, passing = [answer.votes for answer in answers], [answer.passing for answer in answers]

@@ -111,6 +111,7 @@ def _by_system(answers: Sequence[Labelled], size: int, seed: int) -> set[str]:
     remaining = size
     # The systems with the fewest answers first: what they lack of their share is given to those that follow.
     for at, system in enumerate(sorted(answers_of, key=lambda name: (len(answers_of[name]), name))):
+        # 12 of systems with 2, 10 and 10 answers: 12 // 3 = 4, but 2 are there; 10 // 2 = 5; 5 // 1 = 5.
         share = remaining // (len(answers_of) - at)
         sampled = _spread(answers_of[system], min(share, len(answers_of[system])), seed, used)
         used |= {answer.group for answer in answers_of[system] if answer.id in sampled}
@@ -126,6 +127,7 @@ def _spread(answers: Sequence[Labelled], size: int, seed: int, used: set[str]) -
     for answer in sorted(answers, key=lambda answer: _draw(seed, answer.group, answer.system, answer.id)):
         answers_of[answer.group].append(answer)
     ranked = [
+        # The round comes first: each question's first answer before any question's second.
         (at + (group in used), _draw(seed, group), answer.id)
         for group in answers_of
         for at, answer in enumerate(answers_of[group])

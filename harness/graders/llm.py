@@ -83,6 +83,8 @@ class LlmGrader:
         votes = [reply if isinstance(reply, Missing) else read(reply.text, GraderVerdict) for reply in replies]
         verdicts = [vote for vote in votes if not isinstance(vote, Missing)]
         right = sum(verdict.verdict == "CORRECT" for verdict in verdicts)
+        # The majority is of all votes, not of the readable ones: of three, two CORRECT decide beside a missing one, and
+        # one CORRECT, one WRONG and a missing one decide nothing.
         needed = self.how.votes // 2 + 1
         if max(right, len(verdicts) - right) < needed:
             missing = [vote for vote in votes if isinstance(vote, Missing)]
@@ -113,6 +115,8 @@ def ask(
 
     A provider is sent several requests at once, a model in this process one after the other.
     """
+    # Two items may ask the same, as strategies often give the same answer; the cassette would be asked twice and the
+    # price counted twice.
     distinct = {request.canonical(): request for group in groups for request in group}
 
     def one(request: ModelRequest) -> tuple[Reply | None, Reply | Missing]:
@@ -320,6 +324,7 @@ def seen(text: str) -> str:
 
 
 def _plain(word: str) -> str:
+    # A word of Cyrillic or Greek letters alone is Russian or Greek; only a mixed one is a disguise.
     return word.translate(_LOOKALIKES) if _LATIN.search(word) else word
 
 

@@ -184,6 +184,7 @@ class Profiles:
                 profile = self._read(path)
                 if profile is not None:
                     key = profile.grader, profile.set, str(profile.only), profile.sample is None
+                    # The user's folder is read before ours: a grader calibrated again is quoted by that.
                     self._found.setdefault(key, profile)
 
     def of(self, grader: str) -> list[QuotedProfile]:
@@ -257,4 +258,5 @@ def _best(quoted: Sequence[QuotedProfile]) -> list[QuotedProfile]:
 
 def _rank(quoted: QuotedProfile) -> tuple[bool, bool, int, str]:
     profile = quoted.profile
+    # People's labels before a model's, a whole set before a part of it, then the most answers. False sorts first.
     return profile.labelled_by != "people", bool(profile.only), -profile.graded, profile.set

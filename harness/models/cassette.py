@@ -196,6 +196,7 @@ class Cassette:
     def put(self, entry: CassetteEntry, *, replace: bool = False) -> bytes:
         """Write a reply, and return the stored one: another process may have been first."""
         self.put_many((entry,), replace=replace)
+        # Read back, so that all processes go on with the same reply.
         return self.get(entry.key) or entry.reply
 
     def put_many(self, entries: Sequence[CassetteEntry], *, replace: bool = False) -> int:
@@ -214,6 +215,7 @@ class Cassette:
         with self._lock, self._explained():
             for _, *sums in self._accounts.under((name,)):
                 return Spending(*sums)
+            # An account that was lost would read as one that has spent nothing.
             self._accounts.check()
             _check_structure(self._open, "integrity_check(accounts)")  # the index may lead nowhere
         return None
@@ -286,6 +288,8 @@ class Cassette:
             database.execute("COMMIT")
             self._same_layout(database)
             self._log_ahead(database)
+            # With a write-ahead log this may lose the last replies with
+            # the machine's power, but never leaves the file inconsistent.
             database.execute("PRAGMA synchronous=NORMAL")
         except BaseException:
             database.close()

@@ -64,6 +64,8 @@ def _fingerprint(path: Path) -> str:
             raise SetupError(f"{path}: is no GGUF file: name another with --gguf")
         digest = hashlib.sha256(str(size).encode())
         for block in range(_BLOCKS):
+            # From the first bytes (block 0) to the last (block 15: size -
+            # _BLOCK): a file that was cut off differs as well.
             file.seek((size - _BLOCK) * block // (_BLOCKS - 1) if size > _BLOCK else 0)
             digest.update(file.read(_BLOCK))
     return digest.hexdigest()[:12]
@@ -93,10 +95,12 @@ class Local:
             **request.form(),
         }
         with self._lock:
+            # A chat overwrites what the model has in its cache: `choose` has to read its prefix anew.
             self._prefix = ""
             pieces = starts(request.asked) if isinstance(request.asked, str) else []
             self._read_pieces(pieces, request.model)
             response = self._loaded().handle_chat_completions({**request_fields, "cache_prompt": bool(pieces)})
+            # Nobody knows how far the model read: the next chat begins from nothing.
             if "error" in response:
                 self._starts = []
         _no_error(response, request.model)
@@ -135,6 +139,8 @@ class Local:
         """
         in_cache, self._starts = shared(pieces, self._starts), []
         for piece in pieces[max(in_cache - 1, 0) :]:
+            # The first piece is read without the cache unless it is known to be there: llama.cpp would go on from
+            # whatever another text has in common with it.
             reads = {"messages": said(piece), "max_tokens": 0, "cache_prompt": piece != pieces[0] or in_cache > 0}
             _no_error(self._loaded().handle_chat_completions(reads), model)
         self._starts = pieces

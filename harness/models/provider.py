@@ -137,6 +137,8 @@ class Provider:
         def again(state: RetryCallState) -> None:
             failure = state.outcome.exception() if state.outcome is not None else None
             if charge is not None and isinstance(failure, Failure) and failure.lost:
+                # A lost try may be charged by the provider, so it is booked, and the next one is set aside anew:
+                # `renew` may find the limit reached and end the tries.
                 charge.lose(failure.usage)
                 charge.renew()
             self._tell(model, state)
@@ -165,6 +167,7 @@ class Provider:
 
     def _count(self, model: str, failure: Failure) -> None:
         """Count a failed call; mark its model as not to be called any more if the failure is a reason to."""
+        # A failure without weight is the provider's considered answer: the row of silent calls ends with it.
         strikes = self._strikes.get(model, 0) + failure.strikes if failure.strikes else 0
         self._strikes[model] = strikes
         if failure.final:
@@ -362,6 +365,8 @@ def is_same_model(asked: str, named: str) -> bool:
 
 
 def _name_and_date(model: str) -> tuple[str, str]:
+    # openai/gpt-4o-2024-08-06 → gpt-4o, 2024-08-06; us.anthropic.claude-3-5-sonnet-20241022-v2:0 → claude-3-5-sonnet,
+    # 20241022; gpt-4-0613 → gpt-4, 0613.
     plain = _VERSION.sub("", _VENDOR.sub("", model.lower().rpartition("/")[2]))
     parts = _DATED.fullmatch(plain)
     return (parts[1], parts[2] or "") if parts else (plain, "")
@@ -434,6 +439,8 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         sent = not any(isinstance(cause, (httpx.ConnectError, httpx.ProxyError)) for cause in causes)
         why = "the connection failed or broke off: is the provider, or the api base, reachable?"
         return Failure(why, passing=True, strikes=None if sent else STRIKES, lost=sent)
+    # Before the statuses: providers say 403 or 429 of money that
+    # is used up, which no other key and no waiting would mend.
     if _is_out_of_credit(status, _body(response) or text):
         return Failure(f"the provider's account has no credit or quota left ({status}): {text}", final=True)
     if status in (401, 403) or _NO_KEY.search(text):

@@ -51,11 +51,14 @@ class Purse:
         Raises ModelError if that would go over the limit, or if there is a limit and the price is not known.
         """
         if self._limit is None:
+            # Set aside without a limit, too: settling takes it away
+            # again, and a killed process leaves what it may have cost.
             self.book(Spending(dollars=most or 0.0))
             return
         if most is None:
             raise ModelError(f"{model}: its price is not known, so the spend limit cannot be kept: run without one")
         with self._cassette.transaction():
+            # Read and set aside in one transaction: otherwise two workers could both see room for the last call.
             over = max(self.spent(name).dollars for name in self._accounts) + most > self._limit + _ROUNDING
             self._add(Spending(refused=1) if over else Spending(dollars=most))
         if over:
@@ -119,6 +122,7 @@ class Charge:
 
     def _settle(self, spent: Spending) -> None:
         self._open = False
+        # $0.05 was set aside and the call cost $0.01: - 0.04 is booked.
         self._purse.book(replace(spent, dollars=spent.dollars - (self._most or 0.0)))
 
 

@@ -134,6 +134,7 @@ class Recorded:
             try:  # stored before anything else is done with it
                 return self._cassette.put(entry, replace=self._mode == "record")
             finally:
+                # In `finally`: the answer has come and is charged, also where it cannot be stored.
                 charge.pay(_usage(request, answer, counter), substituted=bool(answer.model))
 
     def _reply(self, request: ModelRequest, answer: ModelAnswer, counter: TokenCounter) -> Reply:

@@ -39,12 +39,14 @@ class DigestedTable(NamedTuple):
 
     def select(self, *more: str) -> str:
         """Return the statement that reads all columns, the digest and more, texts as their bytes."""
+        # As bytes: sqlite3 decodes texts as it reads them, and one damaged row would end the query for all others.
         columns = [name if self._is_number(name) else f"CAST({name} AS BLOB)" for name in self.columns]
         return f"SELECT {', '.join((*columns, 'CAST(digest AS BLOB)', *more))} FROM {self.name}"
 
     def digest(self, values: Sequence[Any], cassette: str = "") -> str:
         """Return the digest of a row, in the cassette of that name."""
         kinds = self.columns.values()
+        # SQLite gives 1.0 back for a 1 in such a column, and the digest is of what will be read.
         stored = [float(value) if kind.startswith("REAL") else value for value, kind in zip(values, kinds, strict=True)]
         return row_digest([value.encode() if isinstance(value, str) else value for value in stored], cassette)
 
@@ -167,6 +169,8 @@ class DigestedRows:
             statement = f"{self._table.select('rowid')} NOT INDEXED WHERE rowid > {last} ORDER BY rowid{order}"
             try:
                 for *raw, rowid in self._database.execute(statement):
+                    # The second pass goes from the end back to the last row that the first one reached: no row is
+                    # yielded twice.
                     last = max(last, rowid) if not order else last
                     try:
                         yield self._table.read(raw, self._cassette)

@@ -300,6 +300,7 @@ class _Copying:
         return self._known(value, kind(*items) if kind is not tuple else tuple(items))
 
     def _listed(self, value: list[object] | deque[object]) -> object:
+        # Known before its items are copied: a list that holds itself, or whose items refer to it, ends here.
         copied = self._known(value, copy(value))
         if not self._are_shared(value):
             copied.clear()
@@ -321,6 +322,7 @@ class _Copying:
     def _function(self, value: types.FunctionType) -> object:
         if not value.__closure__:
             return value
+        # Cells, not their contents: two functions that share a variable share it in the copy too.
         cells = tuple(self.of(cell) for cell in value.__closure__)
         copied = types.FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, cells)
         copied.__kwdefaults__ = value.__kwdefaults__
@@ -355,6 +357,7 @@ class _Copying:
                 attribute = getattr(value, name)
             except AttributeError:  # it has none yet
                 continue
+            # A frozen dataclass refuses setattr.
             object.__setattr__(copied, name, attribute if _IS_SHARED[type(attribute)] else self.of(attribute))
         for name, attribute in getattr(value, "__dict__", {}).items():
             copied.__dict__[name] = self.of(attribute)

@@ -92,6 +92,8 @@ class _ProbeRun:
         self._due: dict[int, list[tuple[PlacedProbe, Message]]] = defaultdict(list)
         calls = list(index.conversation.calls())
         for probe, question in zip(index.asked, questions(index.asked, index.ids), strict=True):
+            # With calls at 2, 5 and 9 a probe after 5 messages belongs to step 1: a call at its very place comes before
+            # it, as in `replay_view`. One after 1 message belongs to -1, before the first step.
             self._due[bisect_right(calls, probe.stop) - 1].append((probe, question))
         self._places = {message.id: at for at, message in enumerate(index.conversation.messages)}
 
@@ -126,6 +128,7 @@ class _ProbeRun:
             raise StrategyTypeError(f"the marks of the Context are {marks}, and it has {len(sent)} messages, from 0")
         written = self._own(sent, question)
         added, kept = self._entry(sent, question, written, step)
+        # A copy: what this question recalls or archives must not count for the next one.
         substitutions = self._substitutions.copy()
         substitutions.hear(reply.events)
         offers = any(tool not in recorded for tool in context.tools)
@@ -169,6 +172,7 @@ class _ProbeRun:
         """Return the context as spans added to the step's context, and how many messages of that it keeps."""
         size, log = len(self._index.conversation.messages), self._log
         kept = 0 if step is None else shared_prefix(log.sent, sent)
+        # The question is -1, the first message written for this probe -2, the next -3: no number of the log is below 0.
         own = {message: QUESTION - 1 - number for number, message in enumerate(written)}
         added: list[tuple[int, int]] = []
         for store, start, stop in sent[kept:].spans:

@@ -61,9 +61,11 @@ class Finder:
     def spans(self, text: str) -> list[TextSpan]:
         """Return what is found in a text, in order and without overlaps."""
         found = [_without_escape(text, span) for span in {span for view in _views(text) for span in self._found(view)}]
+        # By kind, then the longest, then the first: what is chosen is never given up for what comes later.
         found.sort(key=lambda span: (KINDS.index(span.kind), span.start - span.end, span.start))
         chosen: list[TextSpan] = []
         for span in found:
+            # `chosen` is in order and without overlaps, so only the neighbours of a span can overlap it.
             at = bisect(chosen, span)
             is_free = (at == 0 or chosen[at - 1].end <= span.start) and span.end <= (
                 chosen[at] if at < len(chosen) else _END
@@ -113,12 +115,16 @@ def _views(text: str) -> Iterator[str]:
 
 
 def _white_space(escape: re.Match[str]) -> str:
+    # As long as the escape itself: a span of this view is one of the text. An escaped backslash stays, since what
+    # follows it is no escape.
     return escape[0] if escape[0] == "\\\\" else " " * (len(escape[0]) - 1) + "\n"
 
 
 def _without_escape(text: str, span: TextSpan) -> TextSpan:
     """Return a span without the half of an escape at its ends: what is left of a text in JSON must be JSON."""
     start, end = span.start, span.end
+    # An odd number of backslashes ends in one that belongs to
+    # what follows: the span begins within \n, or within \u00e9.
     if _ends_in_half(text[max(0, start - 8) : start]):
         start += 5 if text[start] == "u" else 1
     if _ends_in_half(text[start:end]):
@@ -226,10 +232,12 @@ def _phones(regions: Sequence[str]) -> Callable[[str], Iterator[TextSpan]]:
     def _is_valid(number: str, region: str | None, possible: bool) -> bool:
         leniency = phonenumbers.Leniency.POSSIBLE if possible else phonenumbers.Leniency.EXACT_GROUPING
         matches = list(phonenumbers.PhoneNumberMatcher(number, region, leniency))
+        # The whole of it must be the number; one character, as a bracket at its start, may be left out.
         return len(matches) == 1 and len(matches[0].raw_string) >= len(number) - 1
 
     def find(text: str) -> Iterator[TextSpan]:
         for match in _NUMBER.finditer(text):
+            # E.164 allows 15 digits at most.
             if 7 <= sum(char.isdigit() for char in match[0]) <= 15:
                 before = _LETTER_ESCAPE.sub(_letter, text[max(0, match.start() - 60) : match.start()])
                 if is_phone(match[0], told=_TOLD.search(before) is not None):

@@ -92,6 +92,7 @@ class Redactor:
         if redacted != text and text[:1] in ("{", "[", '"') and _is_json(text) and not _is_json(redacted):
             # A part goes over the end of a string: look into each string alone.
             spans = [
+                # The + 1 is the opening quote, which the part that was searched lacks.
                 TextSpan(literal.start() + 1 + span.start, literal.start() + 1 + span.end, span.kind)
                 for literal in _LITERAL.finditer(text)
                 for span in self._spans(literal[0][1:-1])
@@ -121,6 +122,7 @@ class Redactor:
             self._last[kind] += 1
             placeholder = self._placeholders[kind, value] = f"<{kind.upper()}_{self._last[kind]}>"
             self.values[placeholder] = value
+        # A placeholder that the text had before is replaced like a value, but nothing private was in it.
         if _PLACEHOLDER.fullmatch(value) is None:
             self.counts[kind] += 1
             self._used[placeholder] = kind
@@ -167,6 +169,8 @@ def write_key(path: Path, key: KeyFile) -> None:
     """Write a key file, which nobody but its owner may read. Raises RunError if it cannot be written."""
     try:
         with placed(path) as draft:
+            # Its rights are set before the first byte is in it; changed
+            # afterwards, others could have opened it in between.
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             draft.write_bytes(msgspec.json.format(msgspec.json.encode(key), indent=1) + b"\n")
     except OSError as error:

@@ -106,6 +106,7 @@ def _taught(
             )
             for part in (after, before)
         ]
+        # An archive stores its dictionary compressed, so that is what it costs.
         itself = len(Dictionary().compress(dictionary.data, coding.level)) if dictionary.data else 0
         rows.append(Taught(kind, smallest[0], itself, smallest[1]))
     return Later(

@@ -126,6 +126,8 @@ def searched(
     adding = embedding = now = 0.0
     for end, probe in _probes(conversation):
         reached = []
+        # The probes come in order of their places, so each message is
+        # added once and a search sees none that came later.
         while next_passage is not None and next_passage[0] <= end:
             reached.append(next_passage[1])
             next_passage = next(upcoming, None)

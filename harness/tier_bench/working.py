@@ -119,6 +119,7 @@ def _row(load: Load, size: int, recipe: PolicyRecipe, preload: bool) -> PolicyRo
 def bounds(load: Load, size: int) -> Bounds:
     """Return the bounds on every policy on this load."""
     is_fluid = all(len(trace.ids) <= FLUID for trace in load.samples)
+    # One bound for all samples of a load: a mean over two different ones would bound nothing in particular.
     bound_of = most_hits_fluid if is_fluid else most_hits
     most = [bound_of(trace.ids, trace.tokens, trace.counted, size) for trace in load.samples]
     first = [compulsory(trace.ids, trace.tokens, trace.counted).hits for trace in load.samples]

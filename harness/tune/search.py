@@ -108,6 +108,7 @@ def _drawn(
     # By the number of the trial and the attempt, not from one random state: that would be lost with the process.
     for attempt in range(2 * AGAIN):
         number = int.from_bytes(hashlib.sha256(f"{seed} {attempt}".encode()).digest()[:4])
+        # A sampler that is sure of itself may draw one setting for ever.
         drawn = _sampled(space, before, _SAMPLERS[sampler if attempt < AGAIN else "random"](number))
         if name_of(strategy, drawn.values) not in tried:
             break

@@ -51,6 +51,7 @@ class Numbers:
     def rounded(self, value: float) -> float:
         """Return a number with few digits, within the range."""
         if value and math.isfinite(value):
+            # log10 of 8123 is 3.9, so it is rounded to -1 decimals: 8120. 0.01234 has -1.9: 4 decimals, 0.0123.
             value = round(value, DIGITS - 1 - math.floor(math.log10(abs(value))))
         value = min(max(value, self.low), self.high)
         return round(value) if self.whole else float(value)
@@ -136,10 +137,12 @@ def _range(range_text: str, text: str) -> Range:
         return _numbers(ends, scale == "log", text)
     if dots:
         raise SpecError(f"--space {text!r}: {scale!r} is no scale: there is log, and none")
+    # With its comma one value is a tuple as well, and a comma within quotes or brackets separates nothing.
     values = _literal(f"({range_text},)", text)
     assert isinstance(values, tuple)
     if not values:
         raise SpecError(f"--space {text!r}: no value is given")
+    # As keys 1, 1.0 and True are one: values of several types are left as they are.
     return Choices(tuple(dict.fromkeys(values)) if len({type(value) for value in values}) == 1 else values)
 
 
@@ -281,6 +284,7 @@ def _kinds(hint: Any) -> tuple[Any, ...]:
     return (hint,)
 
 
+# Quoted texts come first in the pattern and are matched whole, so that a "=?" in one of them is no free parameter.
 _TEXT_OR_FREE = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|=\s*(?P<free>\?)""")
 _FREE = "?"
 

@@ -195,6 +195,7 @@ def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list
         alike.merge(("unit", units[conversation.id]), ("content", digest))
     groups: dict[str, list[int]] = {}
     for at, digest in enumerate(digests):
+        # The least digest of a group names it, so the name depends on no order.
         name = min(inner for kind, inner in alike.subset(("content", digest)) if kind == "content")
         groups.setdefault(name, []).append(at)
     return groups
@@ -215,6 +216,7 @@ def _content_digest(conversation: Conversation) -> str:
     """Return a digest of the messages, whatever the conversation is called."""
     digest = hashlib.sha256()
     for message in conversation.messages:
+        # With the length, as texts run on into each other: otherwise "ab", "c" and "a", "bc" would be the same.
         digest.update(f"{message.role} {len(message.text)} {message.text}".encode(errors="surrogatepass"))
         digest.update(msgspec.json.encode(message.calls))
     return digest.hexdigest()
@@ -421,6 +423,8 @@ class _Search:
             # Trials of the batches before alone: so a search that was stopped within a batch goes on as it would have.
             before = every[: done - done % BATCH]
             drawn = batch(self.strategy, self.space, before, self.request.sampler, self.request.seed, total)
+            # 6 of 10 are done: the batch of trials 4 to 7 is drawn again
+            # from trials 0 to 3, and 6 and 7 of it are left to try.
             rest = drawn[done % BATCH : total - len(before)]
             if not rest:
                 break

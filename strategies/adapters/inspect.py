@@ -118,6 +118,7 @@ def _compact(services: ChatServices, kind: str, **settings: Any) -> Step:
             for message in said:
                 message.source = "input"
             handler = module.compaction(strategy, prefix=list(said), model=target)
+        # What is new begins with the answer to the last request, whose usage an agent would record now.
         elif new[0]["role"] == "assistant":
             tokens = chat_tokens(services, from_inspect(sent))
             output = module.ModelOutput(model="recorded", usage=module.ModelUsage(input_tokens=tokens))

@@ -117,6 +117,8 @@ def summarization(services: ChatServices, trigger: int = 8000, keep: int = 20) -
         system.extend(message for message in new if message["role"] == "system")
         state.extend(to_langchain(message for message in new if message["role"] != "system"))
         if update := middleware.before_model({"messages": state}, None):
+            # The first is an order to LangChain's state, to remove all
+            # messages; the others are what it holds from now on.
             state[:] = update["messages"][1:]
         return [*system, *from_langchain(state)]
 
@@ -135,6 +137,7 @@ def clear_tool_uses(
 
     def step(new: list[ChatDict]) -> list[ChatDict]:
         said.extend(to_langchain(new))
+        # The edit writes into the list that it is given; the next call must begin from what was said.
         request = list(said)
         edit.apply(request, count_tokens=count)
         return from_langchain(request)

@@ -219,6 +219,8 @@ def open_step(path: str, adapter: str, services: ChatServices, parameters: Mappi
     def step(new: list[ChatDict]) -> Any:
         return worker.ask(StepRequest(number, new, services.now), services)
 
+    # The callback holds the list and not the step, which it would otherwise keep alive. It may run at any moment, also
+    # while the worker answers, so it only notes the number.
     finalize(step, worker.closed.append, number)
     return step
 
@@ -248,6 +250,7 @@ class Worker:
         self._await_greeting()
 
     def _await_greeting(self) -> None:
+        # A program that is no Python may wait for input for ever; killing it ends the read below.
         timer = Timer(_SECONDS_TO_GREET, self._process.kill)
         timer.start()
         try:
@@ -289,6 +292,8 @@ class Worker:
                 raise
         if isinstance(said, WorkerAnswer):
             return said.value
+        # The exception never left this process: the worker was told
+        # its text, and says that it came to nothing for that.
         raise refusals[-1] if said.by_model and refusals else WorkerError(said.why)
 
     def _sent(self, message: bytes) -> FromWorker:

@@ -63,11 +63,14 @@ class Channel:
     def __init__(self) -> None:
         self._input, self._output = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        # What a library prints goes to standard error: in the channel it would be taken for the length of a message.
         os.dup2(2, 1)
         self._received: SimpleQueue[bytes] = SimpleQueue()
         self._lock = Lock()
         self._output.write(GREETING)
         self._output.flush()
+        # A thread reads all the time, so the end of the other process
+        # is noticed while a library works, which may take minutes.
         Thread(target=self._receive, daemon=True).start()
 
     def _receive(self) -> None:
@@ -88,6 +91,7 @@ class Channel:
 
     def ask(self, question: Question) -> Any:
         """Return the answer to a question, from any thread. Raises ModelError."""
+        # A question and its answer go together: with two threads asking at once each might take the other's answer.
         with self._lock:
             self.send(msgspec.msgpack.encode(question))
             said = msgspec.msgpack.decode(self._received.get(), type=WorkerAnswer | WorkerFailure)

@@ -50,6 +50,7 @@ class _Shortening:
             self._dialogue += message.role != "system"
         self._history = history
         due = max(0, self._due(self._numbers, self._dialogue))
+        # Only those that have become old since the last call: what is short stays so.
         for at in self._places[max(self._short, self._spared) : due]:
             self._edited.put(history, at, self._shorten(history[at]))
         self._short = max(self._short, due)
@@ -152,6 +153,7 @@ class ClineTruncation(RewritingClient):
             return
         share: Literal[2, 4] = 4 if used / 2 > self.trigger else 2
         start, rest = history.ceiling(2), len(history.messages) - 2
+        # Of 21 messages behind the first pair 10 go, or 14 where only a quarter is to stay: both are even numbers.
         count = rest // 4 * 2 if share == 2 else rest * 3 // 8 * 2
         stop = min(max(history.floor(2 + count), history.ceiling(start + 1)), history.settled)
         if stop > start:
@@ -175,6 +177,7 @@ class ClineTruncation(RewritingClient):
             if call is not None and message.text != notice:
                 old += [newest[call]] if call in newest else []
                 newest[call] = at
+        # Counted before the results are cleared: the share saved is of the history as it was.
         characters = sum(len(message.text) for message in messages)
         saved = sum(len(messages[at].text) - len(notice) for at in old)
         history.clear(sorted(old), notice)

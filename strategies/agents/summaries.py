@@ -131,6 +131,7 @@ class CodexCompaction(CompactingClient):
     @staticmethod
     def _shortened(message: Message, tokens: int, room: int) -> Message | None:
         """Return the first and the last part of a message, about `room` tokens by its length; None for no room."""
+        # 4,000 characters of 1,000 tokens with room for 500: 1,000 characters from either end.
         half = len(message.text) * room // tokens // 2
         if not half:
             return None
@@ -205,6 +206,7 @@ class RooCompaction(CompactingClient):
             self._hide(history)
 
     def _hide(self, history: ClientHistory) -> None:
+        # Of 12 messages 11 follow the first: 11 // 4 * 2 = 4 of them are hidden, the nearest even number below half.
         start, half = history.ceiling(1), 1 + (len(history.messages) - 1) // 4 * 2
         stop = min(max(history.floor(half), history.ceiling(start + 1)), history.settled)
         if count := len(history.forgotten(start, stop)):
@@ -252,6 +254,7 @@ class OpenHandsCondenser(CompactingClient):
         """Return the events that may stay at the end, for each reason to forget any."""
         tails = []
         if count > self.max_size:
+            # 80 / 2 less 4 at the start and 1 for the summary: 40 events are left in all.
             tails.append(self.max_size // 2 - self.keep_first - 1)
         if self.window is not None and history.tokens() > self.window:
             tails.append(count // 2 - self.keep_first - 1)
@@ -328,6 +331,7 @@ class OpenCodeCompaction(CompactingClient):
         tools = {call.id: call.name for message in messages[:stop] for call in message.calls}
         turns = total = 0
         places: list[int] = []
+        # From the newest back: what was cleared before, and a summary, end the look, as everything behind them is old.
         for at in range(stop - 1, -1, -1):
             message = messages[at]
             turns += message.role == "user"
@@ -469,6 +473,8 @@ class PiCompaction(CompactingClient):
         if history.tokens() <= self.trigger:
             return
         messages, desk = history.messages, history.desk
+        # `fit` finds the longest end that stays below 20,000; the
+        # message before it is the one that reaches them, and stays.
         stop = min(history.ceiling(max(0, desk.fit(messages, self.keep_recent - 1) - 1)), history.settled)
         if not stop or not history.forgotten(0, stop):
             return

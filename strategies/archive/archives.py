@@ -133,6 +133,7 @@ class Archives:
         self._processed: dict[str, tuple[Message, Message]] = {}
         self._prepared: dict[str, tuple[Message, Card]] = {}
         # Time of the oldest result that retention may delete.
+        # In a wider scope other conversations may have left what is due by now, which only the store knows.
         self._oldest = -inf if settings.scope != "conversation" else inf
 
     @cached_property

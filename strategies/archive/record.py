@@ -88,6 +88,7 @@ def identify(conversation: str, message: str, text: str) -> str:
     digest = hashlib.sha256()
     for part in (conversation, message, text):
         data = part.encode("utf-8", "surrogatepass")
+        # With its length before each part: otherwise ("ab", "c", …) and ("a", "bc", …) would be one result.
         digest.update(len(data).to_bytes(8, "big"))
         digest.update(data)
     return str(uuid5(NAMESPACE, digest.hexdigest()))
@@ -121,6 +122,7 @@ _TITLE = re.compile(
 def single_line(text: str, most: int) -> str:
     """Return a text as one line of at most `most` characters, without those that a database or tokenizer rejects."""
     flat = _BLANK.sub(" ", text).strip()
+    # The ellipsis is one of the `most` characters.
     return flat if len(flat) <= most else flat[: most - 1] + "…"
 
 

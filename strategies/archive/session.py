@@ -49,6 +49,8 @@ class ArchiveSession:
         self._archive(history)
         self.archives.delete_expired()
         newest = history[self._newest] if self._newest is not None else None
+        # Identity first: a long question is compared word by word
+        # only where a stage before this one makes messages anew.
         if newest is not None and newest is not self._turn and newest != self._turn:
             self._turn, self.archives.question = newest, newest.text
             # A result is brought back for one turn.
@@ -99,6 +101,8 @@ class ArchiveSession:
             self._spliced.keep(history, same)
             self._places = {uuid: at for uuid, at in self._places.items() if at < same}
             same = 0
+        # After a change everything is read again; a result whose
+        # placeholder still stands must not wait to be archived twice.
         replaced = set(self._places.values()) if same == 0 else ()
         for at, message in enumerate(history[same:], same):
             if message.role == "tool":
@@ -165,6 +169,8 @@ class ArchiveSession:
         messages, place = self._spliced.messages(history), self._spliced.place
         if not self._loaded and not self._foreign:
             return messages
+        # (start, stop, messages) in places of the spliced history. An insertion has start = stop, so it sorts before a
+        # replacement that begins at the same place.
         changes: list[tuple[int, int, tuple[Message, ...]]] = [
             (place(at), place(at) + 1, (message,))
             for uuid, message in self._loaded.items()
@@ -174,6 +180,7 @@ class ArchiveSession:
             changes.append((place(self._newest), place(self._newest), self._foreign))
         spans: list[Span] = []
         passed = 0
+        # Messages have no order, so they stay out of the key.
         for start, stop, put in sorted(changes, key=lambda change: change[:2]):
             spans += messages[passed:start].spans
             spans += Messages.of(put).spans
@@ -209,6 +216,8 @@ class SplicedHistory:
         """Substitute a message for message `at` from now on. Cheapest in the order of the history."""
         new = at not in self._substitutes
         self._substitutes[at] = message
+        # Results come due in order, so this is the usual case: the spans before it stay. Only a result that had to wait
+        # while a later one was archived, and what was changed, rebuilds all.
         if at >= self._covered:
             self._places.append(at)
             self._extend(history, at)
@@ -241,6 +250,7 @@ class SplicedHistory:
 
     def _extend(self, history: Messages, at: int) -> None:
         self._head += self._spans(history, self._covered, at)
+        # `_spans` up to `at` leaves the insertion to whatever holds message `before`, and here that is the substitute.
         if self._inserted is not None and self._before == at:
             self._head.append(self._inserted)
         self._head.append(Span((self._substitutes[at],), 0, 1))

@@ -296,6 +296,8 @@ class ResultStore:
             UnicodeEncodeError,
             RecursionError,
         ) as error:  # the last for arguments that are nested too deep
+            # Two ways in which a result may be there all the same: another process wrote it first, or the store is a
+            # finished one that nobody may write.
             may_exist = isinstance(error, IntegrityError) or _READ_ONLY.search(one_line(error))
             existing = self.load(card.uuid) if may_exist else None
             if existing is None:
@@ -519,6 +521,7 @@ class ResultStore:
 
 def encode_text(text: str) -> str:
     """Return a form of any text that every database takes."""
+    # The mark \x1a is among what is escaped (as "\x1a001a"), so no text of its own reads as an escape.
     return _UNSAFE.sub(lambda match: f"\x1a{ord(match[0]):04x}", text)
 
 
@@ -552,8 +555,11 @@ def _newest(places: Iterable[Values], visibility: Visibility, most: int) -> list
         if place[3] is not None and place[3] < before and place[1] != besides and thread in (None, place[2])
     ]
     if len(visible) > most:
+        # All that are as old as the last of the newest `most` stay here: which of these goes is decided below.
         oldest = sorted(map(itemgetter(3), visible), reverse=True)[most - 1]
         visible = [place for place in visible if place[3] >= oldest]
+    # By uuid first: the second sort is stable, so among equal
+    # moments the uuids decide, whatever order the database has.
     visible.sort(key=itemgetter(0))
     visible.sort(key=itemgetter(3), reverse=True)
     return [place[0] for place in visible[:most]]

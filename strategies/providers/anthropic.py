@@ -126,6 +126,8 @@ class _Clearing:
         substitutes: dict[int, Message] = {}
 
         def substitute(at: int, message: Message) -> int:
+            # One message may hold several calls that are cleared one
+            # after the other: each edit goes on from the one before.
             earlier = substitutes.get(at) or self._substitutes.get(at) or history[at]
             substitutes[at] = message
             return desk.tokens(earlier) - desk.tokens(message)
@@ -258,6 +260,7 @@ class CompactionControl(CompactingClient):
             return
         text = history.write(history.messages[:last] + shown)
         if text is not None:
+            # From the end to the start: a replacement moves the places behind it.
             history.drop(history.forgotten(last, stop, shown))
             history.replace(last, stop, shown)
             history.replace(0, last + len(shown), history.notes(text, last + len(shown)), text)

@@ -158,6 +158,7 @@ class _Retaining:
         kept = history[self._start :]
         if desk.total(kept) - desk.total(desk.systems(kept)) > settings.post_instructions:
             room = int(settings.retention_ratio * settings.post_instructions)
+            # A cut never moves back, and never past the newest message, however long that is.
             self._start = max(self._start, min(desk.fit(history, room), len(history) - 1))
         start = self._start
         if not start:

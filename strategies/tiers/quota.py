@@ -79,6 +79,8 @@ class Quotas:
             raise QuotaError(f"{tier} is to hold {tokens} tokens: it holds 0 at least")
         before, now = self._crossed[tier], quota.level(tokens)
         self._crossed[tier] = now
+        # From 700 to 960 of 1000 tokens (warning 800, soft 950): before = 0, now = 2, so the warning and the soft limit
+        # are recorded, lowest first; on the way back the soft limit is left first.
         for level, limit in quota.limits[before:now]:
             self._record(LimitReached(tier, level, tokens, limit))
         for level, limit in reversed(quota.limits[now:before]):

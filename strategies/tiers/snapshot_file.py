@@ -86,6 +86,7 @@ class SnapshotWriter:
         """Write an array as a section."""
         plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         start = self._at
+        # memoryview cannot cast a shape with a 0 in it.
         if plain.size:
             self.write(plain.data.cast("B"))
         self._sections.append(_Section(name, start, self._at - start, plain.dtype.str, plain.shape))
@@ -154,6 +155,7 @@ class SnapshotReader:
 @contextmanager
 def writing(path: Path, kind: str) -> Iterator[SnapshotWriter]:
     """Open a snapshot for writing. The file appears under its name once all of it is written."""
+    # By process, so that two writers of one snapshot do not write into each other's file; the last to rename wins.
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         try:
@@ -196,9 +198,11 @@ def _checked_table(file: BinaryIO, path: Path, kind: str) -> _Table:
     if len(head) < _HEAD.size or head[: len(MAGIC)] != MAGIC:
         raise SnapshotError(f"{path}: this is not a snapshot of a memory tier")
     version = _HEAD.unpack(head)[1]
+    # Before the digest, whose place and kind another version may have changed.
     if version != VERSION:
         raise SnapshotError(f"{path}: has format version {version}, this ctxbench reads {VERSION}: write it again")
     end = size - _DIGEST
+    # The digest is compared before anything after the version is parsed, so the JSON below is what the writer wrote.
     if end < _HEAD.size + _LENGTH.size or file_digest(file, end) != file.read(_DIGEST):
         raise SnapshotError(f"{path}: is cut off or altered (its digest is wrong): write it again")
     file.seek(end - _LENGTH.size)

@@ -91,6 +91,7 @@ def _turn(messages: Sequence[Message], marks: Mapping[str | None, str]) -> dict[
     for message in messages:
         blocks = _blocks(message)
         if blocks or message.id in marks:
+            # A mark stands on a block, so a message without any is given an empty one to carry it.
             blocks = blocks or [_text("")]
             blocks[-1] |= _control(message.id, marks)
         content += blocks
@@ -128,6 +129,7 @@ def _control(after: str | None, marks: Mapping[str | None, str]) -> dict[str, An
 def _effort(effort: str) -> dict[str, Any]:
     """Return the settings of the request that stand for a recorded reasoning effort."""
     match = _EFFORT.fullmatch(effort)
+    # "enabled 2048" is thinking with a budget, "adaptive high" thinking with an effort, "high" an effort alone.
     kind, budget, word = match.groups() if match else (None, None, effort)
     settings: dict[str, Any] = {}
     if kind:

@@ -52,6 +52,7 @@ def _steps(messages: Sequence[Message]) -> list[dict[str, Any]]:
             results.append({"source_call_id": message.answers, "content": message.text})
             continue
         answered = answered or message.role == "assistant"
+        # Only of this step: a result that comes after another message belongs to no step any more.
         open_calls = {call.id for call in message.calls}
         step: dict[str, Any] = {"step_id": len(steps) + 1}
         if timestamp := _timestamp(message.time):

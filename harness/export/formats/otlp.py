@@ -75,6 +75,8 @@ def lines(conversation: Conversation) -> Iterator[bytes]:
             }
             scope = {"scope": {"name": "ctxbench"}, "spans": [span]}
             yield msgspec.json.encode({"resourceSpans": [{"resource": {}, "scopeSpans": [scope]}]})
+        # Encoded once: every later span repeats the message in its
+        # prompt, and only those with a mark are encoded again.
         prompt.append(msgspec.Raw(msgspec.json.encode(_message(message))))
 
 

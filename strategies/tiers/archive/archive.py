@@ -231,6 +231,7 @@ class ArchiveTier:
 
     def _may_write(self) -> None:
         self._store.may_write()
+        # Writing would decide what is new without knowing the ids of the damaged part.
         if self._catalogue.faults:
             raise self._catalogue.faults[0]
 
@@ -244,6 +245,8 @@ class ArchiveTier:
             self._look()
 
     def _write(self, replaced: list[PartEntry], items: list[ArchivedMessage], seal: bool = False) -> None:
+        # Small parts come before the new messages, so the order of
+        # addition holds; their deleted messages are left behind.
         earlier = [item for part in replaced for item in self._live(part)]
         with self._drafting() as draft:
             draft.drop(replaced)
@@ -270,6 +273,7 @@ class ArchiveTier:
         new: dict[str, ArchivedMessage] = {}
         for item in items:
             self._check(item)
+            # `new` is asked as well: one call may name an id twice.
             known = new.get(item.id) or (self.get(item.id) if item.id in self else None)
             if known is None:
                 new[item.id] = item
@@ -284,6 +288,8 @@ class ArchiveTier:
             what = f"message {item.id!r} has {item.tokens} tokens" if item.id else "a message has an empty id"
             raise ArchiveError(self._store.files.where, what, "give an id, and 0 tokens or more")
         try:
+            # A lone surrogate is legal in Python's strings and in no UTF-8;
+            # NaN times decode as null. Both are found by going there and back.
             item.id.encode()
             same = msgspec.json.decode(msgspec.json.encode(item.message), type=Message) == item.message
         except (UnicodeEncodeError, msgspec.MsgspecError, OverflowError):
@@ -315,6 +321,9 @@ class Catalogue:
         stale = [part for number, part in self.parts.items() if number in self.tables]
         now = {part.number: part for part in index.parts}
         for part in stale:
+            # Identity, not equality: a writer's index shares the entries that it did
+            # not touch, so a `put` looks at its own parts only. A deletion replaces the
+            # entry of its part, whose places are then all taken out and put in again.
             if now.get(part.number) is not part:
                 for at, id in enumerate(self.tables[part.number].ids):
                     if self.places.get(id) == (part.number, at):
@@ -331,6 +340,7 @@ class Catalogue:
         """Return whether a message is there. Raises Damaged if a table cannot be read."""
         if id in self.places:
             return True
+        # An unreadable table may name this very message: "not there" would let a writer store it a second time.
         if self.faults:
             raise self.faults[0]
         return False
@@ -397,9 +407,13 @@ class Draft:
             items = self._items(part)
             if items:
                 new = self._block(items) if part.sealed else small_part(self._index.next, items)
+                # Rewritten blocks are untaught by default; the number of
+                # taught blocks decides when the next dictionary is due.
                 self._put(new._replace(part=replace(new.part, taught=part.taught)), part)
             else:
                 self.drop([part])
+        # The deleted text is still in the dictionary, which is the text
+        # of these blocks: all blocks are written again with a new one.
         if any(part.taught for part in parts):
             self._train([part.number for part in self._index.parts if part.taught])
 
@@ -412,6 +426,7 @@ class Draft:
         if not taught:
             return whole >= FIRST
         dictionary = self._store.dictionary(self._index)
+        # A raw dictionary of twice the blocks is twice as long. A trained one is of zstd's choosing and is made once.
         room = dictionary.kind == "raw" and 2 * len(dictionary.data) <= self._coding.dictionary_bytes
         return room and whole >= 2 * taught
 
@@ -465,6 +480,7 @@ def blocks(items: Sequence[ArchivedMessage], most: int) -> Iterator[tuple[Sequen
     """Yield messages cut into blocks of at most `most` tokens (a larger one alone), and whether each block is full."""
     start, tokens = 0, 0
     for at, item in enumerate(items):
+        # `at > start` lets a message larger than a block stand alone instead of leaving an empty block before it.
         if at > start and (tokens + item.tokens > most or at - start == MESSAGES):
             yield items[start:at], True
             start, tokens = at, 0

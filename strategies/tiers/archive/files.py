@@ -153,6 +153,8 @@ class FolderFiles:
                 return os.pread(handle, os.fstat(handle).st_size - start if size is None else size, start)
             finally:
                 os.close(handle)
+        # Not an ArchiveError: a reader takes it as a sign that a
+        # writer has replaced the file, and reads the index again.
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -164,6 +166,7 @@ class FolderFiles:
         with reporting_as_archive_error(self.where):
             try:
                 _write(beside, data)
+                # Only a complete, synced file gets its name; a crash before this line leaves the previous one.
                 os.replace(beside, path)
             except OSError:
                 self.remove(beside.name)
@@ -234,6 +237,7 @@ def _write(path: Path, data: bytes) -> None:
     try:
         left = memoryview(data)
         while left:
+            # One write may take fewer bytes than it was given (a signal, 2 GB on Linux).
             left = left[os.write(handle, left) :]
         os.fsync(handle)
     finally:
@@ -343,9 +347,11 @@ def load_index(files: Files) -> ArchiveIndex | None:
         raise ArchiveError(
             path, "this is not the index of an archive", "restore it from a backup, or name another folder"
         )
+    # The version goes before the checksum: another version may have its checksum elsewhere, and is not damaged.
     if int(version[1]) != INDEX_VERSION:
         what = f"it is an archive of version {int(version[1])}, this ctxbench reads version {INDEX_VERSION}"
         raise ArchiveError(path, what, "read it with the ctxbench that wrote it")
+    # Eight hex digits and the line's end.
     body, crc = data[:-9], data[-9:]
     if crc != f"{checksum(body):08x}\n".encode():
         raise Damaged(path, "it is altered: the checksum differs")

@@ -37,6 +37,7 @@ _LAST_NUMBER = re.compile(r"[0-9]+(?=[^0-9]*\Z)")
 
 def next_id(id: str) -> str:
     """Return the id that mostly comes next: its last number plus one. A table stores only ids that differ from it."""
+    # "c7/m099" is followed by "c7/m100", "a9" by "a10"; an id without a number by itself, which no table repeats.
     return _LAST_NUMBER.sub(lambda number: str(int(number[0]) + 1).zfill(len(number[0])), id)
 
 
@@ -159,12 +160,16 @@ class PartMessages:
         self._ids = ids
         self._sections: list[tuple[tuple[str, ...], int]] = []
         self._shapes: Sequence[str] = ()
+        # JSON escapes line ends, so one line is one value: a section is its head and
+        # one line a message, and message `at` of any section is found without parsing
+        # the others. An empty line is a field that the message does not have.
         for head in range(0, len(self._lines), len(ids) + 1):
             path, shapes = msgspec.json.decode(self._lines[head], type=tuple[tuple[str, ...], tuple[str, ...]])
             self._sections.append((path, head + 1))
             self._shapes = shapes or self._shapes
 
     def __getitem__(self, at: int) -> Message:
+        # The default, which a column "id" overrides for messages whose own id is not the end of the archive's.
         record: dict[str, Any] = {"id": self._ids[at].rpartition("/")[2]}
         scalars: dict[str, list[str]] = {}
         for path, start in self._sections:
@@ -175,6 +180,7 @@ class PartMessages:
                 scalars[path[1]] = split_scalars(line.decode())
             else:
                 _set(record, path, msgspec.json.decode(line))
+        # A text that was taken apart is stored as the number of its shape; all other texts decode as strings.
         if isinstance(record.get("text"), int):
             record["text"] = join_shape(self._shapes[record["text"]], scalars)
         return msgspec.convert(record, Message)
@@ -195,6 +201,7 @@ def _columns(items: Sequence[ArchivedMessage]) -> Columns:
 
 def _leaves(record: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     for key, value in record.items():
+        # An empty object has no leaves and would be lost: it is a leaf itself.
         if isinstance(value, dict) and value:
             yield from _leaves(value, (*path, key))
         else:
@@ -242,6 +249,7 @@ def split_shape(text: str) -> JsonShape | None:
     scalars: dict[str, list[str]] = defaultdict(list)
     key, end = "", 0
     for token in _TOKEN.finditer(text):
+        # The scanner skipped something that it does not know. Giving up is safe: the text then stays in one piece.
         if token.start() != end:
             return None
         end = token.end()
@@ -249,6 +257,8 @@ def split_shape(text: str) -> JsonShape | None:
             scalars[key].append(token[0])
             pieces.append(HOLE)
         else:
+            # The last key seen, also after its object has ended: the
+            # reader goes through the shape in the same way, so both agree.
             key = token[0] if token.lastgroup == "key" else key
             pieces.append(token[0])
     return JsonShape("".join(pieces), dict(scalars)) if end == len(text) else None
@@ -270,6 +280,7 @@ def join_shape(shape: str, scalars: Mapping[str, list[str]]) -> str:
 
 def split_scalars(line: str) -> list[str]:
     """Return the scalars of a line, which commas separate."""
+    # Not a split at commas, which strings may contain.
     return _SCALARS_OF_LINE.findall(line)
 
 

@@ -104,6 +104,7 @@ class Quantised:
         return places[:, :most]
 
     def _rerank(self, question: Vectors, places: Places) -> Places:
+        # faiss pads with -1 where it found fewer than were asked for.
         known = places[places >= 0]
         scores = self._originals.reconstruct_batch(known) @ question
         ranked = known[np.argsort(-scores, kind="stable")]

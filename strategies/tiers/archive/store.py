@@ -41,6 +41,7 @@ class ArchiveFiles:
         self.files, self._writes = files, write
         self._keep, self._cache = keep, dict[int, PartMessages]()
         self._dictionaries = {0: Dictionary()}
+        # Readers take no lock, so that they never stop a writer. They pay with `fresh`.
         if write:
             files.lock()
         try:
@@ -51,6 +52,7 @@ class ArchiveFiles:
         if index is None and not write:
             raise ArchiveError(files.where, "there is no archive", "name the folder of an archive")
         self.index = index or ArchiveIndex()
+        # Only a writer sweeps: to a reader the new files of a running writer look like what a killed one left.
         if write:
             self._sweep(self.index)
 
@@ -71,6 +73,7 @@ class ArchiveFiles:
 
     def messages(self, part: PartEntry, table: PartTable) -> PartMessages:
         """Return the messages of a part. The last few parts stay in memory."""
+        # Taken out and put back at the end: the dict is in order of use, and its first entry is the one to drop.
         messages = self._cache.pop(part.number, None) or PartMessages(self.content(part), table.ids)
         self._cache[part.number] = messages
         while len(self._cache) > self._keep:
@@ -102,6 +105,7 @@ class ArchiveFiles:
             except FileNotFoundError as error:
                 missing = Damaged(Path(str(error.filename)), "it is missing")
             newer = load_index(self.files)
+            # No writer has been here since, so the file is really gone.
             if newer is None or newer == self.index:
                 raise missing
             self.index = newer
@@ -124,6 +128,8 @@ class ArchiveFiles:
 
     def commit(self, index: ArchiveIndex) -> None:
         """Make this the index of the archive, and remove the files that it does not name."""
+        # The index first: until it is replaced the old files must be there for it, and after a crash in between the
+        # next writer removes what it does not name.
         save_index(self.files, index)
         self.index = index
         self._sweep(index)
@@ -169,5 +175,7 @@ class ArchiveFiles:
         """Remove files of the archive that the index does not name: a killed writer may have left some."""
         named = {*index.names(), INDEX}
         for name in self.files.names():
+            # Other files in the folder are not ours to remove, the lock
+            # among them. `index.` is an index that was never renamed.
             if name not in named and name.startswith(("part-", "dictionary-", INDEX + ".")):
                 self.files.remove(name)

@@ -120,6 +120,7 @@ def tuning_step(tuning: Tuning, readings: Readings) -> Tuning:
     if hits is not None and hits < HIT_RATE:
         weights = _shift_to_recency(weights)
     if latency is not None and latency > LATENCY:
+        # A threshold set above the tuner's maximum stays: a step never lowers it.
         threshold = max(threshold, min(MOST_THRESHOLD, threshold + 0.1))
     if pressure is not None and pressure > PRESSURE:
         level = min(MOST_LEVEL, level + 3)
@@ -132,6 +133,8 @@ def _shift_to_recency(weights: HeatWeights) -> HeatWeights:
     lfu, semantic = max(0.0, weights.lfu - 0.05), weights.semantic
     if weights.lru >= MOST_LRU or not lfu + semantic:
         return weights
+    # From 0.5, 0.3, 0.2: 0.6, 0.25 and 0.2 make 1.05, so recency is
+    # 0.571 and the others share 0.429 as 0.25 to 0.2: 0.238, 0.190.
     lru = min(MOST_LRU, lru / (lru + lfu + semantic))
     return HeatWeights(lru, (1 - lru) * lfu / (lfu + semantic), (1 - lru) * semantic / (lfu + semantic))
 

@@ -113,6 +113,7 @@ class Queue:
             return False
         self._count += 1
         self._jobs[job.id] = self._count, job
+        # The number is before the id: among equals the older job wins, and no comparison reaches the id.
         heapq.heappush(self._urgent, (-job.priority, job.deadline, self._count, job.id))
         heapq.heappush(self._late, (job.deadline, -job.priority, self._count, job.id))
         return True
@@ -122,8 +123,11 @@ class Queue:
         while self._late and not self._valid(*self._late[0][2:]):
             heapq.heappop(self._late)
         if not self._late:
+            # Both heaps hold the same jobs, so what is left in the other one is outdated. It is emptied here, as jobs
+            # that are taken late leave their entries there.
             self._urgent.clear()
             return None
+        # A job at its deadline is still in time (`late` in the accounts is now > deadline, too).
         if self._late[0][0] < now:
             return self._take(heapq.heappop(self._late)[3])
         while not self._valid(*self._urgent[0][2:]):

@@ -116,6 +116,8 @@ class FileJournal:
             try:
                 _write(self._handle, line)
             except OSError:
+                # Half a line followed by later lines would read as an altered
+                # file, not as a record that did not happen.
                 os.ftruncate(self._handle, self._end)
                 raise
         self._end += len(line)
@@ -155,11 +157,15 @@ class FileJournal:
             raise JournalError(
                 self.path, "this is not a journal of this version", "name another file, or remove this one"
             )
+        # Bytes are split at \r and \n only, both of which JSON escapes: a line of the file is a line here.
         end, lines = len(HEADER), data[len(HEADER) :].splitlines(keepends=True)
+        # The header is line 1, so the last line has the number len(lines) + 1.
         for number, line in enumerate(lines, 2):
             try:
                 _parse(line)
             except (ValueError, msgspec.MsgspecError):
+                # A write that was cut off lacks its line's end. A whole line with a wrong sum, or any line before the
+                # last, was altered.
                 if number < len(lines) + 1 or line.endswith(b"\n"):
                     raise JournalError(
                         self.path, f"line {number} is altered", "restore the file from a backup"
@@ -332,6 +338,8 @@ class Locations:
     def records(self) -> Iterator[Record]:
         """Yield the fewest records with the same result. Equal locations yield equal records."""
         for tier in sorted(self._ids):
+            # This order, as a `Begun` counts as an arrival only if its item is not held; it sets its own copy's time,
+            # which `Copied` then repeats. The clock comes last, as no other record needs it and it is the greatest.
             yield from (HeldRecord(id, **self.places[id]._asdict()) for id in self._ids[tier])
         yield from (begun for _, begun in sorted(self.arriving.items()))
         for id, copies in sorted(self.copies.items()):
@@ -346,6 +354,7 @@ class Locations:
         self._tick(record.now)
         if record.id not in self.places:
             self.arriving[record.id] = record
+        # Due at once: if nothing else follows, for a crash or a failure, the copy is cleaned like any other.
         self.copies.setdefault(record.id, {})[record.to] = record.now
 
     def _commit(self, record: Committed) -> None:
@@ -353,6 +362,7 @@ class Locations:
         if to not in self.copies.get(id, ()):
             raise ValueError(f"{id!r} is committed to {to!r}, but no copy was begun there")
         self._tick(record.now)
+        # The copy at `to` is the content from now on; the content at the old tier becomes a copy.
         self._forget_copy(id, to)
         arrived, old = self.arriving.pop(id, None), self.places.get(id)
         if old is not None:
@@ -368,6 +378,7 @@ class Locations:
         if tier not in self.copies.get(id, ()):
             raise ValueError(f"a copy of {id!r} is cleaned from {tier!r}, but there is none")
         self._forget_copy(id, tier)
+        # The only copy of a new item was removed: it never arrived.
         if id in self.arriving and self.arriving[id].to == tier:
             del self.arriving[id]
 
@@ -376,6 +387,7 @@ class Locations:
         if id not in self.places:
             raise ValueError(f"{id!r} is deleted, but is unknown")
         self._tick(record.now)
+        # Read before `_leave`, which forgets the place.
         tiers = {*self.copies.get(id, ()), self.places[id].tier}
         self._leave(id)
         self.copies[id] = dict.fromkeys(sorted(tiers), record.now)

@@ -140,6 +140,7 @@ class Migration:
         if trigger is Trigger.PREDICTED_USE and self.heat.score(id, now) < self.tuning.threshold:
             self.accounts.edge(source, to).refused[MoveReason.COLD] += 1
             return MoveReason.COLD
+        # It is there already. Not declined, so that a caller need not ask where an item is first.
         if source != to:
             self.queue.push(Job.of(id, source, to, trigger, now))
         return None
@@ -157,6 +158,8 @@ class Migration:
     def run(self, now: float, most: int | None = None) -> tuple[Outcome, ...]:
         """Delete due copies, relieve pressure, and execute at most `most` queued jobs. Return their outcomes."""
         now = self._at(now)
+        # Before the moves, which need the room of copies whose time
+        # is over; and again after them, for tiers without a delay.
         self._executor.mover.clean(now)
         for name in self._order[:-1]:
             self._executor.pressure.relieve(self.tiers[name], now, self.queue)
@@ -185,6 +188,7 @@ class Migration:
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Restore a snapshot over the same content. Raises TierError and changes nothing."""
         state, locations = read(snapshot)
+        # The recovery records moves, which carry the snapshot's time and not that of this migration.
         before, self._executor.now = self._executor.now, state.now
         try:
             self.recovered = self._executor.reset(locations, state.replacements)

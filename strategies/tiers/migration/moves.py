@@ -61,6 +61,7 @@ class MigrationExecutor:
         """Store a new item. Return the reason if it cannot be stored, else None."""
         reason = self._make_room(self._tiers[tier], tokens, now, frozenset({id}))
         reason = self.mover.arrive(id, tier, content, tokens, now) if reason is None else reason
+        # The attempt recorded the limits that it would have crossed. Wanting nothing more takes that back.
         if reason is not None:
             self._want(tier)
         return reason
@@ -80,6 +81,7 @@ class MigrationExecutor:
             del self._running[job.id]
         if isinstance(result, MoveReason):
             edge.refused[result] += 1
+            # As above: the reserved tokens are not there, and the limits follow what is.
             self._want(job.to)
             return Outcome(job, result)
         place = self.locations.places[job.id]
@@ -94,6 +96,7 @@ class MigrationExecutor:
 
     def _do(self, job: Job, now: float, keep: frozenset[str]) -> MoveReason | bool:
         place = self.locations.places.get(job.id)
+        # A job may have waited while its item was moved, salvaged elsewhere or forgotten.
         if place is None or place.tier != job.source:
             return MoveReason.STALE
         if job.trigger is Trigger.PREDICTED_USE and now > job.deadline:
@@ -102,6 +105,7 @@ class MigrationExecutor:
             return MoveReason.USED
         if job.trigger not in UNCOOLED and self.selection.cooling(job.id, job.to, now):
             return MoveReason.COOLING
+        # A reason is a non-empty text, so `or` moves only if there is none. `move` returns False for a move by copying.
         return self._make_room(self._tiers[job.to], place.tokens, now, keep) or self.mover.move(job.id, job.to, now)
 
     def _make_room(self, tier: Tier, tokens: int, now: float, keep: frozenset[str]) -> MoveReason | None:
@@ -109,6 +113,8 @@ class MigrationExecutor:
         if tokens > tier.quota.hard:
             return MoveReason.TOO_LARGE
         if not self._want(tier.name, tokens):
+            # Each victim is moved before the next is chosen, and may itself make room in the tier below; `keep` grows
+            # on the way down, so no item is asked to leave for its own sake.
             for job in self.pressure.hard(tier, tokens, now, keep):
                 self.do(job, now, keep)
         return None if self._want(tier.name, tokens) else MoveReason.NO_ROOM
@@ -178,6 +184,8 @@ class JournaledMover:
 
     def arrive(self, id: str, to: str, content: bytes, tokens: int, now: float) -> MoveReason | None:
         """Store a new item. Return the reason if that fails."""
+        # Before the first byte: whatever a store may hold after a
+        # crash is named in the journal, with the sum to judge it by.
         self._write(Begun(id, to, tokens, *content_sum(content), now))
         reason = self._copy(id, to, content, tokens, now)
         if reason is None:
@@ -190,9 +198,11 @@ class JournaledMover:
         content = self.read(id, now)
         if content is None:
             return MoveReason.DAMAGED
+        # After reading, which moves an item to an intact copy's tier if its content is damaged: that may be `to`.
         place = self.locations.places[id]
         if place.tier == to:
             return True
+        # The copy left behind by an earlier move the other way may still be there: then nothing is written.
         revived = to in self.locations.copies.get(id, ()) and read_sound(self._store(to), id, place.sum) is not None
         if not revived:
             self._write(Begun(id, to, place.tokens, place.bytes, place.crc, now))
@@ -229,14 +239,18 @@ class JournaledMover:
         again = []
         while self._due and self._due[0][0] <= now:
             _, id, tier, due = heapq.heappop(self._due)
+            # The copy was revived, cleaned, or given another time since this entry was made.
             if self.locations.copies.get(id, {}).get(tier) != due:
                 continue
+            # Nothing is deleted unless the content was just read and is sound. A damaged item keeps all its copies.
             if id in self.locations.places and self.read(id, now) is None:
                 self.accounts.damaged += 1
+            # Asked again, since reading may have made this very copy the content.
             elif self.locations.copies.get(id, {}).get(tier) == due and not self._drop(id, tier, now):
                 again.append((now + self.tiers[tier].delay, id, tier, due))
         for entry in again:
             heapq.heappush(self._due, entry)
+        # A rewrite costs all locations. At four records a location it is paid by the records since the last one.
         if len(self.journal) > 1000 + 4 * (len(self.locations.places) + len(self.locations.copies)):
             self.journal.rewrite(self.locations.records())
 
@@ -252,6 +266,8 @@ class JournaledMover:
                 self._drop(id, begun.to, now)
                 undone.append(id)
         for id, place in sorted(self.locations.places.items()):
+            # Presence only: reading everything at each opening would take as long as the store is large. Damage shows
+            # when an item is read, and before any copy of it is deleted.
             if id in self._store(place.tier):
                 self._release(id, now)
             elif self.read(id, now) is not None:
@@ -275,6 +291,7 @@ class JournaledMover:
         else:
             if read_sound(store, id, content_sum(content)) is not None:
                 return None
+        # What cannot be deleted now is tried again by `clean`.
         if not self._drop(id, to, now):
             heapq.heappush(self._due, (now + self.tiers[to].delay, id, to, now))
         return reason
@@ -294,6 +311,7 @@ class JournaledMover:
         """Mark backing copies as due if the item is in a durable tier."""
         if not self.tiers[self.locations.places[id].tier].durable:
             return
+        # A list, since each record changes the copies.
         for tier, due in list(self.locations.copies.get(id, {}).items()):
             if due is None:
                 self._write(Copied(id, tier, now + self.tiers[tier].delay))
@@ -310,6 +328,7 @@ class JournaledMover:
         return True
 
     def _write(self, record: Record) -> None:
+        # The journal first: if it raises, memory still says what the file says.
         self.journal.append(record)
         self.locations.apply(record)
         if isinstance(record, Committed | Gone | Copied):

@@ -61,6 +61,7 @@ class Bm25(TextIndex):
         if not names or not all(map(postings.knows, names)):
             return NOTHING.numbers
         numbers = postings.numbers(names)
+        # Every text that has all terms has the rarest: only its texts are looked at, and their terms are counted.
         rarest = numbers[[int(np.argmin(postings.document_counts[numbers]))]]
         if postings.document_counts[rarest[0]] > most:
             return NOTHING.numbers
@@ -94,11 +95,14 @@ class Bm25(TextIndex):
         if self._most is not None:
             rarest = np.argsort(counts, kind="stable")
             within = np.cumsum(counts[rarest]) <= self._most
+            # The rarest term counts even where it alone is over the limit, so a search is never empty for that reason.
             within[0] = True
+            # Back in the query's order, in which floats are added: a limit that leaves nothing out changes no score.
             query_terms = query_terms[np.sort(rarest[within])]
             counts = self._postings.document_counts[query_terms]
         idf = np.log(1 + (self._live - counts + 0.5) / (counts + 0.5))
         numbers, times, which = self._postings.entries_of(query_terms)
+        # live / total is 1 / average length. A term that some text has is known to exist here, so total is not 0.
         norm = 1 - self._b + self._b * self._lengths.all[numbers] * (self._live / self._total)
         weights = idf[which] * times / (times + self._k1 * norm)
         scores: Scores = np.bincount(numbers, weights, minlength=self._lengths.size)  # type: ignore[assignment]

@@ -64,6 +64,8 @@ def top_k(numbers: Numbers, scores: Scores, k: int) -> Ranked:
     """Return the `k` best of documents in any order, without sorting all of them."""
     if k < len(scores):
         least = np.partition(scores, len(scores) - k)[len(scores) - k]
+        # All equals of the k-th best are kept for the sort: `partition`
+        # alone would choose among them by their place in memory.
         keep = scores >= least
         numbers, scores = numbers[keep], scores[keep]
     order = np.lexsort((-numbers, -scores))[:k]

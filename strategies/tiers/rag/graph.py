@@ -83,6 +83,7 @@ class EntityGraph(TextIndex):
         waiting = np.zeros(postings.terms)
         waiting[seeds] = rarity / rarity.sum()
         scores, arrived = np.zeros(len(postings)), np.zeros(len(postings))
+        # The first push takes every seed, however little mass it has: so each document with one of them gets a score.
         pushed = seeds
         for _ in range(ROUNDS):
             share = (1 - restart) * waiting[pushed] / degree[pushed]
@@ -91,6 +92,7 @@ class EntityGraph(TextIndex):
             arrived += np.bincount(documents, share[which], minlength=len(arrived))
             reached = np.flatnonzero(arrived > 0)
             sizes = postings.sizes(reached)
+            # Lighter mass stays in `arrived`, may grow in later rounds, and is scored at the end where it is.
             heavy = arrived[reached] >= self._precision * sizes
             reached, sizes = reached[heavy], sizes[heavy]
             if not len(reached):
@@ -100,9 +102,13 @@ class EntityGraph(TextIndex):
             arrived[reached] = 0
             entity, which = postings.terms_of(reached)
             waiting += np.bincount(entity, ((1 - restart) * mass / sizes)[which], minlength=len(waiting))
+            # An entity that no living document has any more has degree 0 and no mass: without the 1 it would pass as 0
+            # >= 0 and be divided by 0.
             pushed = np.flatnonzero(waiting >= self._precision * np.maximum(degree, 1))
             if not len(pushed):
                 break
+        # The walk would end at these documents with that probability
+        # at least; what it would carry on is below the precision.
         scores += restart * arrived
         numbers = np.flatnonzero(scores > 0)
         return Ranked(numbers, scores[numbers])

@@ -83,6 +83,8 @@ class _HnswIndex(ABC):
         if rows is not None and is_cheaper_exactly(len(rows), len(self._keys), self._graph):
             return self._compare(query, k, rows)
         nearest = self._walk(query, k, rows)
+        # A walk ends where no unvisited neighbour is nearer. Behind a
+        # filter or among dead vectors that may be too early.
         if len(nearest.numbers) < min(k, len(self) if rows is None else len(rows)):
             return self._compare(query, k, self._keys.living() if rows is None else rows)
         return nearest
@@ -140,6 +142,9 @@ class FaissHnsw(_HnswIndex):
     def delete(self, keys: Numbers) -> None:
         self._keys.delete(keys)
         if self._keys.dead > DEAD * len(self._keys):
+            # Indexing copies the rows, so they outlive the old index,
+            # whose memory `_matrix` only borrows. The argument is
+            # evaluated after `_matrix()`, whose size therefore still counts the dead rows.
             living = self._matrix()[self._keys.drop_dead()]
             self._index = self._new()
             with self._threads():
@@ -189,10 +194,14 @@ class FaissHnsw(_HnswIndex):
             if rows is not None:
                 passing = np.zeros(size, np.bool_)
                 passing[rows] = True
+                # faiss counts what does not pass as candidates, too: with a tenth passing, ten times as many are needed
+                # for `keep` that pass.
                 parameters.efSearch = min(size, keep * size // max(len(rows), 1))
+            # faiss numbers the bits of a byte from the lowest, NumPy by default from the highest.
             bits = np.packbits(passing, bitorder="little")
             parameters.sel = self._faiss.IDSelectorBitmap(bits)
         cosines, nearest = self._index.search(query, min(k, size), params=parameters)
+        # -1 pads what the walk did not find.
         there = nearest[0] >= 0
         return top_k(self._keys.of(nearest[0][there]), rounded(cosines[0][there]), k)
 
@@ -307,6 +316,7 @@ class Hnswlib(_HnswIndex):
             nearest, distances = self._index.knn_query(query, min(k, len(self)), num_threads=1, filter=passes)
         except RuntimeError:  # raised if the walk finds fewer than `k`
             return NOTHING
+        # The distance of the space "ip" is 1 - inner product.
         return top_k(self._keys.of(nearest[0].astype(np.int64)), rounded(1 - distances[0]), k)
 
 

@@ -99,6 +99,8 @@ class Postings:
         self._times.add(times)
         self._starts.add(np.array([self._terms.size], np.int64))
         self.alive.add(np.ones(1, np.bool_))
+        # `numbers` has no repetitions (they are keys of a Counter), so this adds 1 to each; with repetitions NumPy
+        # would add only once.
         self._having.all[numbers] += 1
         if len(self) - self._sealed >= TAIL:
             self._seal()
@@ -128,6 +130,8 @@ class Postings:
         """Return the entries of terms in living documents. Entries of one document are in the order of the terms."""
         parts = [_of(segment, terms) for segment in self._segments]
         parts += [self._of_tail(terms)]
+        # A document is in one part only, and each part is in the order of `terms`. So sums over a document's terms add
+        # the same floats in the same order, however the documents are cut into segments.
         documents, times, which = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         if not self._dead:
             return Entries(documents, times, which)
@@ -181,6 +185,8 @@ class Postings:
         which = place[self._terms.all[starts[0] :]]
         there = np.flatnonzero(which >= 0)
         there = there[np.argsort(which[there], kind="stable")]
+        # The document of an entry is the last one that starts at or before it. "right" skips documents without terms,
+        # which start at the same place as the one after them.
         documents = self._sealed + np.searchsorted(starts, starts[0] + there, side="right") - 1
         return Entries(documents, self._times.all[starts[0] + there], which[there])
 
@@ -191,6 +197,9 @@ class Postings:
     def _seal(self) -> None:
         """Seal the tail into a segment, and merge segments from the newest on."""
         start = self._sealed
+        # With tails of 256 the segments are 256, then 512, 768, 768 + 256, 1280: a tail stays apart only where the one
+        # before has three times its size. Sizes thus grow threefold from the newest back, and a document is merged
+        # O(log n) times.
         while self._segments and self._size(-1) < FACTOR * (len(self) - start):
             start = self._segments.pop().start
         self._segments.append(self._segment(start, len(self)))
@@ -204,6 +213,7 @@ class Postings:
         starts = self._starts.all
         where, which = _ranges(starts[documents], starts[documents + 1])
         terms = self._terms.all[where]
+        # Stable, so the documents of a term stay ascending.
         order = np.argsort(terms, kind="stable")
         unique, places = np.unique(terms[order], return_index=True)
         ends = np.append(places, len(terms)).astype(np.int64)
@@ -216,10 +226,12 @@ class Postings:
         terms, times = self._terms.all[keep], self._times.all[keep]
         having = np.bincount(terms, minlength=len(self._names))
         used = np.flatnonzero(having)
+        # With counts (2, 0, 1) terms 0 and 2 become 0 and 1; what it says for term 1 is never asked.
         renumbered = np.cumsum(having > 0, dtype=np.int32) - 1
         self._names = [self._names[at] for at in used.tolist()]
         self._numbers = {term: at for at, term in enumerate(self._names)}
         self._starts.size = self._terms.size = self._times.size = self._having.size = 0
+        # A deleted document keeps its number with no entries: numbers are shared with the other indexes.
         self._starts.add(np.concatenate(([0], np.cumsum(sizes))).astype(np.int64))
         self._terms.add(renumbered[terms].astype(np.int32))
         self._times.add(times)
@@ -233,9 +245,12 @@ def _of(segment: _Segment, wanted: Numbers) -> Entries:
     if not len(segment.terms):
         return Entries(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
     terms = wanted.astype(np.int32)  # otherwise all terms of the segment are converted
+    # A term above all of the segment's would be placed past the
+    # end; it is compared with the last one and found different.
     at = np.minimum(segment.terms.searchsorted(terms), len(segment.terms) - 1)
     there = np.flatnonzero(segment.terms[at] == terms)
     starts, stops = segment.places[at[there]], segment.places[at[there] + 1]
+    # `slice(0)` keeps concatenate from an empty list.
     where = [slice(*bounds) for bounds in zip(starts.tolist(), stops.tolist(), strict=True)] or [slice(0)]
     documents, times = (np.concatenate([rows[part] for part in where]) for rows in (segment.documents, segment.times))
     return Entries(documents, times, there.repeat(stops - starts))

@@ -173,6 +173,7 @@ class Rag:
             passage if passage.time is not None else msgspec.structs.replace(passage, time=now) for passage in passages
         ]
         ids: set[str] = set()
+        # All are checked before any is added: the three indexes number texts by themselves and must not drift apart.
         for passage in new:
             if passage.id in self.numbers or passage.id in ids:
                 raise ValueError(f"there is a passage {passage.id!r} already: delete it first")
@@ -190,6 +191,8 @@ class Rag:
         self.numbers[passage.id] = number
         self.times.add(np.array([passage.time], np.float64))
         self.alive.add(np.ones(1, np.bool_))
+        # Numbers ascend and are never taken out of these rows, so the
+        # rows stay sorted; the dead are filtered when they are read.
         self.users.setdefault(passage.user, Rows(np.int64)).add(np.array([number]))
         if "vector" in self.rules.retrievers:
             self.waiting.append(number)
@@ -267,6 +270,7 @@ class Rag:
             if self.vectors is None:
                 self.vectors = VectorStore(vectors.shape[1], self.rules.index, self.rules.graph)
             self.vectors.add(np.array(batch, np.int64), vectors)
+            # Only after the vectors are stored: an embedder that fails leaves its batch waiting for the next search.
             self.waiting = self.waiting[_BATCH:]
 
     def _at(self, number: int) -> Passage:
@@ -306,6 +310,8 @@ class Rag:
         if self.vectors is None or query.vector is None:
             return NOTHING
         numbers, cosines = self.vectors.search(query.vector, most, among)
+        # Hashed cosines are hardly ever exactly 0, so without a floor every passage is "found" by vectors
+        # (docs/decisions/0017).
         above = cosines > floor
         return Ranked(numbers[above], cosines[above])
 
@@ -430,6 +436,7 @@ def _index_passages(rag: Rag) -> None:
     rag.numbers = {passage.id: number for number, passage in living}
     times, alive = np.zeros(len(rag.passages)), np.zeros(len(rag.passages), np.bool_)
     for number, passage in living:
+        # Deleted passages keep their number in every index; their time is never read.
         times[number], alive[number] = passage.time, True
         rag.users.setdefault(passage.user, Rows(np.int64)).add(np.array([number]))
     rag.times.add(times)

@@ -60,6 +60,7 @@ class VectorStore:
         new: list[int] = []
         for at, (number, vector) in enumerate(zip(numbers.tolist(), matrix, strict=True)):
             digest = hashlib.blake2b(vector.tobytes(), digest_size=_DIGEST).digest()
+            # The next free slot, if the vector is new: that it is new is then seen from the number.
             slot = self._slot_of.setdefault(digest, self._first.size)
             if slot == self._first.size:
                 self._first.add(np.array([number]))
@@ -80,6 +81,7 @@ class VectorStore:
         unused: list[int] = []
         for row in self._keys.delete(numbers).tolist():
             slot, number = int(self._slots.all[row]), int(self._keys.of(np.array([row]))[0])
+            # The first document has a place of its own, so that a vector of one document needs no list.
             if self._first.all[slot] == number:
                 self._first.all[slot] = -1
             else:
@@ -89,11 +91,13 @@ class VectorStore:
                 del self._slot_of[self._digests.all[slot].tobytes()]
                 unused.append(slot)
         if unused:
+            # Slots are keys of the index and, like them, never reused.
             self._index.delete(np.array(sorted(unused)))
 
     def search(self, query: Matrix, k: int, among: Numbers | None = None) -> Ranked:
         """Return the `k` nearest documents by cosine, all or among the sorted `among`; of equals the later first."""
         slots = None if among is None else self._slots_of(among)
+        # Each slot has a living document that passes, so `k` slots are enough for `k` documents.
         nearest = self._index.search(query, k, slots)
         parts = [self._members(slot) for slot in nearest.numbers.tolist()]
         if among is not None:

@@ -167,6 +167,7 @@ class Keys:
 
     def add(self, keys: Numbers) -> None:
         """Append rows. Raises ValueError for keys that do not ascend."""
+        # A slice, which is empty before the first key; `[-1]` would raise.
         last = self._keys.all[-1:]
         if (np.diff(np.concatenate((last, keys))) <= 0).any():
             raise ValueError("keys must ascend: one is not above the key before it")
@@ -208,6 +209,7 @@ class Keys:
         """Remove dead rows and number the others without gaps. Return their old rows."""
         rows = self.living()
         keys = self._keys.all[rows]
+        # `keys` is a copy (made by an index array), so the rows may be overwritten from the start.
         self._keys.size = self.alive.size = self.live = 0
         self.add(keys)
         return rows

@@ -37,6 +37,8 @@ class Arc(Policy):
 
     def _miss(self, id: str, tokens: int) -> None:
         if id in self.b1:
+            # With c = 100, |B1| = 20, |B2| = 60, p = 30 and a B1 item of 10 tokens the ratio is 3 and p grows to 60.
+            # The item is still in its ghost list while p is computed, so the divisor is never 0.
             self.target = min(self.target + tokens * self._step(self.b2.used, self.b1.used), self.capacity)
             self._replace_until_room(tokens)
             self.b1.forget(id)
@@ -57,6 +59,8 @@ class Arc(Policy):
         return max(1.0, other / own)
 
     def _make_room(self, tokens: int) -> None:
+        # The order is the paper's case IV: B1 gives way before anything in the cache does, and B2 last of all, since
+        # replacing may have added to it.
         while self.t1_used + self.b1.used + tokens > self.capacity and len(self.b1):
             self.b1.forget(next(iter(self.b1.left)))
         while self.used + tokens > self.capacity:
@@ -73,6 +77,8 @@ class Arc(Policy):
 
     def _replace(self, is_in_b2: bool = False) -> None:
         over = self.t1_used > self.target or (is_in_b2 and self.t1_used == self.target)
+        # T1 may be empty while it is at p = 0, and T2 may be empty
+        # while T1 is within p: the other list then has the victim.
         if self.t1 and (over or not self.t2):
             id, tokens = next(iter(self.t1.items()))
             ghosts = self.b1
@@ -81,6 +87,8 @@ class Arc(Policy):
             ghosts = self.b2
         self._take(id)
         self._leave(id)
+        # This limit never binds: `_make_room` holds all four lists to
+        # 2c, which is also the most one ghost list may have.
         ghosts.remember(id, tokens, 2 * self.capacity)
 
     def _evict_without_ghost(self) -> None:

@@ -30,6 +30,7 @@ class Belady(Policy):
     def foresee(self, ids: Sequence[str]) -> None:
         """Set the accesses to come, in order."""
         self.future, self.clock = {}, 0
+        # Backwards, so that each list ends in the next use: `pop()` takes it in constant time.
         for at in range(len(ids) - 1, -1, -1):
             self.future.setdefault(ids[at], []).append(at)
 
@@ -98,10 +99,13 @@ class BeladySize(Belady):
             self.ranks.put(id, (self.places[id], 0))
 
     def _evict(self) -> None:
+        # An item that is never needed again is infinitely far away: it goes before every other, whatever their sizes.
         if self.ranks:
             id = self.ranks.pop()
         else:
             needed, tokens, clock = self.needed, self.tokens, self.clock
+            # `max` returns the first of equals, and `needed` is in order
+            # of entry (a new value keeps a key's place): the oldest goes.
             id = max(needed, key=lambda id: (needed[id] - clock) * tokens[id])
         self._take(id)
         self._leave(id)

@@ -90,10 +90,13 @@ def lru_k(
 ) -> Any:
     """Return whether each access is a hit, the victims in order, and the access for which each victim made room."""
     hits = np.zeros(len(ids), np.bool_)
+    # Each eviction ends an admission, and each access admits at most one item: `len(ids)` places are enough.
     victims, reasons, evicted = np.empty(len(ids), np.int64), np.empty(len(ids), np.int64), 0
+    # `history` is items × K, newest first; -inf is an empty HIST. All other arrays here have one entry an item.
     history, last, order = np.full((n, k), -np.inf), np.full(n, -np.inf), np.zeros(n, np.int64)
     size_of, is_held, is_ranked = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     after, before = np.arange(n + 2), np.arange(n + 2)
+    # The heap is compacted at 2 · held + SPARE entries, before one is added, and held is at most n.
     most = 2 * n + SPARE + 1
     keys, orders, items, size = np.empty(most), np.empty(most, np.int64), np.empty(most, np.int64), 0
     used, held = 0, 0
@@ -116,6 +119,7 @@ def lru_k(
             continue
         else:
             while used + needed > capacity:
+                # The queue from n is in order of LAST, so the first item within its period ends the search.
                 while after[n] != n and now - last[after[n]] > correlated:
                     q = after[n]
                     take(after, before, q)
@@ -128,6 +132,8 @@ def lru_k(
                     rise(keys, orders, items, size)
                     size += 1
                     is_ranked[q] = True
+                # An empty queue points at itself, so n + 1 here means that no
+                # item has an infinite distance, and the heap decides.
                 victim = after[n + 1]
                 while size and victim > n:
                     q = items[0]
@@ -136,8 +142,11 @@ def lru_k(
                     size -= 1
                     keys[0], orders[0], items[0] = keys[size], orders[size], items[size]
                     sink(keys, orders, items, 0, size)
+                # The heap had no valid entry: all items are within their period, and the least recently used goes.
                 if victim > n:
                     victim = after[n]
+                # An item of the heap is in neither linked list: taking it out
+                # would link its old neighbours to each other.
                 if not is_ranked[victim]:
                     take(after, before, victim)
                 is_held[victim] = is_ranked[victim] = False
@@ -145,6 +154,8 @@ def lru_k(
                 held -= 1
                 victims[evicted], reasons[evicted] = victim, at
                 evicted += 1
+            # An item never seen has last = -inf, and its history is empty
+            # already. With retention for ever nothing exceeds infinity.
             if now - last[p] > retained:
                 history[p, :] = -np.inf
             for i in range(k - 1, 0, -1):

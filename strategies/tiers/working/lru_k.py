@@ -67,6 +67,10 @@ class LruK(Policy):
 
     def _hit(self, id: str) -> None:
         now, last = self._now, self.last[id]
+        # With k=2, correlated=10 and references at 0, 4, 20: 4 is correlated (LAST=4,
+        # HIST=[0]). At 20 the burst 0..4 is left out: span = 4 - 0, so HIST = [20, 0 + 4], as
+        # if the first burst were one moment at its end. The distance is 16, not 20. A preloaded
+        # item has no history before its first use, which counts however soon it comes.
         if now - last > self.correlated or id not in self.history:
             self._refer(id, last - self.history[id][0] if id in self.history else 0)
         self._used(id)
@@ -74,6 +78,8 @@ class LruK(Policy):
     def _miss(self, id: str, tokens: int) -> None:
         self._room(tokens)
         self._enter(id, tokens)
+        # The demon below runs seldom, so a history may be there after its retention. Whether it still counts must not
+        # depend on when the demon ran last.
         if not self._is_remembered(id):
             self.history.pop(id, None)
         self._refer(id, 0)
@@ -87,12 +93,16 @@ class LruK(Policy):
 
     def _evict(self) -> None:
         now = self._now
+        # `recent` is in order of LAST, so the first item still in its period ends the search: all behind it are, too.
+        # Each item passes from here to the heap once a use, which pays for the loop.
         while self.recent:
             id = next(iter(self.recent))
             if now - self.last[id] <= self.correlated:
                 break
             del self.recent[id]
             self._rank(id)
+        # The paper has no victim where all items are correlated. Room
+        # is needed nevertheless; LRU is its subsidiary policy.
         id = self.eligible.pop() if len(self.eligible) else next(iter(self.recent))
         self._take(id)
         self._leave(id)
@@ -108,6 +118,8 @@ class LruK(Policy):
     def _arrived(self, id: str) -> None:
         self.order[id] = self.count
         self._used(id)
+        # The demon looks at every history. Waiting until their number
+        # has doubled makes that O(1) an admission on average.
         if len(self.history) > 2 * self.kept + 64:
             self._forget_outdated()
 
@@ -116,6 +128,7 @@ class LruK(Policy):
         self.last[id] = self._now
         if self.ties == "lru":
             self.order[id] = self.count
+        # A use begins a new correlated period, so the item leaves the heap and waits at the end of `recent` again.
         self.eligible.drop(id)
         self.recent.pop(id, None)
         self.recent[id] = None
@@ -128,6 +141,7 @@ class LruK(Policy):
         self.eligible.drop(id)
         self.recent.pop(id, None)
         del self.order[id]
+        # LAST belongs to the history, which outlives the eviction. Preloaded items that were never used have none.
         if id not in self.history:
             del self.last[id]
 

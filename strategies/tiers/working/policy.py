@@ -129,6 +129,7 @@ class Policy(ABC):
         if tokens > self.capacity:
             return REFUSED
         self.evicted = []
+        # Victims are collected in a field, not returned: one access may evict in several steps of a policy's own.
         (self._miss if used else self._unused)(id, tokens)
         return Access(False, tuple(self.evicted))
 
@@ -155,6 +156,9 @@ class Policy(ABC):
         try:
             for stored in self._state_fields():
                 value = msgspec.convert(state[stored.name], hints[stored.name])
+                # JSON gives plain dicts back. Taking the first key of one is linear in
+                # the keys deleted before it, so a queue that evicts from its front would
+                # cost the square of its length; an OrderedDict takes it in constant time.
                 kind = type(getattr(policy, stored.name))
                 setattr(policy, stored.name, kind(value) if kind is OrderedDict else value)
         except (KeyError, TypeError, msgspec.ValidationError) as error:
@@ -194,6 +198,8 @@ class Ranks:
     def put(self, id: str, rank: Rank) -> None:
         """Set the rank of an item. No two items have the same rank."""
         self._ranks[id] = rank
+        # A hit leaves the item's old entry in the heap. Rebuilding
+        # once they outnumber the others costs O(1) a `put` on average.
         if len(self._heap) > 2 * len(self._ranks) + 64:
             self._heap = [(current, name) for name, current in self._ranks.items()]
             heapify(self._heap)
@@ -208,6 +214,7 @@ class Ranks:
         """Remove and return the item with the lowest rank. There must be one."""
         while True:
             rank, id = heappop(self._heap)
+            # An item that was put again or dropped has another rank by now, or none: its old entry is skipped.
             if self._ranks.get(id) == rank:
                 del self._ranks[id]
                 return id
@@ -231,6 +238,7 @@ class Ghosts(msgspec.Struct):
 
     def remember(self, id: str, tokens: int, limit: int) -> None:
         """Add an evicted item, and forget the oldest ones while all together exceed `limit` tokens."""
+        # Otherwise the loop below would empty the queue and still find no room.
         if tokens > limit:
             return
         while self.used + tokens > limit:

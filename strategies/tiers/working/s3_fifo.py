@@ -46,6 +46,7 @@ class S3Fifo(Policy):
         self.used_again[id] = min(self.used_again[id] + 1, MOST_USES)
 
     def _miss(self, id: str, tokens: int) -> None:
+        # Before the room is made, which may push this id out of the ghost queue.
         returns = self.ghosts.forget(id)
         self._room(tokens)
         self._enter(id, tokens)
@@ -68,6 +69,7 @@ class S3Fifo(Policy):
             self._evict_from_s()
 
     def _evict_from_s(self) -> None:
+        # If every item is promoted nothing is evicted here. `_room` and `shrink` ask again, find S empty and turn to M.
         while self.s:
             id, tokens = next(iter(self.s.items()))
             if self.used_again[id] < self.uses:
@@ -86,6 +88,8 @@ class S3Fifo(Policy):
                 self._take(id)
                 self._leave(id)
                 return
+            # Each round takes one use off, and nothing has more than 3:
+            # the loop ends in the fourth round at the latest.
             self.used_again[id] -= 1
             self.m[id] = self.m.pop(id)
 

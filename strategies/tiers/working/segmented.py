@@ -62,6 +62,7 @@ class Segmented(Policy):
 
     def _balance(self, segment: int) -> None:
         """Demote items from segments over their share. The coldest may exceed its own: the cache is within capacity."""
+        # Hottest first: what one segment demotes may put the next colder one over its share, which the next round sees.
         for number in range(segment, 0, -1):
             queue, limit = self.queues[number], self.capacity * self.shares[number]
             over = sum(queue.values()) - limit
@@ -75,4 +76,5 @@ class Segmented(Policy):
         del self.queues[self.at.pop(id)][id]
 
     def _rebuild(self) -> None:
+        # A restored state has plain dicts inside the list, from whose front victims are slow to take.
         self.queues = [OrderedDict(queue) for queue in self.queues]

@@ -24,6 +24,8 @@ class Sieve(Policy):
     """Whether each item is marked, the oldest (the tail) first."""
     hand: str | None = field(init=False, default=None)
     """Item at the hand; None = at the tail."""
+    # The two links form a ring through None: `newer[None]` is the tail
+    # and `older[None]` the head, so neither end is a special case.
     newer: Link = field(init=False, default_factory=lambda: {None: None}, metadata=DERIVED)
     """Next newer item; for None the tail, for the head None."""
     older: Link = field(init=False, default_factory=lambda: {None: None}, metadata=DERIVED)
@@ -44,6 +46,8 @@ class Sieve(Policy):
             self.marked[id] = False
             id = self.newer[id] or self.newer[None]
             assert id is not None
+        # The hand is set on the victim first: `_take` then moves it
+        # to the next newer item, or to None, which is the tail again.
         self.hand = id
         self._take(id)
         self._leave(id)

@@ -110,6 +110,7 @@ class Working:
         access = (self.cache.preload if preloaded else self.cache.access)(item.id, item.tokens, now)
         if access.refused:
             return Put(refused=True)
+        # The item enters before the victims are dropped: a policy that does not admit it names it as its own victim.
         self._items[item.id] = item
         if preloaded and cached is None:
             self._predicted.add(item.id)
@@ -119,6 +120,7 @@ class Working:
     def get(self, id: str, now: float) -> CachedMessage | None:
         """Look an item up. A miss does not change the cache: the caller loads the message and puts it."""
         item = self._items.get(id)
+        # Misses are learned too: the chain is about what was asked for, not about what happened to be in the cache.
         if self.preload is not None:
             self.preload.learn(id)
         counts = self.counts
@@ -183,6 +185,7 @@ class Working:
         cache = self.cache.restored(state.cache)
         if {item.id: item.tokens for item in items.values()} != dict(cache.tokens) or len(items) != len(state.items):
             raise ValueError("this is no snapshot of a Working tier: its items are not those of its policy")
+        # This may still raise, so it goes before the tier's own fields change; nothing after it can fail.
         if self.preload is not None:
             self.preload.restore(state.successors)
         self.cache, self._items = cache, items
@@ -216,6 +219,8 @@ class Successors:
         followed = self._followed.get(id)
         if followed is None:
             return []
+        # One occurrence is always a share of 1 among the first
+        # successors, so a share alone would predict from a single case.
         least = max(2, self.sure * followed.total())
         return [other for other, times in followed.most_common(self.most) if times >= least]
 

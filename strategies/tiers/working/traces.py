@@ -85,6 +85,7 @@ class TraceReplay:
 
 def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successors | None = None) -> TraceReplay:
     """Replay a trace with an empty cache. After each access, the items that `preload` predicts are admitted."""
+    # The compiled version knows no preloads, and needs numba: without it the loop below gives the same result.
     if recipe.name == "lru_k" and preload is None and len(trace.ids) >= LONG:
         with suppress(MissingExtra):
             fast = lru_k(trace.ids, capacity, trace.tokens, trace.times, **recipe.parameters)
@@ -97,6 +98,7 @@ def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successor
     evictions = preloaded = 0
     accesses = zip(trace.names, trace.tokens.tolist(), trace.times.tolist(), strict=True)
     for at, (id, tokens, now) in enumerate(accesses):
+        # Similarities are read by evictions alone, so hits need not compute them.
         if hybrid is not None and id not in cache.tokens:
             _set_similarity(hybrid, trace, at)
         access = cache.access(id, tokens, now)
@@ -148,6 +150,8 @@ def mem_002_pareto(seed: int) -> Trace:
     Source: Gray et al., SIGMOD 1994.
     """
     chance = _chance(1, seed)
+    # The share of look-ups to the first x of the messages is x ** (log 0.8 / log 0.2), an exponent of 0.139: x = 0.2
+    # has 0.8, x = 0.04 has 0.64. Its differences are the probabilities of the single messages.
     below = (np.arange(MESSAGES + 1) / MESSAGES) ** (np.log(0.8) / np.log(0.2))
     return _acceptance("mem_002_pareto", chance, chance.permutation(MESSAGES), np.diff(below))
 
@@ -232,6 +236,8 @@ def load_default(seed: int) -> Trace:
 
 def twice(chance: Generator, ids: Ints, within: int = 20) -> Ints:
     """Repeat each access at most `within` accesses later."""
+    # The originals stand 2 apart, so a repetition `d` places later
+    # has d / 2 originals and about as many repetitions before it.
     place = 2 * np.arange(len(ids))
     order = np.argsort(np.concatenate([place, place + chance.integers(1, within, len(ids))]), kind="stable")
     return np.concatenate([ids, ids])[order]
@@ -254,6 +260,8 @@ def _chance(stream: int, seed: int) -> Generator:
 
 def _sizes(chance: Generator, items: int) -> Ints:
     """Draw message sizes: lognormal, a median of 140 tokens, 200 on average, at least 4."""
+    # The mean of a lognormal is exp(μ + σ²/2), and 0.85² / 2 =
+    # 0.36: so the mean is 200 and the median 200 / e^0.36 = 140.
     return np.maximum(np.rint(chance.lognormal(np.log(MEAN) - 0.36, 0.85, items)), 4).astype(np.int64)
 
 
@@ -278,6 +286,8 @@ def _acceptance(name: str, chance: Generator, order: Ints, popularity: Floats) -
     looked_up = order[chance.choice(MESSAGES, ACCESSES, p=popularity)]
     ids = np.concatenate([np.arange(MESSAGES), looked_up])
     trace = _trace(name, chance, ids, np.arange(len(ids)) >= MESSAGES, MESSAGES, None)
+    # `popularity` is by rank and `order` gives the message of
+    # each rank; argsort inverts it to the rank of each message.
     return replace(trace, popularity=popularity[np.argsort(order)])
 
 
@@ -292,6 +302,7 @@ def _trace(name: str, chance: Generator, ids: Ints, counted: Flags, items: int, 
 
 def _conversation(chance: Generator, messages: int) -> tuple[Ints, Flags, Ints]:
     """Generate arrivals and look-ups, whether each counts, and the topic of each item."""
+    # Two columns, one a look-up. Mean 12 back: 1 - (11/12)^40 = 97 % lie within the last 40 messages.
     near = chance.geometric(1 / 12, (messages, 2))
     far = (chance.random((messages, 2)) * np.arange(messages)[:, None]).astype(np.int64)
     new = np.arange(messages)[:, None]
@@ -312,6 +323,7 @@ def _context(chance: Generator, length: int) -> tuple[Ints, Flags, Ints]:
     topics, size = 40, 60
     begins = chance.random(length) < 1 / 50
     drawn = chance.integers(0, topics, length)
+    # Each access takes the topic drawn at the last place where one began; accumulate carries that place forward.
     topic = drawn[np.maximum.accumulate(np.where(begins, np.arange(length), 0))]
     return topic * size + chance.integers(0, size, length), np.ones(length, np.bool_), np.arange(topics * size) // size
 
@@ -319,6 +331,8 @@ def _context(chance: Generator, length: int) -> tuple[Ints, Flags, Ints]:
 def _load(name: str, chance: Generator, ids: Ints, counted: Flags, topics: Ints) -> Trace:
     """Add similarities as an embedder would see them: messages of a topic are near each other, with much noise."""
     _, topic = np.unique(topics, return_inverse=True)
+    # Noise of 0.7 a coordinate: the cosine of two messages of a
+    # topic is about 1 / (1 + 0.49) = 0.67, of others about 0.
     centres = chance.normal(size=(int(topic.max()) + 1, 32))
     vectors = centres[topic] + 0.7 * chance.normal(size=(len(topic), 32))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -339,8 +353,10 @@ def recorded(conversation: Conversation, count: Callable[[Message], int], second
     now = 0.0
     for at, message in enumerate(messages):
         now = max(now, message.time or now)
+        # What a message goes back to is looked up to write it, so before it arrives; a probe asks afterwards.
         by_message = [reference.to for reference in looked_up.get(at, ()) if reference.kind != "probe"]
         by_probes = [reference.to for reference in looked_up.get(at, ()) if reference.kind == "probe"]
+        # System messages are in every prompt and never in a cache.
         arrival = [] if message.role == "system" else [at]
         ids += [*by_message, *arrival, *by_probes]
         counted += [True] * len(by_message) + [False] * len(arrival) + [True] * len(by_probes)

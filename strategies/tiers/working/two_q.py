@@ -38,6 +38,7 @@ class TwoQ(Policy):
             self.am[id] = self.am.pop(id)
 
     def _miss(self, id: str, tokens: int) -> None:
+        # Before the room is made: evictions from A1in push old ids out of A1out, and this id could be one of them.
         returns = self.a1out.forget(id)
         self._room(tokens)
         self._enter(id, tokens)

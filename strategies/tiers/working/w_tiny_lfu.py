@@ -60,6 +60,8 @@ class WTinyLfu(Policy):
         self._unused(id, tokens)
 
     def _unused(self, id: str, tokens: int) -> None:
+        # The item enters before there is room: the cache may be over
+        # its capacity until `_compete` has decided who leaves.
         self._enter(id, tokens)
         self._put(id, "window")
         while self.sums["window"] > self.capacity - self._main:
@@ -73,6 +75,8 @@ class WTinyLfu(Policy):
         """Admit a candidate to the main cache in the place of its victims, or evict it."""
         tokens = self.tokens[candidate]
         spare = self._main - self.sums["probation"] - self.sums["protected"]
+        # Example: a candidate of 300 tokens used 5 times, 100 tokens to spare; victims of 120 tokens (2 uses) and 90 (2
+        # uses) are needed. 5 > 2 + 2, so both go and the candidate stays. With 3 + 2 uses it would be the one to go.
         victims, votes = [], 0
         for name in ("probation", "protected"):
             for id, size in self.lists[name].items():
@@ -81,6 +85,7 @@ class WTinyLfu(Policy):
                 spare += size
                 votes += self.counts.get(id, 0)
                 victims.append(id)
+        # The candidate loses a tie: admitting it would pay a load for no gain in frequency.
         if spare < tokens or (victims and self.counts.get(candidate, 0) <= votes):
             victims = [candidate]
         for id in victims:
@@ -101,7 +106,10 @@ class WTinyLfu(Policy):
         self.counts[id] = min(self.counts.get(id, 0) + 1, MOST)
         self.counted += 1
         if self.counted >= SAMPLE * max(len(self.tokens), 1) and self.is_full:
+            # A count of 1 becomes 0, which is forgotten: so `counts` stays in proportion to the cache.
             self.counts = {item: count // 2 for item, count in self.counts.items() if count > 1}
+            # The halved counts stand for half of the sample (the paper's
+            # reset divides the sample's counter with the others).
             self.counted //= 2
 
     def _put(self, id: str, name: str) -> None:
