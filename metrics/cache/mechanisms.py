@@ -234,8 +234,7 @@ class AutomaticCache:
             cached += cached + 1 == size and self._used.get(request.answer, since) > since
         while hit >= 0 and ready[path[hit]] > now:
             hit, within = hit - 1, 0
-        for prefix in path[cached + 1 :]:
-            ready[prefix] = request.answered
+        ready.update(dict.fromkeys(path[cached + 1 :], request.answered))
         self._started = now
         read = rules.read((request.ends[hit] if hit >= 0 else 0) + within)
         left = (block for block in range(hit - 1, -1, -1) if request.prefixes[block] in self._left)
@@ -247,8 +246,7 @@ class AutomaticCache:
         """Leave the last path for this one. Return the last place of the longest (soon to be) cached prefix, or -1."""
         path = self._path
         shared = common(path, prefixes)
-        for prefix in path[shared:]:
-            self._used[prefix] = self._started
+        self._used.update(dict.fromkeys(path[shared:], self._started))
         path[shared:] = prefixes[shared:]
         if self._started <= since:
             return -1

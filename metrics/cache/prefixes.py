@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 from ...scenarios.model import Media, Message, ToolCall
@@ -20,29 +21,62 @@ class Prefixes:
     same prefix and begin with the same text can be found.
     """
 
-    __slots__ = ("_known", "alike")
+    __slots__ = ("_blocks", "_branches", "_continues", "alike")
 
     def __init__(self, alike: SharedStarts | None = None) -> None:
-        self._known: dict[tuple[int, Hashable], int] = {}
+        # A context that is new from some block on gets numbers that follow one another: they need no table of pairs.
+        self._blocks: list[Hashable] = [None]  # the last block of each prefix
+        self._continues = bytearray(1)  # whether each prefix goes on from the one numbered before it
+        self._branches: dict[tuple[int, Hashable], int] = {}  # the others, by the prefix before and their last block
         self.alike = alike
 
     def after(self, prefix: int, block: Hashable) -> int:
         """Return the number of a prefix extended by one block."""
-        numbers = self._known
-        number = numbers.get((prefix, block))
-        if number is None:
-            number = numbers[prefix, block] = len(numbers) + 1
-            if self.alike is not None:
-                self.alike.add(prefix, block, number)
-        return number
+        return self._known(prefix, block) or self._add(prefix, block)
+
+    def extend(self, path: list[int], blocks: Sequence[Hashable]) -> None:
+        """Append to a path, which is not empty, the number of the prefix at the end of each further block."""
+        prefix = path[-1]
+        for at, block in enumerate(blocks):
+            known = self._known(prefix, block)
+            prefix = known or self._add(prefix, block)
+            path.append(prefix)
+            if not known:
+                break
+        else:
+            return
+        # Nothing has come after a new prefix yet: all the rest is new.
+        rest = blocks[at + 1 :]
+        self._blocks += rest
+        self._continues += b"\1" * len(rest)
+        path += range(prefix + 1, len(self._blocks))
 
     def of(self, blocks: Iterable[Hashable], prefix: int = START) -> list[int]:
         """Return the number of the prefix at the end of each block."""
-        numbers = []
-        for block in blocks:
-            prefix = self.after(prefix, block)
-            numbers.append(prefix)
-        return numbers
+        path = [prefix]
+        self.extend(path, list(blocks))
+        return path[1:]
+
+    def _known(self, prefix: int, block: Hashable) -> int:
+        """Return the number of a prefix extended by one block, or 0 if it has none yet."""
+        following = prefix + 1
+        if following < len(self._blocks) and self._continues[following] and self._blocks[following] == block:
+            return following
+        return self._branches.get((prefix, block), 0)
+
+    def _add(self, prefix: int, block: Hashable) -> int:
+        """Number a new prefix."""
+        blocks, continues, following = self._blocks, self._continues, prefix + 1
+        number = len(blocks)
+        blocks.append(block)
+        continues.append(number == following)
+        if number != following:
+            self._branches[prefix, block] = number
+            if self.alike is not None:
+                if continues[following]:
+                    self.alike.add(prefix, blocks[following], following)
+                self.alike.add(prefix, block, number)
+        return number
 
 
 class SentPrefix(NamedTuple):
@@ -141,6 +175,15 @@ class Places:
         self.each.append(self.each[-1] + blocks.each)
         self.runs.append(self.runs[-1] + (0 if role == "tool" == self._roles[-1] else blocks.runs))
         self._roles.append(role)
+
+    def extend(self, roles: Sequence[str], each: Sequence[int], runs: Sequence[int]) -> None:
+        """Append messages at once: their roles, and their content blocks, of which a run has those of its first."""
+        if not roles:
+            return
+        joins = roles[0] == "tool" == self._roles[-1]
+        self.each[-1:] = accumulate(each, initial=self.each[-1])
+        self.runs[-1:] = accumulate((0, *runs[1:]) if joins else runs, initial=self.runs[-1])
+        self._roles += roles
 
 
 class CacheUsage(NamedTuple):
