@@ -296,7 +296,7 @@ class BoundaryCache:
     def request(self, request: CacheRequest) -> CacheUsage:
         """Return what a request reads and writes."""
         ends, started = request.ends, request.started
-        hit = next((block for block in self._looked_up(request) if self._cached(request, block)), -1)
+        hit = self._hit(request)
         last = hit
         for block in self._written(request):
             if ends[block] >= self.rules.least and (block > hit or self._cached(request, block)):
@@ -307,6 +307,14 @@ class BoundaryCache:
         read = ends[hit] if hit >= 0 else 0
         end = ends[last] if last >= 0 else 0
         return CacheUsage(read, end - read, 0, request.tokens - end, hit)
+
+    def _hit(self, request: CacheRequest) -> int:
+        """Return the last block of the longest cached prefix that is looked up, or -1."""
+        prefixes, entry_of = request.prefixes, self._entries.get
+        for block in self._looked_up(request):
+            if entry_of(prefixes[block]) is not None and self._cached(request, block):
+                return block
+        return -1
 
     def _looked_up(self, request: CacheRequest) -> Iterable[int]:
         """Return the blocks at which a cached prefix may end, the last first."""
