@@ -36,20 +36,18 @@ class Prefixes:
 
     def extend(self, path: list[int], blocks: Sequence[Hashable]) -> None:
         """Append to a path, which is not empty, the number of the prefix at the end of each further block."""
-        prefix = path[-1]
-        for at, block in enumerate(blocks):
+        size, prefix = len(path), path[-1]
+        for block in blocks:
             known = self._known(prefix, block)
             prefix = known or self._add(prefix, block)
             path.append(prefix)
             if not known:
                 break
-        else:
-            return
         # Nothing has come after a new prefix yet: all the rest is new.
-        rest = blocks[at + 1 :]
+        rest = blocks[len(path) - size :]
         self._blocks += rest
         self._continues += b"\1" * len(rest)
-        path += range(prefix + 1, len(self._blocks))
+        path += range(prefix + 1, prefix + 1 + len(rest))
 
     def of(self, blocks: Iterable[Hashable], prefix: int = START) -> list[int]:
         """Return the number of the prefix at the end of each block."""
@@ -65,7 +63,7 @@ class Prefixes:
         return self._branches.get((prefix, block), 0)
 
     def _add(self, prefix: int, block: Hashable) -> int:
-        """Number a new prefix."""
+        """Give a new prefix a number, and return it."""
         blocks, continues, following = self._blocks, self._continues, prefix + 1
         number = len(blocks)
         blocks.append(block)
