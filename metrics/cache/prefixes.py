@@ -174,13 +174,14 @@ class Places:
         self.runs.append(self.runs[-1] + (0 if role == "tool" == self._roles[-1] else blocks.runs))
         self._roles.append(role)
 
-    def extend(self, roles: Sequence[str], each: Sequence[int], runs: Sequence[int]) -> None:
-        """Append messages at once: their roles, and their content blocks, of which a run has those of its first."""
-        if not roles:
-            return
-        joins = roles[0] == "tool" == self._roles[-1]
+    def extend(self, roles: Sequence[str], each: Sequence[int], runs: Sequence[int], first: int) -> None:
+        """Append one or more messages at once: their roles, and their content blocks.
+
+        In `runs` a tool result after another one has none. `first` are those of the first message, as `add` has them.
+        """
+        first = 0 if roles[0] == "tool" == self._roles[-1] else first
         self.each[-1:] = accumulate(each, initial=self.each[-1])
-        self.runs[-1:] = accumulate((0, *runs[1:]) if joins else runs, initial=self.runs[-1])
+        self.runs[-1:] = accumulate((first, *runs[1:]), initial=self.runs[-1])
         self._roles += roles
 
 

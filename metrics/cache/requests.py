@@ -101,8 +101,8 @@ def requests(
         for start, stop in step.added:
             prefixes.extend(path, keys[start:stop])
             ends[-1:] = accumulate(tokens[start:stop], initial=ends[-1])
-            if blocks is not None:
-                places.extend(roles[start:stop], each[start:stop], runs[start:stop])
+            if blocks is not None and start < stop:
+                places.extend(roles[start:stop], each[start:stop], runs[start:stop], blocks[start].runs)
             boundaries.add(start, stop)
         yield CacheRequest(
             path,
