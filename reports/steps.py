@@ -81,7 +81,7 @@ class _StrategyFigures:
     """Every metric over the steps of a strategy, which come in pieces."""
 
     def __init__(self) -> None:
-        self._sums = {key: _MetricSums(of) for key, of in _SUMMED.items()}
+        self._sums = {key: MetricSums(of) for key, of in _SUMMED.items()}
         self._latency = ValueCounts()
 
     def add(self, steps: pd.DataFrame) -> None:
@@ -103,7 +103,7 @@ _SUMMED: dict[str, Summed] = {key: of for key in OF_STEPS if isinstance(of := ME
 _PERCENTILES = {"latency_p50": 50.0, "latency_p99": 99.0}
 
 
-class _MetricSums:
+class MetricSums:
     """The two sums of a metric over rows that come in pieces."""
 
     def __init__(self, of: Summed) -> None:
