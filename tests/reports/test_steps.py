@@ -41,17 +41,17 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     path = recording(tmp_path, conversations=7, turns=6)
     lines = []
     for number, line in enumerate(path.read_bytes().splitlines()):
-        conversation = msgspec.json.decode(line, type=Conversation)
-        messages = [
-            msgspec.structs.replace(
-                message,
-                call=Call(model=f"gpt-{4 + number % 2}", usage=Usage(input=40 + 31 * at + number, output=9)),
-            )
-            if message.role == "assistant"
-            else message
-            for at, message in enumerate(conversation.messages)
-        ]
-        lines.append(msgspec.structs.replace(conversation, messages=tuple(messages)).to_json())
+        conversation, replace = msgspec.json.decode(line, type=Conversation), msgspec.structs.replace
+        messages = []
+        for at, message in enumerate(conversation.messages):
+            if message.role == "tool":
+                message = replace(message, text=f"It is in /srv/data/{number}/{at}.txt. {message.text}")
+            if message.role == "assistant":
+                called = Call(model=f"gpt-{4 + number % 2}", usage=Usage(input=40 + 31 * at + number, output=9))
+                text = message.text and f"See /srv/data/{number}/{at - 1}.txt"
+                message = replace(message, call=called, text=text)
+            messages.append(message)
+        lines.append(replace(conversation, messages=tuple(messages)).to_json())
     path.write_bytes(b"\n".join(lines))
     fail(monkeypatch, Window, "question 3 ")
     monkeypatch.setattr("ctxbench.harness.engine.plan.SHARD_CONVERSATIONS", 2)
