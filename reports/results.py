@@ -269,7 +269,7 @@ class Results:
 
     @property
     def common(self) -> pd.DataFrame:
-        """Those sums of the conversations that every strategy finished: strategies are compared by these."""
+        """Sums of the conversations that every strategy finished: strategies are compared by these."""
         uneven = self.summary.uneven
         return self.sums[~self.sums.conversation.isin(uneven)] if uneven else self.sums
 

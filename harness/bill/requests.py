@@ -126,7 +126,9 @@ class RunRequests:
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle, or copy, without tables, which are read again, and with the estimates of the whole run."""
         estimates = {"hidden": self.whole.hidden, "_known_factors": self.whole._known_factors}
-        return _restored, (replace(self.run), self.model, self.factor, replace(self.whole.run), estimates)
+        # The fork server of the workers may have been started in another folder.
+        run, whole = (replace(some, folder=some.folder.absolute()) for some in (self.run, self.whole.run))
+        return _restored, (run, self.model, self.factor, whole, estimates)
 
     @cached_property
     def whole(self) -> RunRequests:
@@ -360,7 +362,7 @@ class RunRequests:
 
 
 def _restored(run: Run, model: str, factor: float, whole: Run, estimates: dict[str, object]) -> RunRequests:
-    """Return pickled requests."""
+    """Return requests that were pickled."""
     requests = RunRequests(run, model, factor)
     if run == whole:
         vars(requests).update(estimates)
