@@ -539,11 +539,21 @@ def growth(steps: pd.DataFrame) -> pd.DataFrame:
     Each conversation counts once a turn, by the mean of its steps in that turn. `conversations` says how many reach
     the turn. `without_newest` counts all steps of the turn.
     """
+    return growth_of(turn_means(steps))
+
+
+def turn_means(steps: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of each turn of a conversation under a strategy, and its calls without the newest message."""
     lacking = steps.assign(lacks=~steps.newest)
     by_conversation = lacking.groupby(["strategy", "turn", "conversation"], observed=True).agg(
         tokens_full=("tokens_full", "mean"), tokens_sent=("tokens_sent", "mean"), without_newest=("lacks", "sum")
     )
-    by_turn = by_conversation.groupby(["strategy", "turn"], observed=True).agg(
+    return by_conversation.reset_index()
+
+
+def growth_of(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `growth` from those of `turn_means`. In each turn these are in the order of the run."""
+    by_turn = means.groupby(["strategy", "turn"], observed=True).agg(
         conversations=("tokens_full", "size"),
         tokens_full=("tokens_full", "mean"),
         tokens_sent=("tokens_sent", "mean"),

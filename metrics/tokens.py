@@ -102,6 +102,7 @@ def text_counter(encoding: str) -> Callable[[str], int]:
     return count
 
 
+@cache
 def text_encoder(encoding: str) -> Callable[[str], Sequence[int]]:
     """Return a function that encodes a text to token ids. Raises SpecError for `chars4`, which has no tokens."""
     if encoding == "deepseek":

@@ -63,6 +63,10 @@ class Total:
 
     def __call__(self, rows: pd.DataFrame) -> Value:
         top, _ = self.parts(rows)
+        return self.of_column(top)
+
+    def of_column(self, top: Column) -> Value:
+        """Return the sum of what rows add to it."""
         if np.isnan(top).any():
             return Missing("unsupported", self.unknown)
         return int(top.sum()) if top.dtype.kind in "iub" else float(top.sum())

@@ -10,6 +10,7 @@ from math import isnan
 from typing import NamedTuple
 
 import msgspec
+import pandas as pd
 
 from ..metrics.statistics.comparison import Difference
 from ..metrics.value import Missing, grouped
@@ -50,12 +51,16 @@ class Audit:
         events = events[(events.strategy == RECORDED) & ~events.conversation.isin(uneven)]
         deeds = events[events.kind.isin(("summarised", "dropped", "cleared"))]
         first = deeds.astype({"conversation": str}).groupby("conversation").step.min()
-        steps = self.results.common
-        own_steps = steps[steps.strategy == RECORDED]
-        from_step = own_steps.conversation.astype(str).map(first.to_dict()).astype(float)
+        after = (self.calls.reindex(first.index) - first).clip(lower=0)
         calls = [msgspec.json.decode(text) for text in events.event[events.kind == "called"]]
         estimated = sum(call["basis"] == "estimated" for call in calls)
-        return OwnCompaction(len(first), len(deeds), int((own_steps.step >= from_step).sum()), len(calls), estimated)
+        return OwnCompaction(len(first), len(deeds), int(after.sum()), len(calls), estimated)
+
+    @cached_property
+    def calls(self) -> pd.Series[int]:
+        """Number of the agents' model calls by conversation. Steps are numbered from 0."""
+        sums = self.results.common
+        return sums[sums.strategy == RECORDED].astype({"conversation": str}).set_index("conversation").steps
 
     @property
     def left_out(self) -> Mapping[str, str]:
@@ -113,7 +118,7 @@ def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
     own, places = audit.own, audit.against_whole
     if not audit.is_comparable:
         return
-    sessions, calls = audit.results.summary.compared, int((audit.results.common.strategy == RECORDED).sum())
+    sessions, calls = audit.results.summary.compared, int(audit.calls.sum())
     yield (
         "compacted",
         f"{count(own.times, 'time')} in {own.sessions:,} of {count(sessions, 'session')}: "

@@ -25,15 +25,15 @@ from ..harness.folder.run import uneven as uneven_of
 from ..harness.folder.schema import Manifest
 from ..harness.folder.steps import steps_of
 from ..harness.tier_bench.working import miss_ratios
-from ..metrics.figures import METRICS, OF_STEPS, figures, growth
+from ..metrics.figures import METRICS, OF_STEPS, figures
 from ..metrics.prices import BUNDLED, Prices
 from ..metrics.survival import Survival, shown_share
-from ..metrics.tokens import encoding_of
 from ..metrics.value import Missing, Value, grouped
 from .answers import Answers, all_json, answers_of
 from .bill import totals
 from .probes import ProbeSummary, probes_of
 from .probes import as_json as probes_as_json
+from .steps import StepFigures, step_figures
 from .tier_actions import TierActions, tier_actions
 from .tier_actions import tier_actions_json as tiers_as_json
 
@@ -88,8 +88,7 @@ class RunSummary:
     make_probes: Callable[[], ProbeSummary | None]
     answers: Answers | None
     """Answers to the probes and their grades; None if nothing was answered."""
-    growth: pd.DataFrame
-    counter: list[dict[str, Value | str]]
+    steps: StepFigures
     failed: list[dict[str, str]]
     """Failed results: conversation, strategy, detail."""
 
@@ -100,9 +99,8 @@ class RunSummary:
         return self.make_probes()
 
 
-def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
-    """Return all figures of a run. `steps` are those of `steps_of`, where the caller has them already."""
-    steps = steps_of(run) if steps is None else steps
+def summarise(run: Run) -> RunSummary:
+    """Return all figures of a run."""
     conversations = run.table("conversations")
     results = run.table("results")
     failed = results[results.status == "failed"]
@@ -113,14 +111,14 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
     ]
     uneven = uneven_of(run.failures, len(conversations))
     compared = len(conversations) - len(uneven) if taking_part else 0
-    common = steps[~steps.conversation.isin(uneven)] if uneven else steps
+    of_steps = step_figures(run, uneven)
 
     def figures_of(name: str) -> dict[str, Value]:
         if name not in taking_part:
             return _no_figures("failed", "in every conversation")
         if uneven and not compared:
             return _no_figures("undefined", "no conversation that every strategy finished")
-        return figures(common[common.strategy == name])
+        return of_steps.strategies[name]
 
     def compared_rows(table: str) -> pd.DataFrame:
         rows = run.table(table)
@@ -141,7 +139,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
         recorded=recorded_models(run),
         strategies=by_strategy,
         failed_conversations=failed_conversations,
-        grounding=_grounding(compared_rows("grounding"), names),
+        grounding=_grounding(run, uneven, names),
         reasons=_reasons(events),
         unrepeatable={str(row.strategy): str(row.conversation) for row in results.itertuples() if row.repeats is False},
         replies=run_tallies(run),
@@ -152,8 +150,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
         survival=_survival(compared_rows("survival"), names),
         make_probes=lambda: probes_of(run, uneven, [name for name in names if name not in taking_part]),
         answers=answers_of(run, uneven),
-        growth=growth(common),
-        counter=counter_error(run.arrow("messages", _REPORTED).to_pandas(), steps, run.manifest.plan.encoding),
+        steps=of_steps,
         failed=[
             {"conversation": str(row.conversation), "strategy": str(row.strategy), "detail": str(row.detail)}
             for row in failed.itertuples()
@@ -161,9 +158,17 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
     )
 
 
-def _grounding(rows: pd.DataFrame, names: Sequence[str]) -> dict[str, dict[str, tuple[int, int]]]:
+def _grounding(run: Run, uneven: frozenset[str], names: Sequence[str]) -> dict[str, dict[str, tuple[int, int]]]:
+    counts: dict[tuple[str, str], list[int]] = {}
+    for piece in run.pieces():
+        rows = piece.table("grounding")
+        for key, values, kept in _sums(rows[~rows.conversation.isin(uneven)], ["strategy", "kind"]):
+            sums = counts.setdefault(key, [0, 0])
+            sums[0] += values
+            sums[1] += kept
     by_strategy: dict[str, dict[str, tuple[int, int]]] = {name: {} for name in names}
-    for (name, kind), values, kept in _sums(rows, ["strategy", "kind"]):
+    for name, kind in sorted(counts):
+        values, kept = counts[name, kind]
         by_strategy[name][kind] = (values, kept)
     return by_strategy
 
@@ -238,45 +243,6 @@ def growth_rows(curve: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-_REPORTED = ("conversation", "at", "model", "usage_input", "compacted")
-"""Columns of the table `messages` that `counter_error` needs."""
-
-
-def counter_error(messages: pd.DataFrame, steps: pd.DataFrame, encoding: str) -> list[dict[str, Value | str]]:
-    """Our count of the whole prompt against the one that the provider reported, by recorded model.
-
-    `total` is (counted − reported) / reported over all calls: what is not in a recording (a system prompt, tool
-    schemas) is in it. `growth_p10`, `growth_p50`, `growth_p90` are of the growth from one call to the next, in
-    which what is constant cancels; calls where the reported prompt shrank are left out of it. So are calls after a
-    recorded compaction: what was sent there is not the history.
-    """
-    known = messages.dropna(subset=["usage_input"])
-    known = known[(known.usage_input > 0) & ~known.compacted]
-    if known.empty:
-        return []
-    full = steps[["conversation", "at", "tokens_full"]].drop_duplicates(["conversation", "at"])
-    both = known.astype({"conversation": str}).merge(full.astype({"conversation": str}), on=["conversation", "at"])
-    rows: list[dict[str, Value | str]] = []
-    for model, calls in both.groupby("model", observed=True):
-        grown = calls.groupby("conversation", observed=True)[["usage_input", "tokens_full"]].diff()
-        grown = grown[grown.usage_input > 0]
-        errors = ((grown.tokens_full - grown.usage_input) / grown.usage_input).to_numpy()
-        points: list[Value] = [Missing("undefined", "one call only")] * 3
-        if len(errors):
-            points = [float(point) for point in np.percentile(errors, [10, 50, 90])]
-        rows.append(
-            {
-                "model": str(model),
-                "encoding": encoding,
-                "published": encoding_of(str(model)) or "none",
-                "calls": len(calls),
-                "total": float(calls.tokens_full.sum() / calls.usage_input.sum() - 1),
-                **{f"growth_p{at}": value for at, value in zip((10, 50, 90), points, strict=True)},
-            }
-        )
-    return rows
-
-
 # Messages put into requests up to which all conversations are billed: about a quarter of a minute.
 _MOST_WORK = 3_000_000
 # Work of a step beside its messages, in messages.
@@ -292,20 +258,20 @@ class Results:
     prices: Prices = BUNDLED
 
     @cached_property
-    def steps(self) -> pd.DataFrame:
-        """Steps of the run, with the columns of `steps_of`."""
-        return steps_of(self.run)
-
-    @cached_property
     def summary(self) -> RunSummary:
         """Figures of every strategy."""
-        return summarise(self.run, self.steps)
+        return summarise(self.run)
+
+    @property
+    def sums(self) -> pd.DataFrame:
+        """Sums over the steps by conversation and strategy (`StepFigures.by_conversation`)."""
+        return self.summary.steps.by_conversation
 
     @property
     def common(self) -> pd.DataFrame:
-        """Steps of the conversations that every strategy finished: strategies are compared by these."""
+        """Sums of the conversations that every strategy finished: strategies are compared by these."""
         uneven = self.summary.uneven
-        return self.steps[~self.steps.conversation.isin(uneven)] if uneven else self.steps
+        return self.sums[~self.sums.conversation.isin(uneven)] if uneven else self.sums
 
     @property
     def strategies(self) -> list[str]:
@@ -409,8 +375,8 @@ def as_json(summary: RunSummary) -> dict[str, object]:
         "survival": {name: [row._asdict() for row in rows] for name, rows in summary.survival.items()},
         "probes": probes_as_json(summary.probes),
         "answers": all_json(summary.answers),
-        "growth": growth_rows(summary.growth),
-        "counter_error": summary.counter,
+        "growth": growth_rows(summary.steps.growth),
+        "counter_error": summary.steps.counter,
         "failed": summary.failed,
         "problems": summary.manifest.problems,
         "ignored": summary.manifest.ignored,

@@ -57,9 +57,9 @@ def tables(summary: RunSummary, by_kind: bool = False) -> Iterator[Table]:
     if any(summary.survival.values()):
         yield survival_table(summary)
         yield first_summary_table(summary)
-    if not summary.growth.empty:
+    if not summary.steps.growth.empty:
         yield growth_table(summary)
-    if summary.counter:
+    if summary.steps.counter:
         yield counter_table(summary)
     yield from incomplete(summary)
 
@@ -230,7 +230,7 @@ def grounding_table(summary: RunSummary) -> Table:
 
 def growth_table(summary: RunSummary) -> Table:
     """Return the tokens of a call with a column for each turn."""
-    curve = growth_rows(summary.growth)
+    curve = growth_rows(summary.steps.growth)
     history = ("whole history", *(tokens(row["full"]) for row in curve))
     names = [name for name in summary.strategies if name != "none"]
     rows = (history, *((name, *(_sent(row, name) for row in curve)) for name in names))
@@ -377,13 +377,13 @@ def counter_table(summary: RunSummary) -> Table:
             percent(row["total"]),  # type: ignore[arg-type]
             *(percent(row[f"growth_p{at}"]) for at in (10, 50, 90)),  # type: ignore[arg-type]
         )
-        for row in summary.counter
+        for row in summary.steps.counter
     )
     note = (
         "Total: our count of all prompts against the provider's. Growth: the same from one call to the next, where a "
         "system prompt or tools that the recording lacks cancel out."
     )
-    why = reasons(value for row in summary.counter for value in row.values() if isinstance(value, Missing))
+    why = reasons(value for row in summary.steps.counter for value in row.values() if isinstance(value, Missing))
     heads = ("recorded model", "published encoding", "calls", "total", "growth p10", "growth p50", "growth p90")
     title = f"How far off are the token counts ({summary.manifest.plan.encoding})?"
     return Table(title, heads, rows, (note, *filter(None, [why])), names=2)

@@ -21,6 +21,7 @@ from ...metrics.prices import BUNDLED, Prices
 from ..folder.derived import origin_of, read_derived, write_derived
 from ..folder.run import KEYS, Run
 from .bill import SUMS, bill, check_prices
+from .pieces import over_pieces
 from .requests import RunRequests
 from .simulation import Scheme
 
@@ -48,8 +49,10 @@ def conversation_bills(run: Run, schemes: Sequence[Scheme], prices: Prices = BUN
 
 def _bills(run: Run, schemes: Sequence[Scheme], prices: Prices) -> list[pd.DataFrame]:
     """Bill a run some shards at a time, and return the rows under each scheme."""
-    # By a function of its own: nothing of a piece is in memory while the next one is billed.
-    pieces = [_bills_of_piece(requests, schemes, prices) for requests in RunRequests(run).pieces()]
+    requests = RunRequests(run)
+    for scheme in schemes:
+        requests.token_factors(scheme.model)  # estimated once, and not in each process
+    pieces = over_pieces(_bills_of_piece, list(requests.pieces()), schemes, prices)
     return [_joined(frames) for frames in zip(*pieces, strict=True)]
 
 

@@ -116,9 +116,19 @@ class RunRequests:
             yield self
             return
         for run in pieces:
-            piece = replace(self, run=run)
-            vars(piece)["whole"] = self.whole
-            yield piece
+            yield self._piece(run)
+
+    def _piece(self, run: Run) -> RunRequests:
+        piece = replace(self, run=run)
+        vars(piece)["whole"] = self.whole
+        return piece
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle, or copy, without tables, which are read again, and with the estimates of the whole run."""
+        estimates = {"hidden": self.whole.hidden, "_known_factors": self.whole._known_factors}
+        # The fork server of the workers may have been started in another folder.
+        run, whole = (replace(some, folder=some.folder.absolute()) for some in (self.run, self.whole.run))
+        return _restored, (run, self.model, self.factor, whole, estimates)
 
     @cached_property
     def whole(self) -> RunRequests:
@@ -349,6 +359,16 @@ class RunRequests:
     def _names(self, name: str) -> list[str]:
         names: list[str] = self._table.column(name).combine_chunks().dictionary.to_pylist()
         return names
+
+
+def _restored(run: Run, model: str, factor: float, whole: Run, estimates: dict[str, object]) -> RunRequests:
+    """Return requests that were pickled."""
+    requests = RunRequests(run, model, factor)
+    if run == whole:
+        vars(requests).update(estimates)
+    else:
+        vars(requests)["whole"] = _restored(whole, model, factor, whole, estimates)
+    return requests
 
 
 class _RecordingColumns(NamedTuple):

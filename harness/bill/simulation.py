@@ -36,6 +36,7 @@ from ...metrics.tokens import FRAME, ROLE, text_encoder
 from ...scenarios.model import Message
 from ..folder.contexts import Floats, Ints
 from ..folder.derived import origin_of, read_derived, write_derived
+from .pieces import over_pieces
 from .requests import ConversationRequests, RunRequests
 
 Table = NDArray[np.float64]
@@ -326,24 +327,57 @@ def simulated(
 
     `done` is called after each one that has to be simulated. Requests of a large run are made some shards at a time.
     """
-    pieces = [_simulated(piece, schemes, done) for piece in run_requests.pieces()]
-    if len(pieces) == 1:
-        return pieces[0]
-    return [Usages(*map(np.concatenate, zip(*usages, strict=True))) for usages in zip(*pieces, strict=True)]
+    pieces = list(run_requests.pieces())
+    usages = [_simulated(pieces[0], schemes, done)] if len(pieces) == 1 else _of_pieces(pieces, schemes, done)
+    return [Usages(*map(np.concatenate, zip(*(piece[scheme] for piece in usages), strict=True))) for scheme in schemes]
 
 
-def _simulated(run_requests: RunRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None) -> list[Usages]:
+def _of_pieces(
+    pieces: Sequence[RunRequests], schemes: Sequence[Scheme], done: Callable[[], object] | None
+) -> list[dict[Scheme, Usages]]:
+    # Where all are stored no process is started to read them.
+    usages = [_stored(piece, schemes) for piece in pieces]
+    lacking = [number for number, of_piece in enumerate(usages) if any(scheme not in of_piece for scheme in schemes)]
+
+    def count(simulated_piece: tuple[dict[Scheme, Usages], int]) -> None:
+        if done is not None:
+            for _ in range(simulated_piece[1]):
+                done()
+
+    made = over_pieces(_simulated_piece, [pieces[number] for number in lacking], schemes, done=count)
+    for number, (of_piece, _) in zip(lacking, made, strict=True):
+        usages[number] = of_piece
+    return usages
+
+
+def _simulated_piece(piece: RunRequests, schemes: Sequence[Scheme]) -> tuple[dict[Scheme, Usages], int]:
+    """Return the usages of a piece by scheme, and its number of conversations and strategies."""
+    return _simulated(piece, schemes, None), len(piece)
+
+
+def _simulated(
+    run_requests: RunRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None
+) -> dict[Scheme, Usages]:
+    usages = _stored(run_requests, schemes)
+    missing = [scheme for scheme in dict.fromkeys(schemes) if scheme not in usages]
+    if not missing:
+        return usages
     run = run_requests.run
     origin = origin_of(run)
-    usages_by_scheme = {}
+    for scheme, simulated_usages in zip(missing, simulate(run_requests, missing, done), strict=True):
+        usages[scheme] = simulated_usages
+        write_derived(run, _name(scheme, run_requests), pa.table(simulated_usages._asdict()), origin)
+    return usages
+
+
+def _stored(run_requests: RunRequests, schemes: Sequence[Scheme]) -> dict[Scheme, Usages]:
+    """Return the usages that are stored, by scheme."""
+    run, usages = run_requests.run, dict[Scheme, Usages]()
+    origin = origin_of(run)
     for scheme in schemes:
         if (table := read_derived(run, _name(scheme, run_requests), Usages._fields, origin)) is not None:
-            usages_by_scheme[scheme] = Usages(*(table.column(name).to_numpy() for name in Usages._fields))
-    missing = [scheme for scheme in dict.fromkeys(schemes) if scheme not in usages_by_scheme]
-    for scheme, usages in zip(missing, simulate(run_requests, missing, done) if missing else (), strict=True):
-        usages_by_scheme[scheme] = usages
-        write_derived(run, _name(scheme, run_requests), pa.table(usages._asdict()), origin)
-    return [usages_by_scheme[scheme] for scheme in schemes]
+            usages[scheme] = Usages(*(table.column(name).to_numpy() for name in Usages._fields))
+    return usages
 
 
 def _name(scheme: Scheme, requests: RunRequests) -> str:

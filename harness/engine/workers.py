@@ -68,10 +68,19 @@ def run_shards(shards: Iterable[list[PartTask]], done: Callable[[Done], None], *
     _side_by_side(do_packed, following, jobs, finished)
 
 
-def side_by_side(task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int, done: Callable[[T], None]) -> None:
-    """Give every piece of work to a worker, at most two for each at a time, calling `done` as each is finished."""
+FEWER = ", with fewer --jobs"
+"""Advice where a worker died, behind that to run the command again."""
+
+
+def side_by_side(
+    task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int, done: Callable[[T], None], fewer: str = FEWER
+) -> None:
+    """Give every piece of work to a worker, at most two for each at a time, calling `done` as each is finished.
+
+    `fewer` is empty where the user gives no number of workers.
+    """
     pieces = iter(packed)
-    _side_by_side(task, lambda _: next(pieces, None), jobs, done)
+    _side_by_side(task, lambda _: next(pieces, None), jobs, done, fewer)
 
 
 QUEUED = 2
@@ -79,7 +88,11 @@ QUEUED = 2
 
 
 def _side_by_side(
-    task: Callable[[bytes], T], following: Callable[[int], bytes | None], jobs: int, done: Callable[[T], None]
+    task: Callable[[bytes], T],
+    following: Callable[[int], bytes | None],
+    jobs: int,
+    done: Callable[[T], None],
+    fewer: str = FEWER,
 ) -> None:
     """Give workers, which are numbered, what `following` has for each, until it has nothing and all is done."""
     # One pool of one process for each worker: a shared pool gives a task to any of its processes, and a worker is to go
@@ -95,7 +108,7 @@ def _side_by_side(
                         with _nameless_main(), _held_back():
                             if worker not in pools:
                                 pools[worker] = _pool(task.__module__)
-                            under_way[_submit(pools[worker], task, piece)] = worker
+                            under_way[_submit(pools[worker], task, piece, fewer)] = worker
             if not under_way:
                 return
             finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
@@ -109,7 +122,7 @@ def _side_by_side(
         died = _processes(pools[worker])
         _kill([pool for at, pool in pools.items() if at != worker])
         pools[worker].shutdown(wait=True, cancel_futures=True)
-        raise RunError(_why_broken(died[0].exitcode if died else None)) from None
+        raise RunError(_why_broken(died[0].exitcode if died else None, fewer)) from None
     except BaseException:
         _kill(pools.values())
         raise
@@ -133,27 +146,27 @@ def _processes(pool: ProcessPoolExecutor) -> list[BaseProcess]:
     return list((pool._processes or {}).values())
 
 
-def _submit(pool: ProcessPoolExecutor, task: Callable[[bytes], T], piece: bytes) -> Future[T]:
+def _submit(pool: ProcessPoolExecutor, task: Callable[[bytes], T], piece: bytes, fewer: str) -> Future[T]:
     """Give a piece to the pool, which starts a worker where it has too few. Raises RunError if none can be started."""
     try:
         return pool.submit(task, piece)
     except (EOFError, ConnectionError):  # the fork server was ended while a worker was asked of it
         raise RunError(
-            f"the process that starts workers was ended, perhaps for want of memory; {_AGAIN}, with fewer --jobs"
+            f"the process that starts workers was ended, perhaps for want of memory; {_AGAIN}{fewer}"
         ) from None
 
 
 _AGAIN = "what is finished is kept: run the same command again to go on"
 
 
-def _why_broken(code: int | None) -> str:
+def _why_broken(code: int | None, fewer: str) -> str:
     """Explain why a worker died, from its exit code, and what to do."""
     code = -signal.SIGTERM if code is None else code
     if code >= 0:
         return f"a worker ended with exit code {code}, as when a strategy calls os._exit: mend that; {_AGAIN}"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
     if name in ("SIGKILL", "SIGTERM"):
-        return f"a worker was ended by {name}, perhaps for want of memory; {_AGAIN}, with fewer --jobs"
+        return f"a worker was ended by {name}, perhaps for want of memory; {_AGAIN}{fewer}"
     return f"a worker crashed ({name}), in a strategy or in a library that it uses: mend that; {_AGAIN}"
 
 

@@ -80,8 +80,8 @@ class Run:
             return known if columns is None else known.select(columns)
         wanted = None if columns is None else [*columns, *_CONFINES * (self.chosen is not None)]
         with self.readable():
-            tables = [_read_part(part, wanted) for part in self.files(name)]
-        whole = pa.concat_tables(map(self.confined, tables)) if tables else SCHEMAS[name].empty_table()
+            tables = [self.confined(_read_part(part, wanted)) for part in self.files(name)]
+        whole = pa.concat_tables(tables) if tables else SCHEMAS[name].empty_table()
         table = (whole if columns is None else whole.select(columns)).unify_dictionaries().combine_chunks()
         if table.nbytes > _KEPT:
             del tables, whole
@@ -96,17 +96,19 @@ class Run:
         return [path for path in paths if self.shards is None or shard_of(path) in self.shards]
 
     def pieces(self, steps: int = AT_ONCE) -> Iterator[Run]:
-        """Yield the run confined to some shards after the other: each has about so many steps, and at least a shard."""
-        size, shards = 0, list[int]()
+        """Yield the run confined to some shards after the other: each has about so many steps, and at least a shard.
+
+        Yield the run itself where that is one piece. A piece has its tables to itself: they are gone with it.
+        """
+        size, shards, is_cut = 0, list[int](), False
         results = self.table("results")
         by_shard = results.steps.groupby(results.conversation.map(self._shards)).sum()
         for shard, count in zip(by_shard.index.tolist(), by_shard.tolist(), strict=True):
             if shards and size + count > steps:
                 yield replace(self, shards=tuple(shards))
-                size, shards = 0, []
+                size, shards, is_cut = 0, [], True
             size, shards = size + count, [*shards, shard]
-        if shards:
-            yield replace(self, shards=tuple(shards))
+        yield replace(self, shards=tuple(shards)) if is_cut else self
 
     def conversation_alone(self, name: str) -> Run:
         """Return the run confined to one of its conversations."""

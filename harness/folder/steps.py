@@ -54,19 +54,13 @@ def steps_of(run: Run) -> pd.DataFrame:
     steps["window"] = np.array([sizes.get(str(name), 0) for name in names.categories], np.int64)[names.codes]
     more: dict[str, np.ndarray[Any, Any]] = {}
     first = 0
-    for piece in _pieces(run):
+    for piece in run.pieces():
         columns = _more_columns(piece)
         for name, values in columns.items():
             more.setdefault(name, np.empty(len(steps), values.dtype))[first : first + len(values)] = values
         first += len(columns["newest"])
     steps["policy"] = steps.strategy.map(lambda text: working_policy(str(text)) or "").astype(str)
     return steps.assign(**more)
-
-
-def _pieces(run: Run) -> list[Run]:
-    """Return the pieces of a large run, or else the run itself."""
-    pieces = list(run.pieces())
-    return pieces if len(pieces) > 1 else [run]
 
 
 def _more_columns(run: Run) -> dict[str, np.ndarray[Any, Any]]:
@@ -216,7 +210,7 @@ _SENT_TYPES = {"tokens_added": np.int64, "newest": bool, "tokens_replaced": np.i
 def lacking_newest(run: Run) -> frozenset[str]:
     """Return the strategies that sent some calls without the newest message."""
     lacking = set[str]()
-    for piece in _pieces(run):
+    for piece in run.pieces():
         strategies = piece.arrow("steps", ["strategy"]).column("strategy").to_pandas()
         lacking.update(map(str, strategies[~_sent(piece).newest.to_numpy()].unique()))
     return frozenset(lacking)

@@ -251,8 +251,7 @@ class AutomaticCache:
             # Cached soon, not yet: the request that leaves it is still being answered. `within` lies behind it, so it
             # goes too.
             hit, within = hit - 1, 0
-        for prefix in path[cached + 1 :]:
-            ready[prefix] = request.answered
+        ready.update(dict.fromkeys(path[cached + 1 :], request.answered))
         self._started = now
         read = rules.read((request.ends[hit] if hit >= 0 else 0) + within)
         left = (block for block in range(hit - 1, -1, -1) if request.prefixes[block] in self._left)
@@ -265,8 +264,7 @@ class AutomaticCache:
         path = self._path
         shared = common(path, prefixes)
         # What the last request used and this one does not was used for the last time when that one began.
-        for prefix in path[shared:]:
-            self._used[prefix] = self._started
+        self._used.update(dict.fromkeys(path[shared:], self._started))
         path[shared:] = prefixes[shared:]
         # All that is on the path was last used then or earlier, so nothing of it is left.
         if self._started <= since:
@@ -320,7 +318,7 @@ class BoundaryCache:
     def request(self, request: CacheRequest) -> CacheUsage:
         """Return what a request reads and writes."""
         ends, started = request.ends, request.started
-        hit = next((block for block in self._looked_up(request) if self._cached(request, block)), -1)
+        hit = self._hit(request)
         last = hit
         for block in self._written(request):
             # Within what is read, an entry gets a new lifetime if it is there; none is written, as those tokens are
@@ -333,6 +331,14 @@ class BoundaryCache:
         read = ends[hit] if hit >= 0 else 0
         end = ends[last] if last >= 0 else 0
         return CacheUsage(read, end - read, 0, request.tokens - end, hit)
+
+    def _hit(self, request: CacheRequest) -> int:
+        """Return the last block of the longest cached prefix that is looked up, or -1."""
+        prefixes, entry_of = request.prefixes, self._entries.get
+        for block in self._looked_up(request):
+            if entry_of(prefixes[block]) is not None and self._cached(request, block):
+                return block
+        return -1
 
     def _looked_up(self, request: CacheRequest) -> Iterable[int]:
         """Return the blocks at which a cached prefix may end, the last first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 from ...scenarios.model import Media, Message, ToolCall
@@ -20,30 +21,60 @@ class Prefixes:
     same prefix and begin with the same text can be found.
     """
 
-    __slots__ = ("_known", "alike")
+    __slots__ = ("_blocks", "_branches", "_continues", "alike")
 
     def __init__(self, alike: SharedStarts | None = None) -> None:
-        self._known: dict[tuple[int, Hashable], int] = {}
+        # A context that is new from some block on gets numbers that follow one another: they need no table of pairs.
+        self._blocks: list[Hashable] = [None]  # the last block of each prefix
+        self._continues = bytearray(1)  # whether each prefix goes on from the one numbered before it
+        self._branches: dict[tuple[int, Hashable], int] = {}  # the others, by the prefix before and their last block
         self.alike = alike
 
     def after(self, prefix: int, block: Hashable) -> int:
         """Return the number of a prefix extended by one block."""
-        numbers = self._known
-        number = numbers.get((prefix, block))
-        if number is None:
-            # From 1 on: 0 is the empty prefix, which no block makes.
-            number = numbers[prefix, block] = len(numbers) + 1
-            if self.alike is not None:
-                self.alike.add(prefix, block, number)
-        return number
+        return self._known(prefix, block) or self._add(prefix, block)
+
+    def extend(self, path: list[int], blocks: Sequence[Hashable]) -> None:
+        """Append to a path, which is not empty, the number of the prefix at the end of each further block."""
+        size, prefix = len(path), path[-1]
+        for block in blocks:
+            known = self._known(prefix, block)
+            prefix = known or self._add(prefix, block)
+            path.append(prefix)
+            if not known:
+                break
+        # Nothing has come after a new prefix yet: all the rest is new.
+        rest = blocks[len(path) - size :]
+        self._blocks += rest
+        self._continues += b"\1" * len(rest)
+        path += range(prefix + 1, prefix + 1 + len(rest))
 
     def of(self, blocks: Iterable[Hashable], prefix: int = START) -> list[int]:
         """Return the number of the prefix at the end of each block."""
-        numbers = []
-        for block in blocks:
-            prefix = self.after(prefix, block)
-            numbers.append(prefix)
-        return numbers
+        path = [prefix]
+        self.extend(path, list(blocks))
+        return path[1:]
+
+    def _known(self, prefix: int, block: Hashable) -> int:
+        """Return the number of a prefix extended by one block, or 0 if it has none yet."""
+        following = prefix + 1
+        if following < len(self._blocks) and self._continues[following] and self._blocks[following] == block:
+            return following
+        return self._branches.get((prefix, block), 0)
+
+    def _add(self, prefix: int, block: Hashable) -> int:
+        """Give a new prefix a number, and return it."""
+        blocks, continues, following = self._blocks, self._continues, prefix + 1
+        number = len(blocks)
+        blocks.append(block)
+        continues.append(number == following)
+        if number != following:
+            self._branches[prefix, block] = number
+            if self.alike is not None:
+                if continues[following]:
+                    self.alike.add(prefix, blocks[following], following)
+                self.alike.add(prefix, block, number)
+        return number
 
 
 class SentPrefix(NamedTuple):
@@ -142,6 +173,16 @@ class Places:
         self.each.append(self.each[-1] + blocks.each)
         self.runs.append(self.runs[-1] + (0 if role == "tool" == self._roles[-1] else blocks.runs))
         self._roles.append(role)
+
+    def extend(self, roles: Sequence[str], each: Sequence[int], runs: Sequence[int], first: int) -> None:
+        """Append one or more messages at once: their roles, and their content blocks.
+
+        In `runs` a tool result after another one has none. `first` are those of the first message, as `add` has them.
+        """
+        first = 0 if roles[0] == "tool" == self._roles[-1] else first
+        self.each[-1:] = accumulate(each, initial=self.each[-1])
+        self.runs[-1:] = accumulate((first, *runs[1:]), initial=self.runs[-1])
+        self._roles += roles
 
 
 class CacheUsage(NamedTuple):

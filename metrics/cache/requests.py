@@ -21,7 +21,9 @@ A placement knows the request and those before it, never later ones; `offline_op
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from ..tokens import PRIMING
@@ -76,9 +78,10 @@ def requests(
     `prefixes` are the numbers shared by all conversations of one cache.
     """
     prefixes = prefixes or Prefixes()
-    after, alike, tokens = prefixes.after, prefixes.alike, messages.tokens
+    after, alike, tokens, roles = prefixes.after, prefixes.alike, messages.tokens, messages.roles
     keys: Sequence[Hashable] = messages.keys or range(len(tokens))
     path, ends, places, blocks = list[int](), list[int](), Places(()), messages.blocks
+    each, runs = content_blocks(roles, blocks or ())
     boundaries = _Boundaries(messages.roles)
     offered: tuple[str, ...] | None = None
     for step in steps:
@@ -98,15 +101,11 @@ def requests(
         del path[TOOLS + step.kept :], ends[TOOLS + step.kept :]
         places.keep(TOOLS + step.kept)
         boundaries.keep(step.kept)
-        prefix, end = path[-1], ends[-1]
         for start, stop in step.added:
-            for number in range(start, stop):
-                prefix = after(prefix, keys[number])
-                end += tokens[number]
-                path.append(prefix)
-                ends.append(end)
-                if blocks is not None:
-                    places.add(messages.roles[number], blocks[number])
+            prefixes.extend(path, keys[start:stop])
+            ends[-1:] = accumulate(tokens[start:stop], initial=ends[-1])
+            if blocks is not None and start < stop:
+                places.extend(roles[start:stop], each[start:stop], runs[start:stop], blocks[start].runs)
             boundaries.add(start, stop)
         yield CacheRequest(
             path,
@@ -115,7 +114,7 @@ def requests(
             step.started,
             step.answered,
             tuple([CacheMark(place + TOOLS) for place in step.marks]),
-            after(prefix, keys[step.answer]),
+            after(path[-1], keys[step.answer]),
             boundaries.eligible,
             boundaries.system,
             alike,
@@ -144,15 +143,25 @@ def system_first(steps: Iterable[RequestStep], messages: MessageSizes) -> list[R
 
 def is_system_first(steps: Iterable[RequestStep], messages: MessageSizes) -> bool:
     """Return whether no request has a system message behind one of another role."""
-    roles, sent = messages.roles, list[str]()
+    systems = [number for number, role in enumerate(messages.roles) if role == "system"]
+    size = leading = 0
     for step in steps:
-        del sent[step.kept :]
+        size, leading = step.kept, min(leading, step.kept)
         for start, stop in step.added:
-            for role in roles[start:stop]:
-                if role == "system" and sent and sent[-1] != "system":
+            among = systems[bisect_left(systems, start) : bisect_left(systems, stop)]
+            if among:
+                if leading < size or among[-1] != start + len(among) - 1:
                     return False
-                sent.append(role)
+                leading += len(among)
+            size += stop - start
     return True
+
+
+def content_blocks(roles: Sequence[str], blocks: Sequence[ContentBlocks]) -> tuple[list[int], list[int]]:
+    """Return the content blocks of all messages, as `Places.extend` takes them: each, and with runs as one."""
+    joins = (False, *(one == "tool" == other for one, other in pairwise(roles)))
+    runs = [0 if joined else block.runs for block, joined in zip(blocks, joins, strict=False)]
+    return [block.each for block in blocks], runs
 
 
 class _Boundaries:
@@ -161,10 +170,17 @@ class _Boundaries:
     They are the ends of the user's messages, of rows of tool results, and of the system messages at the start.
     """
 
-    __slots__ = ("_roles", "_sent_roles", "eligible", "system")
+    __slots__ = ("_ends", "_roles", "_sent_roles", "eligible", "system")
 
     def __init__(self, roles: Sequence[str]) -> None:
         self._roles = roles
+        # Messages that end something wherever they are sent, but for a row of results that is cut off.
+        following = (*roles[1:], "")
+        self._ends = [
+            number
+            for number, (role, after) in enumerate(zip(roles, following, strict=False))
+            if role == "user" or (role == "tool" and after != "tool")
+        ]
         self._sent_roles: list[str] = []
         self.eligible: list[int] = []
         self.system = TOOLS - 1
@@ -192,21 +208,26 @@ class _Boundaries:
 
     def add(self, start: int, stop: int) -> None:
         """Append the messages of these numbers."""
-        sent_roles, eligible = self._sent_roles, self.eligible
-        for role in self._roles[start:stop]:
-            block = len(sent_roles) + TOOLS
-            # Only system messages that follow the tools, or each other, from the start on. Later ones are no boundary.
-            if role == "system" and self.system == block - 1:
-                if self.system in eligible:
-                    eligible.remove(self.system)
-                self.system = block
-                eligible.append(block)
-            elif role == "user" or role == "tool":
-                # The row goes on, so its boundary moves on.
-                if role == "tool" and sent_roles and sent_roles[-1] == "tool":
-                    eligible.pop()
-                eligible.append(block)
-            sent_roles.append(role)
+        roles, sent_roles, eligible = self._roles, self._sent_roles, self.eligible
+        # Only system messages that follow the tools, or each other, from the start on. Later ones are no boundary.
+        while start < stop and roles[start] == "system" and self.system == len(sent_roles) + TOOLS - 1:
+            if self.system in eligible:
+                eligible.remove(self.system)
+            self.system += 1
+            eligible.append(self.system)
+            sent_roles.append("system")
+            start += 1
+        if start >= stop:
+            return
+        # A row of tool messages goes on, so its boundary moves on.
+        if roles[start] == "tool" and sent_roles and sent_roles[-1] == "tool":
+            eligible.pop()
+        shift = len(sent_roles) + TOOLS - start
+        ends = self._ends[bisect_left(self._ends, start) : bisect_left(self._ends, stop)]
+        if roles[stop - 1] == "tool" and ends[-1:] != [stop - 1]:
+            ends.append(stop - 1)
+        eligible += [number + shift for number in ends]
+        sent_roles += roles[start:stop]
 
 
 Placement = Callable[[CacheRequest], tuple[CacheMark, ...]]

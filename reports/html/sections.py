@@ -26,6 +26,7 @@ from ..figures.frames import IntervalMark
 from ..figures.frontier import between
 from ..render import Table, count, figure, percent
 from ..results import Results
+from ..steps import SUMMED
 from ..tables import (
     actions_table,
     added_table,
@@ -261,9 +262,8 @@ def conversations_section(results: Results) -> ReportSection:
     return section_of("conversations", (shown,), {"results": _results_frame(results)})
 
 
-def _lowest_grounding(steps: pd.DataFrame) -> dict[str, tuple[str, str]]:
+def _lowest_grounding(sums: pd.DataFrame) -> dict[str, tuple[str, str]]:
     """Map each conversation to the strategy with the lowest share and the share, where any is below 1."""
-    sums = steps.groupby(["conversation", "strategy"], observed=True)[["demands_kept", "demands"]].sum().reset_index()
     sums = sums[sums.demands > 0].assign(share=lambda rows: rows.demands_kept / rows.demands)
     sums = sums[sums.share < 1].sort_values("share", kind="stable").drop_duplicates("conversation")
     return {
@@ -279,8 +279,7 @@ def _rows(frame: pd.DataFrame) -> Any:
 def _results_frame(results: Results) -> pd.DataFrame:
     """Return a row for each conversation and strategy: its status, its sums, and its bill under each model."""
     keys = ["conversation", "strategy"]
-    columns = ["tokens_full", "tokens_sent", "own_tokens", "demands", "demands_kept"]
-    sums = results.steps.groupby(keys, observed=True)[columns].sum().reset_index()
+    sums = results.sums[[*keys, *SUMMED]]
     frame = results.run.table("results")[[*keys, "status", "detail", "steps"]]
     frame = frame.astype({"strategy": str}).merge(sums.astype(dict.fromkeys(keys, str)), "left", keys)
     for model, rows in results.bills.groupby("model", observed=True, sort=False):
@@ -354,7 +353,7 @@ def grounding_section(results: Results) -> ReportSection | None:
         for name, kinds in summary.grounding.items()
         for kind, (values, kept) in kinds.items()
     ]
-    drawn = frames.grounding(results.common, taking_part)
+    drawn = frames.grounding(summary.steps.by_turn, taking_part)
     x = field("turn", "turn of the conversation", scale={"type": "log", "nice": False}, axis=SHORT)
     y = field("kept", "grounding recall", axis=SHARE)
     spec = lines(x, y, tips(strategy="strategy", turn="turn #", kept="still in the context %"))
@@ -365,10 +364,10 @@ def grounding_section(results: Results) -> ReportSection | None:
 def growth_section(results: Results) -> ReportSection | None:
     """Return the tokens of a call by turn, or None without steps."""
     summary = results.summary
-    if summary.growth.empty:
+    if summary.steps.growth.empty:
         return None
-    taking_part = [name for name in results.strategies if (summary.growth.strategy == name).any()]
-    rows = frames.growth(summary.growth, taking_part)
+    taking_part = [name for name in results.strategies if (summary.steps.growth.strategy == name).any()]
+    rows = frames.growth(summary.steps.growth, taking_part)
     x = field("turn", "turn of the conversation", scale={"type": "log", "nice": False}, axis=SHORT)
     y = field("sent", "tokens of a model call (mean)", scale={"type": "log", "nice": False}, axis=SHORT)
     whole: Spec = {
@@ -377,16 +376,16 @@ def growth_section(results: Results) -> ReportSection | None:
     }
     shown = tips(strategy="strategy", turn="turn #", sent="tokens sent #", whole="whole history #")
     chart = chart_of("growth", rows, lines(x, y, shown, whole), lambda: curves.growth(rows))
-    return section_of("growth", (chart, growth_table(summary)), {"growth": summary.growth})
+    return section_of("growth", (chart, growth_table(summary)), {"growth": summary.steps.growth})
 
 
 def method_section(results: Results) -> ReportSection:
     """Return how the run was made: its plan, versions and digest, and how far off its token counts are."""
     tables = [Table("What was run?", ("what", "value"), tuple(_method_rows(results.run.manifest)), names=2, prose=True)]
     frames = {}
-    if results.summary.counter:
+    if results.summary.steps.counter:
         tables.insert(0, counter_table(results.summary))
-        frames["counter"] = pd.DataFrame(results.summary.counter)
+        frames["counter"] = pd.DataFrame(results.summary.steps.counter)
     return section_of("method", tables, frames)
 
 

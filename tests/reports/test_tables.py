@@ -38,7 +38,7 @@ def test_strategies_are_compared_over_what_all_finished(tmp_path: Path, monkeypa
     for name in STRATEGIES:
         assert summary.strategies[name]["tokens_sent"] == both[both.strategy == name].tokens_sent.sum()
         assert summary.strategies[name]["steps"] == 3 * 24
-    assert set(summary.growth.conversations) == {3}
+    assert set(summary.steps.growth.conversations) == {3}
     assert (summary.compared, summary.failed_conversations) == (3, {"none": 0, WINDOW: 1, "last_turn": 0})
     said = f"All figures are over the 3 of 4 conversations that every strategy finished. Failed: {WINDOW} in 1."
     found = list(tables(summary))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import msgspec
 import pandas as pd
 import pytest
 
-from ctxbench.harness.bill import conversations
+from ctxbench.harness.bill import conversations, pieces
 from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.conversations import conversation_bills
 from ctxbench.harness.bill.requests import RunRequests
-from ctxbench.harness.bill.simulation import Scheme
+from ctxbench.harness.bill.simulation import Scheme, simulated
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load
 from ctxbench.metrics.prices import BUNDLED, Prices
@@ -52,10 +53,10 @@ def test_pieces_have_the_bill_of_the_whole(tmp_path: Path, monkeypatch: pytest.M
     run = run_of(tmp_path)
     assert len(list(RunRequests(run).pieces())) == 3
     assert RunRequests(run).hidden
-    pieces = conversation_bills(run, SCHEMES)
+    cut = conversation_bills(run, SCHEMES)
     monkeypatch.setattr("ctxbench.harness.bill.requests.AT_ONCE", 1_000_000)
     whole = bill(run, SCHEMES).conversations()
-    pd.testing.assert_frame_equal(pieces, whole, check_exact=True)
+    pd.testing.assert_frame_equal(cut, whole, check_exact=True)
     assert whole.cost_own.gt(0).any()
 
 
@@ -68,9 +69,40 @@ def test_they_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(conversations, "bill", lambda *values: billed.append(values) or bill(*values))
     pd.testing.assert_frame_equal(conversation_bills(load(run.folder), SCHEMES), first, check_exact=True)
     assert not billed
+    monkeypatch.setattr(pieces, "cores", lambda: 1)
     batch = conversation_bills(run, SCHEMES, Prices(batch=True))
     assert billed
     assert 0 < batch.cost.sum() < first.cost.sum()
+
+
+def digests(run: Run) -> dict[str, str]:
+    """Digests of the tables that are stored beside a run; they are removed."""
+    files = sorted((run.folder / "bills").glob("*.parquet"))
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    for path in files:
+        path.unlink()
+    return found
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("of_calls", [False, True])
+def test_workers_store_the_same_bytes(of_calls: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the number of processes: bills by conversation, and usages by call; each is counted once."""
+    run = run_of(tmp_path)
+    stored, counts = [], []
+    for number in (1, 2, 3):
+        monkeypatch.setattr(pieces, "cores", lambda number=number: number)
+        if of_calls:
+            counted: list[int] = []
+            simulated(RunRequests(load(run.folder)), SCHEMES, lambda counted=counted: counted.append(1))
+            counts.append(len(counted))
+        else:
+            conversation_bills(load(run.folder), SCHEMES)
+        stored.append(digests(run))
+    assert len(stored[0]) == 3 * len(SCHEMES) + (0 if of_calls else len(SCHEMES))
+    assert stored[1] == stored[0]
+    assert stored[2] == stored[0]
+    assert counts == [8 * len(STRATEGIES)] * 3 * of_calls
 
 
 @pytest.mark.usefixtures("small_pieces")

@@ -90,3 +90,17 @@ def _common(one: list[Said], other: list[Said]) -> int:
             return tokens + (1 + shared(a[1], b[1]) if a[0] == b[0] else 0)
         tokens += 1 + len(a[1])
     return tokens
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.lists(st.integers(0, 3), max_size=6)), max_size=12))
+def test_prefixes_extended_at_once(contexts: list[tuple[int, list[int]]]) -> None:
+    """They have the numbers of a table of all pairs, in which each new prefix gets the next number."""
+    prefixes, pairs = Prefixes(), dict[tuple[int, int], int]()
+    path = [START]
+    for kept, blocks in contexts:
+        path = path[: kept + 1]
+        expected = [*path]
+        for block in blocks:
+            expected.append(pairs.setdefault((expected[-1], block), len(pairs) + 1))
+        prefixes.extend(path, blocks)
+        assert path == expected

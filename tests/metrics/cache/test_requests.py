@@ -7,11 +7,19 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxbench.metrics.cache.prefixes import ContentBlocks, Places
 from ctxbench.metrics.cache.requests import TOOLS, MessageSizes, RequestStep, is_system_first, requests, system_first
 from ctxbench.metrics.tokens import PRIMING
 
 ROLES = ("system", "system", "user", "assistant", "tool", "tool", "assistant", "tool", "user", "assistant")
-MESSAGES = MessageSizes(tuple(range(10, 20)), ROLES, 7)
+BLOCKS = tuple(ContentBlocks(1 + number % 3, 1 + number % 2) for number in range(10))
+MESSAGES = MessageSizes(tuple(range(10, 20)), ROLES, 7, blocks=BLOCKS)
+
+
+def spans(numbers: list[int]) -> list[tuple[int, int]]:
+    """Numbers as spans, as long as they can be."""
+    starts = [at for at, number in enumerate(numbers) if not at or number != numbers[at - 1] + 1]
+    return [(numbers[first], numbers[last - 1] + 1) for first, last in pairwise([*starts, len(numbers)])]
 
 
 def steps(contexts: list[tuple[list[int], bool]]) -> list[RequestStep]:
@@ -23,15 +31,14 @@ def steps(contexts: list[tuple[list[int], bool]]) -> list[RequestStep]:
         while more == before[1] and made and kept < min(len(sent), len(before[0])) and sent[kept] == before[0][kept]:
             kept += 1
         tokens = sum(MESSAGES.tokens[number] for number in sent) + MESSAGES.tools + 5 * more + PRIMING
-        added = [(number, number + 1) for number in sent[kept:]]
+        added = spans(sent[kept:])
         made.append(RequestStep(kept, added, ("load",) if more else (), tokens, (), 0.0, 0.0, 9, 1))
         before = (sent, more)
     return made
 
 
-CONTEXTS = st.lists(
-    st.tuples(st.lists(st.integers(0, 9), unique=True, max_size=8), st.booleans()), min_size=1, max_size=6
-)
+SENT = st.lists(st.integers(0, 9), unique=True, max_size=8)
+CONTEXTS = st.lists(st.tuples(SENT | SENT.map(sorted), st.booleans()), min_size=1, max_size=6)
 
 
 @given(CONTEXTS)
@@ -50,6 +57,17 @@ def test_ends_and_boundaries(contexts: list[tuple[list[int], bool]]) -> None:
         ]
         assert asked.system == system + TOOLS - 1
         assert list(asked.eligible) == ([asked.system] if system else []) + ends
+
+
+@given(CONTEXTS)
+def test_content_blocks(contexts: list[tuple[list[int], bool]]) -> None:
+    """They are those of messages that are added one after the other."""
+    for (sent, more), asked in zip(contexts, requests(steps(contexts), MESSAGES), strict=True):
+        places = Places((1, 1 + more))
+        for number in sent:
+            places.add(ROLES[number], BLOCKS[number])
+        assert asked.places == places.each
+        assert asked.run_places == places.runs
 
 
 @given(CONTEXTS)
