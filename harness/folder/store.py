@@ -206,7 +206,7 @@ _MOST_MISSING = 10_000
 
 _LEVEL, _PAGE = 12, 1 << 24
 """How well tables are compressed, in pages of up to as many bytes. A memory message repeats most of the one before it,
-which the usual level does not look back far enough to see: it takes twice the bytes, and a hundredth less processor time."""
+which the usual level does not look back far enough to see: it takes twice the bytes for 1 % less processor time."""
 
 _PART = re.compile(r"(\d{5,})(?:-(\d{3,}))?\.(parquet|jsonl\.zst|json)")
 _DRAFT = re.compile(rf"\.manifest\.json\.[0-9a-f]{{{2 * RANDOM}}}")
