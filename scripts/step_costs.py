@@ -2,18 +2,20 @@
 
     scripts/step_costs.py [--rounds 2] [--write]
 
-A generated conversation (`assistant`, English) is cut to 500, 2,000 and 6,000 messages, and each part is run by
-`ctxbench run`. Microseconds are the `latency_ns` of the run, without models and embedders: of each of the last 100
-steps the fastest round, and the mean of them. Bytes are those of the strategy's own files, shared out over all steps.
+A generated conversation (`assistant`, English) is cut to 500, 2,000 and 6,000 messages. Microseconds are processor time
+without models and embedders: of each of the last 100 steps the fastest round, and the mean of them. Bytes are those of
+the strategy's own files in a run folder, shared out over all steps.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import msgspec
@@ -21,7 +23,13 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ctxbench.harness import replay
+from ctxbench.harness.engine.shard import no_cycles
+from ctxbench.harness.replay import ConversationIndex, RecordedContext
+from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import KINDS
+from ctxbench.scenarios.model import Conversation
+from ctxbench.strategies.chain import parse
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 _PLACE = re.compile(r"(<!-- table: steps -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -35,21 +43,29 @@ LAST = 100
 """Steps at the end of the conversation that are timed."""
 
 
-def run(size: int, folder: Path) -> Path:
-    """Run the first messages of the conversation through all strategies, and return the run folder."""
+def conversation(size: int) -> Conversation:
+    """Return the first messages of the conversation."""
     made = KINDS["assistant"](0, SIZES[-1] // 4 + 60, "en")
-    recording, out = folder / f"{size}.jsonl", folder / str(size)
-    recording.write_bytes(msgspec.structs.replace(made, messages=made.messages[:size], probes=()).to_json() + b"\n")
-    words = [PROGRAM, "run", str(recording), "--no-probes", "--overwrite", "--out", str(out)]
+    return msgspec.structs.replace(made, messages=made.messages[:size], probes=())
+
+
+def run(cut: Conversation, folder: Path) -> Path:
+    """Run a conversation through all strategies, and return the run folder."""
+    recording, out = folder / "recording.jsonl", folder / str(len(cut.messages))
+    recording.write_bytes(cut.to_json() + b"\n")
+    words = [PROGRAM, "run", str(recording), "--no-probes", "--out", str(out)]
     words += [word for name in STRATEGIES for word in ("-s", name)]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     return out
 
 
-def latencies(out: Path, number: int) -> NDArray[np.float64]:
-    """Return the microseconds of the last steps under a strategy."""
-    column = pq.read_table(out / "timings" / f"00000-{number:03d}.parquet").column("latency_ns")
-    return np.asarray(column.to_numpy()[-LAST:] / 1000, np.float64)
+def latencies(cut: Conversation, strategy: str) -> NDArray[np.float64]:
+    """Return the microseconds of the last steps of a strategy."""
+    services = RecordedContext(ConversationIndex(cut, TokenCounter()))
+    with no_cycles():
+        times = [step.latency_ns / 1000 for step in replay.replay(cut, parse(strategy), services)]
+    gc.collect()
+    return np.array(times[-LAST:])
 
 
 def stored(out: Path, number: int) -> float:
@@ -61,16 +77,19 @@ def stored(out: Path, number: int) -> float:
 
 def table(rounds: int) -> str:
     """Return the figures as Markdown."""
+    replay.perf_counter_ns = time.thread_time_ns  # type: ignore[attr-defined]  # others may use this machine
+    conversations = {size: conversation(size) for size in SIZES}
     times: dict[tuple[int, int], NDArray[np.float64]] = {}
+    for _ in range(rounds):
+        for number, strategy in enumerate(STRATEGIES):
+            for size, cut in conversations.items():
+                measured = latencies(cut, strategy)
+                times[number, size] = np.minimum(times.get((number, size), measured), measured)
     sizes: dict[tuple[int, int], float] = {}
     with tempfile.TemporaryDirectory() as name:
-        for _ in range(rounds):
-            for size in SIZES:
-                out = run(size, Path(name))
-                for number in range(len(STRATEGIES)):
-                    measured = latencies(out, number)
-                    times[number, size] = np.minimum(times.get((number, size), measured), measured)
-                    sizes[number, size] = stored(out, number)
+        for size, cut in conversations.items():
+            out = run(cut, Path(name))
+            sizes |= {(number, size): stored(out, number) for number in range(len(STRATEGIES))}
     columns = [f"{size:,} messages" for size in SIZES]
     lines = [
         f"| strategy | µs, {' | '.join(columns)} | bytes, {' | '.join(columns)} |",
