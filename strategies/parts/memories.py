@@ -377,18 +377,29 @@ class VectorMatrix:
 class SparseVectors:
     """Vectors by coordinate: those that have it, and their values. A query reads the few coordinates that it has."""
 
-    __slots__ = ("_coordinates", "_size")
+    __slots__ = ("_coordinates", "_own", "_size")
 
     def __init__(self, dimension: int) -> None:
-        self._coordinates = [(array("q"), array("d")) for _ in range(dimension)]
+        self._coordinates: list[tuple[array[int], array[float]]] = [(array("q"), array("d"))] * dimension
+        self._own: set[int] = set()  # coordinates whose entries no other place and no copy shares
         self._size = 0
+
+    def __deepcopy__(self, memo: object) -> SparseVectors:
+        """Return an independent copy. Entries are shared until one of the two adds to them."""
+        copy = SparseVectors(0)
+        copy._coordinates, copy._size = list(self._coordinates), self._size
+        self._own = set()
+        return copy
 
     def add(self, vectors: NDArray[np.float32]) -> None:
         """Append vectors."""
         rows, places = np.nonzero(vectors)
-        coordinates = self._coordinates
+        coordinates, own = self._coordinates, self._own
         entries = zip((rows + self._size).tolist(), places.tolist(), vectors[rows, places].tolist(), strict=True)
         for row, place, value in entries:
+            if place not in own:
+                coordinates[place] = coordinates[place][0][:], coordinates[place][1][:]
+                own.add(place)
             numbers, values_there = coordinates[place]
             numbers.append(row)
             values_there.append(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from itertools import cycle
 
 import numpy as np
@@ -299,3 +300,15 @@ def test_vectors_by_coordinate_are_compared_like_those_of_a_matrix(seed: int, ba
         sparse.add(vectors)
         query = np.where(rng.random(12) < share, rng.standard_normal(12), 0).astype(np.float32)
         assert sparse.products(query) == pytest.approx(matrix.products(query), abs=1e-5)
+
+
+def test_a_copy_of_vectors_by_coordinate_goes_its_own_way() -> None:
+    """What is added to a copy is not in the original, and what is added to the original not in the copy."""
+    original = SparseVectors(3)
+    original.add(np.array([[1, 0, 0]], np.float32))
+    copy = deepcopy(original)
+    copy.add(np.array([[2, 0, 0], [3, 0, 0]], np.float32))
+    original.add(np.array([[0, 4, 0]], np.float32))
+    query = np.array([1, 1, 0], np.float32)
+    assert original.products(query).tolist() == [1, 4]
+    assert copy.products(query).tolist() == [1, 2, 3]
