@@ -11,12 +11,9 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable
-from copy import deepcopy
 
 import numpy as np
 from numpy.typing import NDArray
-
-from .rows import Rows
 
 Scores = NDArray[np.float64]
 
@@ -47,7 +44,7 @@ class TfIdf:
         self._postings: list[tuple[array[int], array[float]]] = []
         self._document_counts = array("d")  # for each term, the number of documents that have it
         # The same by document, flat: document, term, how often.
-        self._documents, self._tally, self._times = Rows(np.int64), Rows(np.int64), Rows(np.float64)
+        self._documents, self._tally, self._times = array("q"), array("q"), array("d")
         self._lengths: Scores | None = None
         self._own: set[int] | None = None  # terms whose postings no copy shares; None = all
 
@@ -56,8 +53,7 @@ class TfIdf:
         copy = TfIdf()
         copy._size, copy._terms, copy._postings = self._size, dict(self._terms), list(self._postings)
         copy._document_counts, copy._lengths = self._document_counts[:], self._lengths
-        copy._documents, copy._tally = deepcopy(self._documents), deepcopy(self._tally)
-        copy._times = deepcopy(self._times)
+        copy._documents, copy._tally, copy._times = self._documents[:], self._tally[:], self._times[:]
         self._own, copy._own = set(), set()
         return copy
 
@@ -66,30 +62,29 @@ class TfIdf:
 
     def add(self, documents: Iterable[Iterable[str]]) -> None:
         """Add documents, each as its words. They are numbered in the order they come, from 0."""
-        where: list[int] = []
-        which: list[int] = []
-        often: list[int] = []
+        known, postings, having, own = self._terms, self._postings, self._document_counts, self._own
         for words in documents:
-            for word, times in Counter(words).items():
-                term = self._terms.setdefault(word, len(self._postings))
-                if term == len(self._postings):
-                    self._postings.append((array("q"), array("d")))
-                    self._document_counts.append(0)
-                if self._own is not None and term not in self._own:
-                    self._postings[term] = self._postings[term][0][:], self._postings[term][1][:]
-                    self._own.add(term)
-                numbers, counts = self._postings[term]
-                numbers.append(self._size)
-                counts.append(times)
-                self._document_counts[term] += 1
-                where.append(self._size)
-                which.append(term)
+            counts, number = Counter(words), self._size
+            which = []
+            for word, times in counts.items():
+                term = known.get(word)
+                if term is None:
+                    term = known[word] = len(postings)
+                    postings.append((array("q"), array("d")))
+                    having.append(0)
+                if own is not None and term not in own:
+                    postings[term] = postings[term][0][:], postings[term][1][:]
+                    own.add(term)
+                numbers, often = postings[term]
+                numbers.append(number)
                 often.append(times)
+                having[term] += 1
+                which.append(term)
+            self._documents.extend([number] * len(which))
+            self._tally.extend(which)
+            self._times.extend(counts.values())
             self._size += 1
             self._lengths = None
-        self._documents.add(np.array(where, np.int64))
-        self._tally.add(np.array(which, np.int64))
-        self._times.add(np.array(often, np.float64))
 
     def cosine(self, words: Iterable[str]) -> Scores:
         """Return the cosine of these words with every document, shape (documents,). Unknown words do not count."""
@@ -136,8 +131,11 @@ class TfIdf:
         if self._lengths is None:
             # One document more changes every idf and so every length: they are computed together, once for many
             # additions.
-            weights = self._times.all * self._idf(self._df())[self._tally.all]
-            lengths = np.sqrt(np.bincount(self._documents.all, weights * weights, minlength=self._size))
+            weights = (
+                np.frombuffer(self._times, np.float64) * self._idf(self._df())[np.frombuffer(self._tally, np.int64)]
+            )
+            documents = np.frombuffer(self._documents, np.int64)
+            lengths = np.sqrt(np.bincount(documents, weights * weights, minlength=self._size))
             self._lengths = np.where(lengths == 0, 1, lengths)
         return self._lengths
 

@@ -228,9 +228,13 @@ class Ledger:
 
     def total(self, messages: Messages) -> int:
         """Return the tokens of all messages together."""
-        total = 0
+        total, recording, totals = 0, self._recording, self._totals
         for span in messages.spans:
-            total += self._span(span)
+            store, start, stop = span
+            if store is recording and stop < len(totals):
+                total += totals[stop] - totals[start]
+            else:
+                total += self._span(span)
         return total
 
     def fit(self, messages: Messages, budget: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -351,15 +352,81 @@ class MemoryIndex(Protocol):
         ...
 
 
-class VectorSearch:
-    """Unit vectors of texts, in one matrix that grows. A search is one product, and exact."""
+SPARSE = 0.25
+"""Share of coordinates other than 0 below which vectors are kept by coordinate."""
 
-    __slots__ = ("_desk", "_matrix", "_query", "_rows")
+
+class VectorMatrix:
+    """Vectors as the rows of a matrix."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, dimension: int) -> None:
+        self._rows: Rows[np.float32] = Rows(np.float32, dimension)
+
+    def add(self, vectors: NDArray[np.float32]) -> None:
+        """Append vectors."""
+        self._rows.add(vectors)
+
+    def products(self, query: NDArray[np.float32]) -> Scores:
+        """Return the inner product of a query with each vector."""
+        products: Scores = (self._rows.all @ query).astype(np.float64)
+        return products
+
+
+class SparseVectors:
+    """Vectors by coordinate: those that have it, and their values. A query reads the few coordinates that it has."""
+
+    __slots__ = ("_coordinates", "_own", "_size")
+
+    def __init__(self, dimension: int) -> None:
+        self._coordinates: list[tuple[array[int], array[float]]] = [(array("q"), array("d"))] * dimension
+        self._own: set[int] = set()  # coordinates whose entries no other place and no copy shares
+        self._size = 0
+
+    def __deepcopy__(self, memo: object) -> SparseVectors:
+        """Return an independent copy. Entries are shared until one of the two adds to them."""
+        copy = SparseVectors(0)
+        copy._coordinates, copy._size = list(self._coordinates), self._size
+        self._own = set()
+        return copy
+
+    def add(self, vectors: NDArray[np.float32]) -> None:
+        """Append vectors."""
+        rows, places = np.nonzero(vectors)
+        coordinates, own = self._coordinates, self._own
+        entries = zip((rows + self._size).tolist(), places.tolist(), vectors[rows, places].tolist(), strict=True)
+        for row, place, value in entries:
+            if place not in own:
+                coordinates[place] = coordinates[place][0][:], coordinates[place][1][:]
+                own.add(place)
+            numbers, values_there = coordinates[place]
+            numbers.append(row)
+            values_there.append(value)
+        self._size += len(vectors)
+
+    def products(self, query: NDArray[np.float32]) -> Scores:
+        """Return the inner product of a query with each vector, summed in the order of the coordinates."""
+        places = np.flatnonzero(query)
+        if not len(places):
+            return np.zeros(self._size)
+        columns = [self._coordinates[place] for place in places.tolist()]
+        rows = np.concatenate([np.frombuffer(numbers, np.int64) for numbers, _ in columns])
+        products = np.repeat(query[places].astype(np.float64), [len(numbers) for numbers, _ in columns])
+        products *= np.concatenate([np.frombuffer(values_there, np.float64) for _, values_there in columns])
+        sums: Scores = np.bincount(rows, products, minlength=self._size)  # type: ignore[assignment]
+        return sums
+
+
+class VectorSearch:
+    """Unit vectors of texts. A search compares the query with all of them."""
+
+    __slots__ = ("_desk", "_query", "_rows", "_vectors")
 
     def __init__(self, desk: StrategyContext) -> None:
         self._desk = desk
         self._rows: dict[str, int] = {}
-        self._matrix: Rows[np.float32] | None = None
+        self._vectors: VectorMatrix | SparseVectors | None = None
         self._query: tuple[str, NDArray[np.float32]] | None = None
 
     def rows(self, texts: Sequence[str]) -> RowNumbers:
@@ -368,19 +435,19 @@ class VectorSearch:
 
     def scores(self, query: str) -> Scores:
         """Return the cosine of the query with each row. Raises ModelError."""
-        if self._matrix is None:
+        if self._vectors is None:
             return np.zeros(0)
         if self._query is None or self._query[0] != query:
             self._query = query, self._desk.embed([query], query=True)[0]
         # Rounded to 6 decimals: later digits differ between machines, and must not change an order.
-        cosines: Scores = (self._matrix.all @ self._query[1]).astype(np.float64).round(6)
-        return cosines
+        return self._vectors.products(self._query[1]).round(6)
 
     def _embed(self, texts: list[str]) -> None:
         vectors = self._desk.embed(texts)
-        if self._matrix is None:
-            self._matrix = Rows(np.float32, vectors.shape[1])
-        self._matrix.add(vectors)
+        if self._vectors is None:
+            is_sparse = np.count_nonzero(vectors) < SPARSE * vectors.size
+            self._vectors = (SparseVectors if is_sparse else VectorMatrix)(vectors.shape[1])
+        self._vectors.add(vectors)
 
 
 class WordSearch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from ...scenarios.model import Message
@@ -124,8 +124,11 @@ class Dialogue:
                 start = ranges.pop()[0]
             ranges.append((start, stop))
 
-        for unit in units:
-            start, stop = starts[unit], starts[unit + 1] if unit + 1 < len(starts) else size
+        for first, after in _neighbours(units):
+            start, stop = starts[first], starts[after] if after < len(starts) else size
+            if system == len(systems) and ranges and ranges[-1][1] < start + system:
+                ranges.append((start + system, stop + system))
+                continue
             while system < len(systems) and systems[system] < stop:
                 place = systems[system] + system  # in the history
                 if start < systems[system]:
@@ -202,8 +205,24 @@ def select_newest(
     return NewestMessages(desk.systems(history[:opening]), history[opening : opening + 1] + between + rest)
 
 
+def _neighbours(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield (first, after the last) of each run of consecutive numbers, which are given in order."""
+    first = after = None
+    for number in numbers:
+        if number != after:
+            if first is not None and after is not None:
+                yield first, after
+            first = number
+        after = number + 1
+    if first is not None and after is not None:
+        yield first, after
+
+
 def _parts(messages: Messages, ranges: Iterable[tuple[int, int]]) -> Messages:
     """Return ranges of messages, in order."""
+    if len(messages.spans) == 1:
+        store, first, _ = messages.spans[0]
+        return Messages([Span(store, first + start, first + stop) for start, stop in ranges])
     cut: list[Span] = []
     spans = iter(messages.spans)
     store, first, last = next(spans, Span((), 0, 0))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from itertools import cycle
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Failed, OverBudget, Recalled
-from ctxbench.strategies.parts.memories import importance_of, kind_of
+from ctxbench.strategies.parts.memories import SparseVectors, VectorMatrix, importance_of, kind_of
 from ctxbench.strategies.parts.passages import passages
 from ctxbench.strategies.retrieval import Retrieval
 from tests.builders import answering, calling, talk
@@ -285,3 +287,28 @@ def test_parameters_are_checked(bad: str) -> None:
     """What cannot be is refused when the strategy is made."""
     with pytest.raises(Exception, match=r"must be"):
         parse(f"retrieval({bad})")
+
+
+@given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 5), min_size=1, max_size=6), st.floats(0, 1))
+def test_vectors_by_coordinate_are_compared_like_those_of_a_matrix(seed: int, batches: list[int], share: float) -> None:
+    """However many coordinates are 0, and however they come, both give each vector the same cosine."""
+    rng = np.random.default_rng(seed)
+    matrix, sparse = VectorMatrix(12), SparseVectors(12)
+    for size in batches:
+        vectors = np.where(rng.random((size, 12)) < share, rng.standard_normal((size, 12)), 0).astype(np.float32)
+        matrix.add(vectors)
+        sparse.add(vectors)
+        query = np.where(rng.random(12) < share, rng.standard_normal(12), 0).astype(np.float32)
+        assert sparse.products(query) == pytest.approx(matrix.products(query), abs=1e-5)
+
+
+def test_a_copy_of_vectors_by_coordinate_goes_its_own_way() -> None:
+    """What is added to a copy is not in the original, and what is added to the original not in the copy."""
+    original = SparseVectors(3)
+    original.add(np.array([[1, 0, 0]], np.float32))
+    copy = deepcopy(original)
+    copy.add(np.array([[2, 0, 0], [3, 0, 0]], np.float32))
+    original.add(np.array([[0, 4, 0]], np.float32))
+    query = np.array([1, 1, 0], np.float32)
+    assert original.products(query).tolist() == [1, 4]
+    assert copy.products(query).tolist() == [1, 2, 3]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -21,7 +22,7 @@ from ...parts.fact_extraction import is_preference
 from ...parts.language import ConversationLanguage
 from ...parts.memories import WordSearch
 from ...parts.summarize import RunningSummary, Summariser
-from ...parts.units import Dialogue, NewestMessages, Units, select_newest
+from ...parts.units import Dialogue, NewestMessages, select_newest
 from ...smart import scorer
 from ...summary import RollingSummary
 
@@ -117,16 +118,8 @@ class Importance:
     """
 
     __slots__ = (
-        "_base",
-        "_index",
-        "_read",
-        "_result",
-        "_rows",
-        "_services",
-        "_starts",
-        "_tokens",
-        "_users",
-        "_weights",
+        *("_base", "_index", "_places", "_read", "_rows", "_services", "_tokens", "_users", "_weights"),
+        *("_later", "_lost", "_result", "_starts", "_unit_tokens"),
     )
 
     def __init__(self, services: StrategyContext, weights: ImportanceWeights, read: int) -> None:
@@ -137,14 +130,20 @@ class Importance:
         self._tokens: Rows[np.int64] = Rows(np.int64)
         # Whether a message is a tool's result. A unit that begins with one has lost its call: it is never taken.
         self._result: Rows[np.bool_] = Rows(np.bool_)
+        self._places: Rows[np.float64] = Rows(np.float64)  # 1, 2, 3 …
         self._users: list[int] = []  # places of the user messages
-        self._starts: Rows[np.int64] = Rows(np.int64)  # places where units start
+        # Of each unit the place where it starts and its tokens; the units that are never taken.
+        self._starts: Rows[np.int64] = Rows(np.int64)
+        self._unit_tokens: Rows[np.int64] = Rows(np.int64)
+        self._lost: Rows[np.int64] = Rows(np.int64)
+        # Messages that are not the first of their unit: their place, the number of their unit.
+        self._later: Rows[np.int64] = Rows(np.int64, 2)
 
     def read(self, messages: Messages, same: int) -> None:
         """Score the messages from `same` on; the earlier ones have not changed."""
-        for rows in (self._rows, self._base, self._tokens, self._result):
+        for rows in (self._rows, self._base, self._tokens, self._result, self._places):
             rows.size = min(same, rows.size)
-        self._starts.size = int(np.searchsorted(self._starts.all, same))
+        self._forget_units(int(np.searchsorted(self._starts.all, same)))
         known = self._rows.size
         new = list(messages[known:])
         del self._users[bisect_left(self._users, known) :]
@@ -157,27 +156,43 @@ class Importance:
         self._base.add(np.array(base, np.float64) + np.array(shaped, np.float64))
         self._result.add(np.array([message.role == "tool" for message in new], np.bool_))
         self._tokens.add(np.array([self._services.tokens(message) for message in new], np.int64))
+        self._places.add(np.arange(known + 1, len(messages) + 1, dtype=np.float64))
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
         """Return system messages and the units with the best scores, in order."""
-        starts = self._starts_of(dialogue.units)
-        tokens = np.add.reduceat(self._tokens.all, starts)
-        scores = np.where(self._result.all[starts], -1.0, np.maximum.reduceat(self.scores(dialogue.messages), starts))
-        units = ImportantUnits(dialogue.units.starts, self._users, tokens, scores).choose(room)
-        return dialogue.some(history, units)
+        self._read_units(dialogue.units.starts)
+        by_message, later = self.scores(dialogue.messages), self._later.all
+        scores: Scores = by_message[self._starts.all]
+        np.maximum.at(scores, later[:, 1], by_message[later[:, 0]])
+        scores[self._lost.all] = -1.0
+        tokens = self._unit_tokens.all
+        return dialogue.some(history, ImportantUnits(dialogue.units.starts, self._users, tokens, scores).choose(room))
 
-    def _starts_of(self, units: Units) -> NDArray[np.int64]:
-        """Return the starts of units as an array. Units are added at the end, where a late result may join some."""
-        known, starts = self._starts, units.starts
+    def _read_units(self, starts: list[int]) -> None:
+        """Take in the units. They are added at the end, where a late result may join some; the newest may grow."""
+        known = self._starts
         while known.size and (known.size > len(starts) or known.all[-1] != starts[known.size - 1]):
             known.size -= 1
-        known.add(np.array(starts[known.size :], np.int64))
-        return known.all
+        self._forget_units(max(known.size - 1, 0))
+        first, new = known.size, np.array(starts[known.size :], np.int64)
+        known.add(new)
+        self._unit_tokens.add(np.add.reduceat(self._tokens.all[new[0] :], new - new[0]))
+        self._lost.add(first + np.flatnonzero(self._result.all[new]))
+        places = np.arange(new[0], self._tokens.size)
+        units = first + np.searchsorted(new, places, side="right") - 1
+        is_later = known.all[units] != places
+        self._later.add(np.column_stack((places[is_later], units[is_later])))
+
+    def _forget_units(self, size: int) -> None:
+        """Forget the units from number `size` on."""
+        self._starts.size = self._unit_tokens.size = size
+        self._lost.size = int(np.searchsorted(self._lost.all, size))
+        self._later.size = int(np.searchsorted(self._later.all[:, 1], size))
 
     def scores(self, messages: Messages) -> Scores:
         """Return the score of each message, to 6 decimals: further ones differ between machines."""
         similar = self._index.scores(self._question(messages))[self._rows.all]
-        recent = np.arange(1, len(messages) + 1) / len(messages)
+        recent = self._places.all / len(messages)
         scores: Scores = self._weights.semantic * similar + self._weights.recency * recent + self._base.all
         return scores.round(6)
 
@@ -203,30 +218,27 @@ class ImportantUnits:
         """Return the numbers of the units that stay, in order. The newest must fit."""
         newest = len(self._starts) - 1
         opening = self._opening(newest)
-        units = [newest] if opening is None else [newest, opening]
         stay: set[int] = set()
-        room = self._take(room, units, stay)
+        room = self._take(room, np.array([newest] if opening is None else [newest, opening], np.int64), stay)
         scores, tokens = self._scores, self._tokens
         # The best ones first: behind them most units are longer than the room that is left, and none of them is sorted.
-        if len(scores) > BEST:
-            least = max(np.partition(scores, len(scores) - BEST)[len(scores) - BEST], 0.0)
-            room = self._take(room, self._best_first(np.flatnonzero(scores >= least)), stay)
-            rest = np.flatnonzero((scores >= 0) & (scores < least) & (tokens <= room))
-        else:
-            rest = np.flatnonzero((scores >= 0) & (tokens <= room))
-        room = self._take(room, self._best_first(rest), stay)
+        best = len(scores) > BEST
+        least = max(np.partition(scores, len(scores) - BEST)[len(scores) - BEST], 0.0) if best else 0.0
+        room = self._take(room, self._best_first(np.flatnonzero(scores >= least)), stay)
+        rest = np.flatnonzero(tokens <= room) if best else np.empty(0, np.int64)
+        room = self._take(room, self._best_first(rest[(scores[rest] >= 0) & (scores[rest] < least)]), stay)
         return self._start_with_user(sorted(stay), room)
 
-    def _take(self, room: int, units: list[int], stay: set[int]) -> int:
+    def _take(self, room: int, units: NDArray[np.int64], stay: set[int]) -> int:
         """Add the units that fit to those that stay. Return the room that is left."""
-        for unit, tokens in zip(units, self._tokens[units].tolist(), strict=True):
+        for unit, tokens in zip(units.tolist(), self._tokens[units].tolist(), strict=True):
             if tokens <= room and unit not in stay:
                 stay.add(unit)
                 room -= tokens
         return room
 
-    def _best_first(self, units: NDArray[np.int64]) -> list[int]:
-        order: list[int] = units[np.lexsort((-units, -self._scores[units]))].tolist()
+    def _best_first(self, units: NDArray[np.int64]) -> NDArray[np.int64]:
+        order: NDArray[np.int64] = units[np.lexsort((-units, -self._scores[units]))]
         return order
 
     def _start_with_user(self, stay: list[int], room: int) -> list[int]:
@@ -269,7 +281,13 @@ class _Run(NamedTuple):
 
     stop: int
     merged: Message | None  # None if no sentence of the span fits into its share
-    tokens: int  # of the merged message
+    tokens: int  # of the merged messages up to this one
+    saved: int  # what the spans up to this one have more tokens than their messages; it never falls
+
+
+def _first(runs: list[_Run], least: int, key: Callable[[_Run], int]) -> int:
+    """Return how many of the first spans have `least` tokens by a running sum; all of them if they have fewer."""
+    return min(bisect_left(runs, least, key=key) + 1, len(runs)) if least > 0 else 0
 
 
 class ConversationMerge:
@@ -295,46 +313,49 @@ class ConversationMerge:
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
         """Return system messages, merged messages, and the newest messages."""
         self._language.read(history)
-        runs = self._fewest(dialogue, room)
-        start = dialogue.place(runs[-1].stop if runs else 0)
+        count = self._fewest(dialogue, room)
+        runs = self._runs
+        start = dialogue.place(runs[count - 1].stop if count else 0)
         rest = self._dialogue_tokens(select_newest(self._services, history, start).tail)
-        merged = sum(run.tokens for run in runs)
-        while runs and merged + rest > room:
-            merged -= runs.pop(0).tokens
+        merged = runs[count - 1].tokens if count else 0
+        dropped = _first(runs[:count], merged + rest - room, key=lambda run: run.tokens)
+        merged -= runs[dropped - 1].tokens if dropped else 0
         head, tail = fit_newest(self._services, history, dialogue.messages[-1], start, room - merged)
-        return head + Messages.of(tuple(run.merged for run in runs if run.merged is not None)) + tail
+        sent = (run.merged for run in runs[dropped:count])
+        return head + Messages.of(tuple(message for message in sent if message is not None)) + tail
 
-    def _fewest(self, dialogue: Dialogue, room: int) -> list[_Run]:
-        """Return the oldest spans that must be merged for the rest to fit, as far as possible."""
+    def _fewest(self, dialogue: Dialogue, room: int) -> int:
+        """Return how many of the oldest spans must be merged for the rest to fit, as far as possible."""
         messages, starts = dialogue.messages, dialogue.units.starts
         self._drop_split(starts)
-        left, start = self._services.total(messages), 0
-        merged = count = 0
-        while left + merged > room and (count < len(self._runs) or self._merge_next(messages, starts)):
-            run = self._runs[count]
-            left -= self._services.total(messages[start : run.stop])
-            merged += run.tokens
-            start, count = run.stop, count + 1
-        return self._runs[:count]
+        over = self._services.total(messages) - room
+        while over > (self._runs[-1].saved if self._runs else 0) and self._merge_next(messages, starts):
+            pass
+        return _first(self._runs, over, key=lambda run: run.saved)
 
     def _drop_split(self, starts: list[int]) -> None:
-        """Forget spans whose end a late tool result has moved into the middle of a unit."""
-        for number, run in enumerate(self._runs):
-            at = bisect_left(starts, run.stop)
-            if at == len(starts) or starts[at] != run.stop:
-                del self._runs[number:]
+        """Forget spans whose end a late tool result has moved into the middle of a unit.
+
+        It joins all units since its call, so if the last end is still one, the others are.
+        """
+        while self._runs:
+            stop = self._runs[-1].stop
+            at = bisect_left(starts, stop)
+            if at < len(starts) and starts[at] == stop:
                 break
+            self._runs.pop()
 
     def _merge_next(self, messages: Messages, starts: list[int]) -> bool:
         """Merge the next span. Return False if there is none: the newest unit is never merged."""
-        start = self._runs[-1].stop if self._runs else 0
+        start, before, saved = (self._runs[-1].stop, *self._runs[-1][2:]) if self._runs else (0, 0, 0)
         first = bisect_left(starts, start)
         for stop in starts[first + 1 :]:
             span = messages[start:stop]
             tokens = self._services.total(span)
             if tokens >= self._run:
                 merged = self._merge(span, min(int(self._ratio * tokens), self._run))
-                self._runs.append(_Run(stop, merged, self._services.tokens(merged) if merged is not None else 0))
+                size = self._services.tokens(merged) if merged is not None else 0
+                self._runs.append(_Run(stop, merged, before + size, saved + tokens - size))
                 return True
         return False
 

@@ -99,6 +99,8 @@ class VectorStore:
         slots = None if among is None else self._slots_of(among)
         # Each slot has a living document that passes, so `k` slots are enough for `k` documents.
         nearest = self._index.search(query, k, slots)
+        if not self._more:  # each vector is of one document, its first
+            return top_k(self._first.all[nearest.numbers], nearest.scores, k)
         parts = [self._members(slot) for slot in nearest.numbers.tolist()]
         if among is not None:
             parts = [members[is_among(members, among)] for members in parts]

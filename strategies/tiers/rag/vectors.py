@@ -110,7 +110,7 @@ class Exact:
             return top_k(self._keys.of(rows), rounded(self._matrix.all[rows] @ query), k)
         cosines = rounded(self._matrix.all @ query)
         if not self._keys.dead:
-            return top_k(self._keys.of(np.arange(len(cosines))), cosines, k)
+            return top_k(self._keys.all, cosines, k)
         rows = self._keys.living()
         return top_k(self._keys.of(rows), cosines[rows], k)
 
@@ -196,6 +196,11 @@ class Keys:
         else:
             at = np.minimum(np.searchsorted(self._keys.all, keys), len(self) - 1)
         return at, (self._keys.all[at] == keys) & self.alive.all[at]
+
+    @property
+    def all(self) -> Numbers:
+        """Keys of all rows, dead ones included."""
+        return self._keys.all
 
     def of(self, rows: NDArray[np.int64]) -> Numbers:
         """Return the keys of rows."""
