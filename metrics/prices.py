@@ -24,7 +24,20 @@ import msgspec
 
 from ..scenarios.spec import nearest
 from ..scenarios.toml import Keys, Toml, dotted
-from .models import Listing, PriceTier, Since, Until, Weekly, elsewhere, listed, map_version, model_map, names, own
+from .models import (
+    During,
+    Listing,
+    PriceTier,
+    Since,
+    Until,
+    Weekly,
+    elsewhere,
+    listed,
+    map_version,
+    model_map,
+    names,
+    own,
+)
 
 MILLION = 1e6
 LEAST = 1e-4
@@ -228,27 +241,19 @@ class Tariff(NamedTuple):
     """(for prompts of more tokens than this, price), rising; the first is 0."""
     window: int | None
     """Most tokens that a prompt may have, where that is known."""
-    times: tuple[tuple[Weekly | Until, Tiers], ...] = ()
-    """Times at which other prices hold, such as off-peak hours."""
-    storage: tuple[tuple[Since, float], ...] = ()
-    """Other prices of storage with the times from which they hold, at all hours; the latest first."""
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether other prices hold at some times."""
-        return bool(self.times or self.storage)
+    times: tuple[tuple[Weekly | Since | Until | During, Tiers], ...] = ()
+    """Times at which other prices hold, such as off-peak hours; the first that holds counts."""
 
     def at(self, tokens: int, when: float | None = None) -> Price:
         """Return the price of a prompt of so many tokens, at a time in seconds since 1970 (None = the usual price)."""
         tiers = self.tiers
         if self.times and when is not None:
             tiers = next((other for times, other in self.times if times.holds(when)), tiers)
-        price = tiers[0][1]
         if len(tiers) > 1:
-            price = next((price for above, price in reversed(tiers) if tokens > above), price)
-        if self.storage and when is not None:
-            price = next((price._replace(storage=cost) for since, cost in self.storage if since.holds(when)), price)
-        return price
+            for above, price in reversed(tiers):
+                if tokens > above:
+                    return price
+        return tiers[0][1]
 
 
 class Prices:
@@ -314,16 +319,26 @@ def _tariff(listing: Listing, batch: bool) -> Tariff | None:
     plain = _batches(listing) if batch else _usual(listing)
     if plain is None:
         return None
-    stored = next((dollars for start, dollars in listing.storage if start is None), None)
-    tiers = tuple((above, price._replace(storage=stored)) for above, price in plain)
-    times = list[tuple[Weekly | Until, Tiers]]()
+    periods = list[tuple[Weekly | Until, Tiers]]()
     if listing.off_peak is not None and not batch:
         week, lower = listing.off_peak
-        times.append((week, ((0, _complete(lower, listing.claude)._replace(storage=stored)),)))
+        periods.append((week, ((0, _complete(lower, listing.claude)),)))
     for until, share in listing.former:
-        times.append((until, tuple((above, price._replace(read=price.input * share)) for above, price in tiers)))
+        periods.append((until, tuple((above, price._replace(read=price.input * share)) for above, price in plain)))
+    stored = next((dollars for start, dollars in listing.storage if start is None), None)
+    times = list[tuple[Weekly | Since | Until | During, Tiers]]()
+    # A price of storage holds in every period, and the latest one that has begun comes first.
     dated = sorted(((start, dollars) for start, dollars in listing.storage if start is not None), reverse=True)
-    return Tariff(tiers, listing.window, tuple(times), tuple(dated))
+    for start, dollars in dated:
+        times += [(During(start, period), _storing(tiers, dollars)) for period, tiers in periods]
+        times.append((start, _storing(plain, dollars)))
+    times += [(period, _storing(tiers, stored)) for period, tiers in periods]
+    return Tariff(_storing(plain, stored), listing.window, tuple(times))
+
+
+def _storing(tiers: Tiers, dollars: float | None) -> Tiers:
+    """Return prices with that of storage."""
+    return tuple((above, price._replace(storage=dollars)) for above, price in tiers)
 
 
 def _usual(listing: Listing) -> Tiers:

@@ -364,11 +364,11 @@ class _Columns:
         rates: list[Price] = []
         which = np.zeros(len(tokens), np.int64)
         # A price is looked up once for each hour of the recordings and each size, not once for each call.
-        hours = np.where(np.isnan(started), -1, started // 3600) if tariff.is_timed else np.zeros(len(tokens))
+        hours = np.where(np.isnan(started), -1, started // 3600) if tariff.times else np.zeros(len(tokens))
         above = [size for size, _ in tariff.tiers]
         for hour in np.unique(hours):
             in_hour = hours == hour
-            when = hour * 3600.0 if tariff.is_timed and hour >= 0 else None
+            when = hour * 3600.0 if tariff.times and hour >= 0 else None
             prices = [tariff.at(size + 1, when) for size in above]  # a tier is for prompts of more than its size
             which[in_hour] = len(rates) + np.maximum(np.searchsorted(above, tokens[in_hour]) - 1, 0)
             rates += prices
