@@ -129,6 +129,17 @@ class Until(NamedTuple):
         return when < self.end
 
 
+class During(NamedTuple):
+    """Times since a start that are in a period too."""
+
+    since: Since
+    period: Weekly | Until
+
+    def holds(self, when: float) -> bool:
+        """Return whether a time, in seconds since 1970, is one of both."""
+        return self.since.holds(when) and self.period.holds(when)
+
+
 class _Storage(msgspec.Struct, forbid_unknown_fields=True):
     models: str
     price: float

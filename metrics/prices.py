@@ -24,7 +24,20 @@ import msgspec
 
 from ..scenarios.spec import nearest
 from ..scenarios.toml import Keys, Toml, dotted
-from .models import Listing, PriceTier, Since, Until, Weekly, elsewhere, listed, map_version, model_map, names, own
+from .models import (
+    During,
+    Listing,
+    PriceTier,
+    Since,
+    Until,
+    Weekly,
+    elsewhere,
+    listed,
+    map_version,
+    model_map,
+    names,
+    own,
+)
 
 MILLION = 1e6
 LEAST = 1e-4
@@ -228,8 +241,8 @@ class Tariff(NamedTuple):
     """(for prompts of more tokens than this, price), rising; the first is 0."""
     window: int | None
     """Most tokens that a prompt may have, where that is known."""
-    times: tuple[tuple[Weekly | Since | Until, Tiers], ...] = ()
-    """Times at which other prices hold, such as off-peak hours."""
+    times: tuple[tuple[Weekly | Since | Until | During, Tiers], ...] = ()
+    """Times at which other prices hold, such as off-peak hours; the first that holds counts."""
 
     def at(self, tokens: int, when: float | None = None) -> Price:
         """Return the price of a prompt of so many tokens, at a time in seconds since 1970 (None = the usual price)."""
@@ -306,19 +319,26 @@ def _tariff(listing: Listing, batch: bool) -> Tariff | None:
     plain = _batches(listing) if batch else _usual(listing)
     if plain is None:
         return None
-    tiers, times = plain, list[tuple[Weekly | Since | Until, Tiers]]()
+    periods = list[tuple[Weekly | Until, Tiers]]()
     if listing.off_peak is not None and not batch:
         week, lower = listing.off_peak
-        times.append((week, ((0, _complete(lower, listing.claude)),)))
+        periods.append((week, ((0, _complete(lower, listing.claude)),)))
     for until, share in listing.former:
-        times.append((until, tuple((above, price._replace(read=price.input * share)) for above, price in plain)))
-    for start, dollars in listing.storage:
-        stored = tuple((above, price._replace(storage=dollars)) for above, price in plain)
-        if start is None:
-            tiers = stored
-        else:
-            times.insert(0, (start, stored))
-    return Tariff(tiers, listing.window, tuple(times))
+        periods.append((until, tuple((above, price._replace(read=price.input * share)) for above, price in plain)))
+    stored = next((dollars for start, dollars in listing.storage if start is None), None)
+    times = list[tuple[Weekly | Since | Until | During, Tiers]]()
+    # A price of storage holds in every period, and the latest one that has begun comes first.
+    dated = sorted(((start, dollars) for start, dollars in listing.storage if start is not None), reverse=True)
+    for start, dollars in dated:
+        times += [(During(start, period), _storing(tiers, dollars)) for period, tiers in periods]
+        times.append((start, _storing(plain, dollars)))
+    times += [(period, _storing(tiers, stored)) for period, tiers in periods]
+    return Tariff(_storing(plain, stored), listing.window, tuple(times))
+
+
+def _storing(tiers: Tiers, dollars: float | None) -> Tiers:
+    """Return prices with that of storage."""
+    return tuple((above, price._replace(storage=dollars)) for above, price in tiers)
 
 
 def _usual(listing: Listing) -> Tiers:

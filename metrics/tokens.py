@@ -160,7 +160,7 @@ class TokenCounter:
             schema = msgspec.json.decode(tool.parameters)
         except msgspec.DecodeError:
             return _TOOL + self.text(f"{tool.name}:{tool.description}") + self.text(tool.parameters)
-        return _TOOL + self.text(f"{tool.name}:{tool.description.rstrip('.')}") + self._properties(schema)
+        return _TOOL + self.text(f"{tool.name}:{tool.description.removesuffix('.')}") + self._properties(schema)
 
     def _properties(self, schema: Any) -> int:
         properties = schema.get("properties") if isinstance(schema, dict) else None
@@ -169,7 +169,7 @@ class TokenCounter:
         tokens = _PROPERTIES
         for key, value in properties.items():
             value = value if isinstance(value, dict) else {}
-            description = str(value.get("description") or "").rstrip(".")
+            description = str(value.get("description") or "").removesuffix(".")
             tokens += _PROPERTY + self.text(f"{key}:{value.get('type', '')}:{description}")
             choices = value.get("enum")
             if isinstance(choices, list):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import cycle, islice
 from typing import NamedTuple
 
 import msgspec
@@ -253,8 +253,8 @@ def _of_recordings(inputs: ClaimInputs) -> Iterator[ClaimRow]:
 def loads(seeds: int) -> Iterator[Conversation]:
     """Yield the load of 001 §5 by seeds: texts of the documentation scenario in Chinese, cut to the document's size."""
     for seed in range(seeds):
-        pages = [messages.text for messages in _results(KINDS["docs_qa"](seed, TURNS, "zh"))]
-        stream = "".join(islice(cycle(pages), 2 * TURNS * CHARACTERS // max(1, len(pages[0]))))
+        pages = "".join(message.text for message in _results(KINDS["docs_qa"](seed, TURNS, "zh")))
+        stream = pages * math.ceil(TURNS * CHARACTERS / len(pages))
         messages: list[Message] = [Message("s", "system", "你是文档助手。")]
         for turn in range(TURNS):
             text = stream[turn * CHARACTERS : (turn + 1) * CHARACTERS]

@@ -4,9 +4,10 @@ Where the strategy is `copyable`, a copy of its view answers, and is gone with t
 each question, and shown every recorded call up to its place: exact whatever it keeps, and as slow as that.
 
 A view is a function or an object that keeps what it knows in closures and attributes. A copy has its own of everything
-that can change, and shares what cannot: messages, texts, numbers, classes, functions without a closure. The copier
-rejects what it cannot see into (a lock, a connection, an iterator). A type with `__deepcopy__` copies itself. A
-strategy with a state that can be copied so declares `copyable`; the invariant `a_question_leaves_no_trace` checks it.
+that can change, and shares what cannot: messages, texts, numbers, classes, functions without a closure whose arguments
+have no default that can. The copier rejects what it cannot see into (a lock, a connection, an iterator). A type with
+`__deepcopy__` copies itself. A strategy with a state that can be copied so declares `copyable`; the invariant
+`a_question_leaves_no_trace` checks it.
 """
 
 from __future__ import annotations
@@ -320,12 +321,17 @@ class _Copying:
         return copied
 
     def _function(self, value: types.FunctionType) -> object:
-        if not value.__closure__:
+        defaults, keywords = self.of(value.__defaults__), value.__kwdefaults__
+        if keywords:
+            copies = self._items(keywords.values())
+            if not all(map(is_, copies, keywords.values())):
+                keywords = dict(zip(keywords, copies, strict=True))
+        if not value.__closure__ and defaults is value.__defaults__ and keywords is value.__kwdefaults__:
             return value
         # Cells, not their contents: two functions that share a variable share it in the copy too.
-        cells = tuple(self.of(cell) for cell in value.__closure__)
-        copied = types.FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, cells)
-        copied.__kwdefaults__ = value.__kwdefaults__
+        cells = tuple(self.of(cell) for cell in value.__closure__ or ())
+        copied = types.FunctionType(value.__code__, value.__globals__, value.__name__, defaults, cells)
+        copied.__kwdefaults__ = keywords
         return self._known(value, copied)
 
     def _builtin(self, value: types.BuiltinMethodType) -> object:
@@ -373,7 +379,8 @@ class _Kinds(dict[type, bool]):
         return self[kind]
 
 
-_IS_SHARED = _Kinds()
+# A plain object has nothing that changes: it is a mark, which functions compare by identity with their module's.
+_IS_SHARED = _Kinds({object: True})
 
 
 @cache

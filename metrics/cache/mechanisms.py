@@ -155,9 +155,10 @@ class ExplicitCache:
     def _mark(self, request: CacheRequest, mark: CacheMark, read: bool) -> None:
         """Renew the entry of a mark, or write it if its prefix was not read."""
         entry = self._entries.get(request.prefixes[mark.block])
-        # Also of an entry that cannot be read yet: both requests pay for writing it, and the earlier `ready` stays,
-        # since the answer that began first makes it readable.
+        # Also of an entry that cannot be read yet: both requests pay for writing it, and the answer that begins first
+        # makes it readable.
         if entry is not None and request.started < entry.until:
+            entry.ready = min(entry.ready, request.answered)
             entry.until = max(entry.until, request.started + mark.lifetime)
             entry.lifetime = max(entry.lifetime, mark.lifetime)
         elif not read:
@@ -248,8 +249,9 @@ class AutomaticCache:
             # one's.
             cached += cached + 1 == size and self._used.get(request.answer, since) > since
         while hit >= 0 and ready[path[hit]] > now:
-            # Cached soon, not yet: the request that leaves it is still being answered. `within` lies behind it, so it
-            # goes too.
+            # Cached soon, not yet: the request that leaves it is still being answered, and so will this one be.
+            # `within` lies behind it, so it goes too.
+            ready[path[hit]] = min(ready[path[hit]], request.answered)
             hit, within = hit - 1, 0
         ready.update(dict.fromkeys(path[cached + 1 :], request.answered))
         self._started = now
@@ -367,7 +369,10 @@ class BoundaryCache:
         return entry is not None and entry[0] <= request.started < entry[1] and request.ends[block] >= self.rules.least
 
     def _renew(self, request: CacheRequest, block: int) -> None:
-        ready = self._entries[request.prefixes[block]][0] if self._cached(request, block) else request.answered
+        entry, ready = self._entries.get(request.prefixes[block]), request.answered
+        # Written by two requests side by side, it can be read once the first of their answers has begun.
+        if entry is not None and request.started < entry[1]:
+            ready = min(entry[0], ready)
         self._entries[request.prefixes[block]] = [ready, request.started + self.rules.lifetime]
 
 
@@ -443,8 +448,10 @@ class UnitCache:
         return shared
 
     def _renew(self, prefix: int, request: CacheRequest) -> None:
-        entry, now = self._units.get(prefix), request.started
-        ready = entry[0] if entry is not None and entry[0] <= now < entry[1] else request.answered
+        entry, now, ready = self._units.get(prefix), request.started, request.answered
+        # As in `BoundaryCache._renew`: the answer that begins first makes it readable.
+        if entry is not None and now < entry[1]:
+            ready = min(entry[0], ready)
         self._units[prefix] = (ready, now + self.rules.lifetime)
 
 

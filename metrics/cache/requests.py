@@ -82,7 +82,7 @@ def requests(
     keys: Sequence[Hashable] = messages.keys or range(len(tokens))
     path, ends, places, blocks = list[int](), list[int](), Places(()), messages.blocks
     each, runs = content_blocks(roles, blocks or ())
-    boundaries = _Boundaries(messages.roles)
+    boundaries = Boundaries(messages.roles, TOOLS)
     offered: tuple[str, ...] | None = None
     for step in steps:
         if step.tools != offered:
@@ -164,16 +164,17 @@ def content_blocks(roles: Sequence[str], blocks: Sequence[ContentBlocks]) -> tup
     return [block.each for block in blocks], runs
 
 
-class _Boundaries:
+class Boundaries:
     """Blocks of the present request at whose end a provider may place a breakpoint of its own.
 
-    They are the ends of the user's messages, of rows of tool results, and of the system messages at the start.
+    They are the ends of the user's messages, of rows of tool results, and of the system messages at the start. Without
+    system messages `system` is the last of the `tools` blocks, which come before the messages.
     """
 
-    __slots__ = ("_ends", "_roles", "_sent_roles", "eligible", "system")
+    __slots__ = ("_ends", "_roles", "_sent_roles", "_tools", "eligible", "system")
 
-    def __init__(self, roles: Sequence[str]) -> None:
-        self._roles = roles
+    def __init__(self, roles: Sequence[str], tools: int) -> None:
+        self._roles, self._tools = roles, tools
         # Messages that end something wherever they are sent, but for a row of results that is cut off.
         following = (*roles[1:], "")
         self._ends = [
@@ -183,7 +184,7 @@ class _Boundaries:
         ]
         self._sent_roles: list[str] = []
         self.eligible: list[int] = []
-        self.system = TOOLS - 1
+        self.system = tools - 1
 
     def clear(self) -> None:
         """Start over, since the tools changed."""
@@ -191,26 +192,26 @@ class _Boundaries:
 
     def keep(self, kept: int) -> None:
         """Keep only the first `kept` messages."""
-        sent_roles, eligible = self._sent_roles, self.eligible
+        sent_roles, eligible, tools = self._sent_roles, self.eligible, self._tools
         if kept == len(sent_roles):
             return
         del sent_roles[kept:]
-        self.system = min(self.system, kept + TOOLS - 1)
-        while eligible and eligible[-1] >= kept + TOOLS:
+        self.system = min(self.system, kept + tools - 1)
+        while eligible and eligible[-1] >= kept + tools:
             eligible.pop()
-        if sent_roles and sent_roles[-1] == "tool" and eligible[-1:] != [kept + TOOLS - 1]:
+        if sent_roles and sent_roles[-1] == "tool" and eligible[-1:] != [kept + tools - 1]:
             # system, user, assistant, tool, tool are blocks 2 to 6 with boundaries [2, 3, 6]. Of its first four
             # messages the row of results ends with block 5, which was no boundary: [2, 3, 5].
-            eligible.append(kept + TOOLS - 1)  # it ends a row of results now
+            eligible.append(kept + tools - 1)  # it ends a row of results now
         # Cut within the system messages at the start: the last one that is left ends them now.
-        if sent_roles and not eligible and self.system == kept + TOOLS - 1:
+        if sent_roles and not eligible and self.system == kept + tools - 1:
             eligible.append(self.system)
 
     def add(self, start: int, stop: int) -> None:
         """Append the messages of these numbers."""
-        roles, sent_roles, eligible = self._roles, self._sent_roles, self.eligible
+        roles, sent_roles, eligible, tools = self._roles, self._sent_roles, self.eligible, self._tools
         # Only system messages that follow the tools, or each other, from the start on. Later ones are no boundary.
-        while start < stop and roles[start] == "system" and self.system == len(sent_roles) + TOOLS - 1:
+        while start < stop and roles[start] == "system" and self.system == len(sent_roles) + tools - 1:
             if self.system in eligible:
                 eligible.remove(self.system)
             self.system += 1
@@ -222,7 +223,7 @@ class _Boundaries:
         # A row of tool messages goes on, so its boundary moves on.
         if roles[start] == "tool" and sent_roles and sent_roles[-1] == "tool":
             eligible.pop()
-        shift = len(sent_roles) + TOOLS - start
+        shift = len(sent_roles) + tools - start
         ends = self._ends[bisect_left(self._ends, start) : bisect_left(self._ends, stop)]
         if roles[stop - 1] == "tool" and ends[-1:] != [stop - 1]:
             ends.append(stop - 1)

@@ -3,8 +3,9 @@
 A call arrives when the answer before it and the pause after that are over. It begins at once if its prompt fits in
 memory beside those that run, else it waits, first come, first served. An answer that does not fit when it is there
 sends the calls that began last back to the head of the queue until it does (preemption); such a call computes again
-what is no longer cached. This is vLLM's default policy (vllm/v1/core/sched/scheduler.py); SGLang sends back the call
-with the shortest answer so far. A call that does not fit even alone is rejected; its conversation goes on as recorded.
+what is no longer cached, and then goes on with its answer where it was. This is vLLM's default policy
+(vllm/v1/core/sched/scheduler.py); SGLang sends back the call with the shortest answer so far. A call that does not fit
+even alone is rejected; its conversation goes on as recorded.
 
 The same calls give the same result: events at the same time happen in the order in which they were scheduled, ends
 before beginnings.
@@ -100,6 +101,10 @@ class _PendingCall:
     ids: Ids
     """The prompt; after the call was sent back, prompt and answer, which have to fit then."""
     output: Ids
+    left: float
+    """Seconds to the end of its answer, without the time that computing takes where the recording says nothing."""
+    ends: float = 0.0
+    """End of its answer, while it runs."""
     held: Any = None
     """Memory that the cache holds for it while it runs."""
     read: int | None = None
@@ -143,7 +148,7 @@ class _Server:
             talk, first = self._later.popleft(), True
         # The first call has no answer before it: its time is the conversation's own start.
         pause = 0.0 if first else PAUSE if call.pause is None else call.pause
-        self._push(time + pause, ASKED, _PendingCall(talk, call, call.prompt, call.output))
+        self._push(time + pause, ASKED, _PendingCall(talk, call, call.prompt, call.output, _left(call)))
 
     def _push(self, time: float, kind: int, pending: _PendingCall) -> None:
         # The count breaks ties in the order of scheduling. Without it the heap would compare two calls, which have no
@@ -156,7 +161,7 @@ class _Server:
         if self._cache.fits(len(pending.ids) + max(len(pending.output) - 1, 0)):
             self._waiting.append(pending)
         else:
-            self._close(pending, self._now + _took(pending.call, 0))
+            self._close(pending, self._now + pending.left)
 
     def _admit(self) -> None:
         # First come, first served: a call that does not fit holds up all behind it, also those that would fit.
@@ -169,7 +174,12 @@ class _Server:
             computed = len(pending.ids) - pending.held.read
             pending.read = pending.held.read if pending.read is None else pending.read
             pending.computed += computed
-            self._push(self._now + _took(pending.call, computed), ENDS, pending)
+            # A recorded time has the prompt in it, and nothing that is computed again.
+            if pending.call.took is None or pending.preempted:
+                pending.ends = self._now + computed / PREFILL + pending.left
+            else:
+                pending.ends = self._now + pending.left
+            self._push(pending.ends, ENDS, pending)
         for pending in self._waiting:
             pending.waited = True
 
@@ -188,6 +198,8 @@ class _Server:
         pending.held = None
         # It computes its prompt and its answer again: both have to fit before it begins once more.
         pending.ids, pending.output = np.concatenate((pending.ids, pending.output[:-1])), pending.output[:0]
+        # What it has said so far is not said again. It may have been sent back before it said anything.
+        pending.left = min(pending.left, pending.ends - self._now)
         pending.preempted += 1
         self._waiting.appendleft(pending)
 
@@ -201,8 +213,9 @@ class _Server:
         self._ask(pending.talk, time)
 
 
-def _took(call: ServedCall, computed: int) -> float:
-    return computed / PREFILL + len(call.output) / DECODE if call.took is None else call.took
+def _left(call: ServedCall) -> float:
+    """Return the time of a call; where it is not known, that of its answer alone."""
+    return len(call.output) / DECODE if call.took is None else call.took
 
 
 START, SEPARATOR, END, NAME, CALL, ARGUMENTS, CALLED, TOOLS, SYSTEM, USER, ASSISTANT, TOOL, OTHERS = range(

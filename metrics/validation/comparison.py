@@ -35,6 +35,7 @@ from ...scenarios.errors import Place, RecordingError
 from ...scenarios.model import STOPPED, Conversation, Message, Usage
 from ..cache.mechanisms import MOST_MARKS, AutomaticRules, ExplicitRules, UnitRules
 from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, common
+from ..cache.requests import Boundaries
 from ..cache.rules import Cache, CacheRule
 from ..models import model_map
 from ..prices import Prices
@@ -87,6 +88,9 @@ class ComparedCall(NamedTuple):
         """Whether the tokens read are as predicted."""
         return self.reported and self.predicted.read == self.read
 
+
+TOOLS = 1
+"""Blocks before the messages of a recorded prompt: the tools."""
 
 Key = tuple[str, str, str]
 """Key of a cache: host, model, and the first day of its rule."""
@@ -211,16 +215,15 @@ class CacheReplay:
             self.assumed.add("constant")
         if context not in self._starts:
             self._starts[context] = PromptStart(context)
-        blocks, eligible = self._starts[context].cut(size)
+        blocks, boundaries = self._starts[context].cut(size)
         ends = known.of(context, size, tokens)
         prefixes = self._prefixes(call.call.model)
         answer = prefixes.after(blocks[-1], SentPrefix.of(call.conversation.messages[call.at]))
-        system, marks = min(context.system, size - 1), call.marks
+        marks = call.marks
         if call.rule is not None and isinstance(call.rule.rules, ExplicitRules):
             marks = marks[-MOST_MARKS:]
         return CacheRequest(
-            *(blocks, ends, tokens, call.started, call.answered, marks, answer, eligible),
-            system=system if system else -1,
+            *(blocks, ends, tokens, call.started, call.answered, marks, answer, boundaries.eligible, boundaries.system),
             alike=prefixes.alike,
             places=context.places.each,
             run_places=context.places.runs,
@@ -245,22 +248,21 @@ class CacheReplay:
 class PromptStart:
     """Start of a recorded prompt, of which each call is sent more: the same lists, cut and added to."""
 
-    __slots__ = ("_blocks", "_eligible", "_prompt")
+    __slots__ = ("_blocks", "_boundaries", "_prompt")
 
     def __init__(self, prompt: RecordedPrompt) -> None:
         self._prompt = prompt
-        self._blocks: list[int] = []
-        self._eligible: list[int] = []
+        self._blocks = prompt.blocks[:TOOLS]
+        self._boundaries = Boundaries(prompt.roles, TOOLS)
 
-    def cut(self, size: int) -> tuple[list[int], list[int]]:
-        """Return the first `size` blocks and the eligible ones of them; both hold until the next cut."""
-        blocks, eligible, prompt = self._blocks, self._eligible, self._prompt
+    def cut(self, size: int) -> tuple[list[int], Boundaries]:
+        """Return the first `size` blocks and their boundaries; both hold until the next cut."""
+        blocks, boundaries = self._blocks, self._boundaries
         del blocks[size:]
-        blocks += prompt.blocks[len(blocks) : size]
-        last = bisect_left(prompt.eligible, size)
-        del eligible[last:]
-        eligible += prompt.eligible[len(eligible) : last]
-        return blocks, eligible
+        boundaries.keep(len(blocks) - TOOLS)
+        boundaries.add(len(blocks) - TOOLS, size - TOOLS)
+        blocks += self._prompt.blocks[len(blocks) : size]
+        return blocks, boundaries
 
 
 def _expired(before: Before, recorded: RecordedRequest, rule: CacheRule, used: CacheUsage) -> tuple[bool, bool] | None:

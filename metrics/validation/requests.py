@@ -205,8 +205,8 @@ class RecordedPrompt:
     """The number of the prefix at the end of each block."""
     counts: list[int]
     """Tokens up to there, by our count."""
-    eligible: list[int]
-    """Blocks at whose end a provider may place a breakpoint of its own."""
+    roles: Sequence[str]
+    """Roles of the messages, the first of which is block 1."""
     system: int
     """The last block of the tools and system messages at the start."""
     base: int
@@ -273,11 +273,7 @@ class RecordedPrompts:
         hidden = None if system else self._firsts.get(call.model)
         prefixes = (SentPrefix.of(message, call.effort if at == system else "") for at, message in enumerate(sent))
         counts = [counter.tools(tools), *map(counter.message, sent)]
-        eligible = [system] if system else []
-        for at, message in enumerate(sent[system:], system):
-            ends = message.role == "tool" and (at + 1 == len(sent) or sent[at + 1].role != "tool")
-            if ends or message.role == "user":
-                eligible.append(at + 1)
+        roles = [message.role for message in sent]
         heads = {message.id: at for at, message in enumerate(head, 1) if message.role == "system"}
         blocks = self.prefixes(call.model).of([(tools, hidden), *prefixes])
         places = Places((1,))
@@ -285,7 +281,7 @@ class RecordedPrompts:
             places.add(message.role, ContentBlocks.of(message))
         # `base`: a block less the place of its message is the same for all that follow the head, the first of which has
         # the place `first` and stands in block 1 + len(head).
-        return RecordedPrompt(blocks, list(accumulate(counts)), eligible, system, first - 1 - len(head), places, heads)
+        return RecordedPrompt(blocks, list(accumulate(counts)), roles, system, first - 1 - len(head), places, heads)
 
 
 def numbering(encoding: str) -> Prefixes:

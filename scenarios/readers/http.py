@@ -363,13 +363,15 @@ class HttpExchanges:
             )
             for cut in thread.cuts
         )
-        self._remember(response, thread, answer)
+        self._remember(response, thread, answer, call.usage)
         tools = tuple(tool({"name": schema.get("type"), **schema}) for schema in request.tools or ())
         return LoggedRequest(_file(asked), messages, answer, tools, compactions)
 
     def _compact(self, exchange: Exchange) -> None:
         request = decode(exchange.request, _ResponsesRequest, exchange.asked)
-        self._remember(self._reply(exchange), self._thread(request, exchange.asked), None)
+        response, thread = self._reply(exchange), self._thread(request, exchange.asked)
+        used = usage(response.usage, exchange.answered.below("usage"), self.problems)
+        self._remember(response, thread, None, used)
 
     def _reply(self, exchange: Exchange) -> _ResponsesReply:
         stream = events(exchange.response)
@@ -458,14 +460,14 @@ class HttpExchanges:
                 self.problems.unknown(f"http: item of type {item.type!r}", where)
         return answers
 
-    def _remember(self, response: _ResponsesReply, thread: _Thread, answer: Message | None) -> None:
+    def _remember(self, response: _ResponsesReply, thread: _Thread, answer: Message | None, used: Usage | None) -> None:
         """Keep the messages that later requests mean by the id of a response, or of a compaction in it."""
         after = thread.copy()
         after.messages += [] if answer is None else [msgspec.structs.replace(answer, call=None, time=None)]
         compacted = [item.id for item in response.output if item.type in COMPACTIONS and item.id]
         if compacted and after.messages:
-            used = usage(response.usage, Place(""), Problems()) or Usage()
-            cut = _Cut(len(after.messages), used.input, response.completed_at or response.created_at)
+            tokens = None if used is None else used.input
+            cut = _Cut(len(after.messages), tokens, response.completed_at or response.created_at)
             after.cuts.append(cut)
         for name in (*compacted, response.id):
             if name:

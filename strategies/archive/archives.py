@@ -249,7 +249,8 @@ class Archives:
     def delete_expired(self) -> None:
         """Delete results older than `keep_days` by the recorded clock: this conversation's, or all in its scope.
 
-        Their placeholders stay. The store is called only when a result is due; in a wider scope, at the first call too.
+        Their placeholders stay. The store is called only when a result is due; in a wider scope, at the first call too,
+        and when one may be due that another conversation has archived since.
         """
         settings, now = self._settings, self._desk.now
         if settings.keep_days is None or now is None:
@@ -259,13 +260,14 @@ class Archives:
             return
         own = self._desk.conversation if settings.scope == "conversation" else None
         try:
-            deleted = self._store.delete(before, own, settings.thread if settings.scope == "thread" else None)
+            deleted, oldest = self._store.delete(before, own, settings.thread if settings.scope == "thread" else None)
         except StoreError as error:
             self._desk.record(Failed("archive", str(error), "what is too old is kept until the next call"))
             return
         for uuid in deleted:
             self.cards.pop(uuid, None)
-        self._oldest = min((card.created for card in self.cards.values() if card.created is not None), default=inf)
+        # In a wider scope other conversations archive results from now on, of which this one is not told.
+        self._oldest = oldest if own is not None else min(oldest, now)
         if deleted:
             self._desk.record(Deleted(deleted))
 

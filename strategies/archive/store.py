@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
+from math import inf
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -182,6 +183,15 @@ class ArchiveTotal(_Base):
     """Sum of the first four bytes of each row's digest: added by the database itself, which holds 2³¹ of them."""
 
 
+class Deletion(NamedTuple):
+    """Results that were deleted, and when the oldest of those left was created."""
+
+    uuids: tuple[str, ...]
+    """Sorted."""
+    oldest: float
+    """Infinite if none is left."""
+
+
 class CardRow(NamedTuple):
     """A row but for its content."""
 
@@ -338,23 +348,25 @@ class ResultStore:
                 rows = [all_rows[uuid] for uuid in _newest(map(_place, all_rows.values()), visibility, most)]
         return [self._card(CardRow._make(row)) for row in rows]
 
-    def delete(self, before: float, conversation: str | None = None, thread: str | None = None) -> tuple[str, ...]:
-        """Delete results created before a moment, of a conversation, a thread or all. Returns their uuids, sorted."""
+    def delete(self, before: float, conversation: str | None = None, thread: str | None = None) -> Deletion:
+        """Delete results created before a moment, of a conversation, a thread or all."""
         moment = _moment(before)
         own = None if conversation is None else fit_column(conversation)
         its = None if thread is None else fit_column(thread)
         with self._store_errors(), self._connected() as connection:
             self._count(connection, RowTotal())  # takes the lock: nobody writes between reading and deleting
-            old = {
-                uuid: digest
+            dated = [
+                (uuid, created, digest)
                 for uuid, of, within, created, digest in map(_place, self._all(connection).values())
-                if created is not None and created < moment and own in (None, of) and its in (None, within)
-            }
+                if created is not None and own in (None, of) and its in (None, within)
+            ]
+            old = {uuid: digest for uuid, created, digest in dated if created < moment}
             if old:
                 connection.execute(_DELETE, [{"old": uuid} for uuid in old])
                 self._count(connection, RowTotal().less(RowTotal.of(old.values())))
                 self._all(connection)  # a damaged index may have named other rows
-        return tuple(sorted(old))
+        left = min((created for _, created, _ in dated if created >= moment), default=None)
+        return Deletion(tuple(sorted(old)), inf if left is None else _seconds(left))
 
     def _all(self, connection: Connection) -> dict[str, Values]:
         """Return all rows without their contents by uuid, compared with their digests and the total."""

@@ -80,7 +80,7 @@ def use_archive(path: Path, who: int) -> tuple[list[object], int, str]:
     shared = store.cards(Visibility(f"own{who}", 2e9), 1000)
     deleted = store.delete(1e9 + 2, conversation=f"own{who}")
     sent = replayed(url)
-    return loaded, len([card for card in shared if card.conversation == "both"]) + len(deleted), sent
+    return loaded, len([card for card in shared if card.conversation == "both"]) + len(deleted.uuids), sent
 
 
 def archived(who: int) -> list[tuple[Card, str]]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.models import listed, model_map
-from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tariff, TokenUsage
+from ctxbench.metrics.models import Listing, PriceTier, Since, Until, Weekly, listed, model_map
+from ctxbench.metrics.prices import BUNDLED, Overrides, Price, Prices, Tariff, TokenUsage
 
 BATCH = Prices(batch=True)
 PRICED = {name: tariff for name in model_map() if (tariff := BUNDLED.tariff(name)) is not None}
@@ -222,6 +222,24 @@ def test_storage() -> None:
     assert tariff("gemini/gemini-2.5-pro").at(1).storage is None
     assert tariff("gemini/gemini-3.8-flash-tts").at(1).storage is None
     assert tariff("claude-opus-5").at(1).storage is None
+
+
+def test_storage_costs_the_same_at_other_prices() -> None:
+    """Storage has its price in off-peak hours too, and one that rises on a day hides neither those nor former reads."""
+    usual, lower = dict.fromkeys(("input", "output"), 2e-6), dict.fromkeys(("input", "output"), 1e-6)
+    week = Weekly(((frozenset(range(1, 8)), 0, 3600),), "UTC")
+    storage, former = ((None, 3e-6), (Since(1e6), 4e-6)), ((Until(86_400), 0.5),)
+    listing = Listing((PriceTier(0, usual, {}),), off_peak=(week, lower), storage=storage, former=former)
+    found = Prices(Overrides({"mine": listing}, "my.toml")).tariff("mine")
+    assert found is not None
+    prices = [found.at(1, when) for when in (1800.0, 7200.0, 10 * 86_400.0, 20 * 86_400.0, 20 * 86_400.0 + 7200)]
+    assert [(price.input, price.read, price.storage) for price in prices] == [
+        (1e-6, 1e-6, 3e-6),
+        (2e-6, 1e-6, 3e-6),
+        (1e-6, 1e-6, 3e-6),
+        (1e-6, 1e-6, 4e-6),
+        (2e-6, 2e-6, 4e-6),
+    ]
 
 
 @pytest.mark.parametrize(

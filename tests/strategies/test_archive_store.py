@@ -266,6 +266,24 @@ def test_what_is_too_old_is_deleted(tmp_path: Path) -> None:
     assert opened.calls(json.dumps({"uuid": uuids["t2"]})) == LONG
 
 
+@pytest.mark.parametrize("scope", ["thread", "all"])
+def test_what_others_archived_is_deleted_when_it_is_due(tmp_path: Path, scope: str) -> None:
+    """A conversation without results of its own deletes those there were and those that came since, after 7 days."""
+    for name, time in (("one", 1e9), ("other", 1e9 + DAY)):
+        talk = conversation(asking(1, "a", "b", LONG, time=time), name=name)
+        Opening(at_file(tmp_path, fresh=False, thread="house"), talk).at("a1")
+    here = conversation(*(asking(day, "a", "b", "short", time=1e9 + day * DAY + 1) for day in range(17)), name="here")
+    opened = Opening(at_file(tmp_path, scope=scope, thread="house", keep_days=7), here)
+    left = {}
+    for day in range(2, 17):
+        if day == 4:
+            talk = conversation(asking(1, "a", "b", LONG, time=1e9 + 4 * DAY), name="third")
+            Opening(at_file(tmp_path, fresh=False, thread="house"), talk).at("a1")
+        opened.at(f"a{day}")
+        left[day] = len(rows(tmp_path))
+    assert [left[day] for day in (6, 7, 8, 10, 11)] == [3, 2, 1, 1, 0]
+
+
 def test_other_conversations(tmp_path: Path) -> None:
     """What another archived earlier may be read with `scope`, in its thread only if so; what comes later never."""
     for name, thread, time in (("old", "house", 1e9), ("elsewhere", "garden", 1e9), ("future", "house", 3e9)):

@@ -250,8 +250,6 @@ def chinese(text: str) -> float:
     for character in whole:
         if character in _ZH_ONES:
             digit = _ZH_ONES[character]
-            if character == "零":
-                last = 10.0
         elif _ZH_BIG[character] >= 10**4:
             total, section, digit = (total + section + digit) * _ZH_BIG[character], 0.0, 0.0
             last = _ZH_BIG[character]

@@ -112,6 +112,8 @@ class FileJournal:
     def append(self, record: Record) -> None:
         """Add a record on disk. Raises JournalError and adds nothing."""
         line = _line(record)
+        if self._handle < 0:
+            raise JournalError(self.path, "it is closed", "open it again")
         with self._reporting():
             try:
                 _write(self._handle, line)
@@ -124,11 +126,16 @@ class FileJournal:
         self._records += 1
 
     def rewrite(self, records: Iterable[Record]) -> None:
-        """Replace all records. Raises JournalError and changes nothing."""
+        """Replace all records. Raises JournalError and changes nothing.
+
+        If the new file is in place and may not outlast a crash, it raises JournalError and closes the journal.
+        """
         with self._reporting():
-            self._records = self._replace(records)
+            count = self._replace(records)
             os.close(self._handle)
+            self._handle = -1  # should the file not open, its number may soon be another file's
             self._open()
+        self._records = count
 
     def _open(self) -> None:
         self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
@@ -143,11 +150,16 @@ class FileJournal:
         finally:
             os.close(handle)
         os.replace(beside, self.path)
-        folder = os.open(self.path.parent, os.O_RDONLY)
         try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError:
+            # The handle is that of the file that is gone: whatever is appended to it would be lost.
+            self.close()
+            raise
         return len(lines)
 
     def _read(self) -> tuple[int, int]:

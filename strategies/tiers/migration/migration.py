@@ -22,7 +22,7 @@ from ...events import LimitReached, Moved
 from ...parts.units import at_least
 from .alarms import Readings, Tuning, tuning_step
 from .jobs import Job, MoveReason, Outcome, Queue, Trigger
-from .journal import Journal, Locations, Record
+from .journal import Journal, JournalError, Locations, Record
 from .moves import MigrationExecutor
 from .selection import Heat
 from .store import Tier, TierError, content_sum
@@ -186,13 +186,13 @@ class Migration:
         return MigrationState(self._executor.now, records, uses, self.tuning, jobs, looked, policies).plain()
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Restore a snapshot over the same content. Raises TierError and changes nothing."""
+        """Restore a snapshot over the same content. Raises TierError or JournalError and changes nothing."""
         state, locations = read(snapshot)
         # The recovery records moves, which carry the snapshot's time and not that of this migration.
         before, self._executor.now = self._executor.now, state.now
         try:
             self.recovered = self._executor.reset(locations, state.replacements)
-        except TierError:
+        except (TierError, JournalError):
             self._executor.now = before
             raise
         self.heat.restore(state.uses)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ...events import LimitReached, Moved
 from ..quota import Quotas
 from .jobs import IDLE, UNCOOLED, Accounts, Job, MoveReason, Outcome, Trigger
-from .journal import Begun, Cleaned, Committed, Copied, Gone, Journal, Location, Locations, Record
+from .journal import Begun, Cleaned, Committed, Copied, Gone, Journal, JournalError, Location, Locations, Record
 from .selection import Heat, Pressure, VictimSelection
 from .store import FAULTS, ContentStore, Tier, TierError, content_sum, read_sound
 
@@ -47,13 +47,18 @@ class MigrationExecutor:
         return self._recover(now)
 
     def reset(self, locations: Locations, replacements: Mapping[str, object]) -> Recovered:
-        """Continue with other locations and policy states. Raises TierError and changes nothing."""
+        """Continue with other locations and policy states. Raises TierError or JournalError and changes nothing."""
         self.mover.check(locations)
+        before = self.selection.state()
         try:
             self.selection.restore(replacements)
-        except ValueError as error:
+            self.mover.reset(locations)
+        except (ValueError, JournalError) as error:
+            # The policies before the one that refused its state, or all of them, have changed.
+            self.selection.restore(before)
+            if isinstance(error, JournalError):
+                raise
             raise TierError(f"this is no snapshot of these tiers: {error}") from None
-        self.mover.reset(locations)
         self.selection.locations = locations
         return self._recover(self.now)
 

@@ -33,7 +33,7 @@ from .stores import KEPT, DictStore, TierRules
 from .tiers import Event, Loans, Tiers
 
 KIND = "memory tiers"
-VERSION = 2
+VERSION = 3
 
 
 class _State(msgspec.Struct, forbid_unknown_fields=True):

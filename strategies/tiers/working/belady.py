@@ -25,6 +25,8 @@ class Belady(Policy):
     """Remaining accesses of each item, the next one at the end."""
     clock: int = field(init=False, default=0)
     came: dict[str, int] = field(init=False, default_factory=dict)
+    """Number of each item in the order in which they entered."""
+    entries: int = field(init=False, default=0)
     ranks: Ranks = field(init=False, default_factory=Ranks, metadata=DERIVED)
 
     def foresee(self, ids: Sequence[str]) -> None:
@@ -44,17 +46,20 @@ class Belady(Policy):
     def _miss(self, id: str, tokens: int) -> None:
         self._room(tokens)
         self._enter(id, tokens)
-        self.came[id] = self.clock
         self._hit(id)
 
     def _unused(self, id: str, tokens: int) -> None:
         self._room(tokens)
         self._enter(id, tokens)
-        self.came[id] = self.clock
         self._rank(id)
 
     def _rank(self, id: str) -> None:
         self.ranks.put(id, (-self._next(id), self.came[id]))
+
+    def _enter(self, id: str, tokens: int) -> None:
+        super()._enter(id, tokens)
+        self.came[id] = self.entries
+        self.entries += 1
 
     def _next(self, id: str) -> float:
         times = self.future.get(id)
@@ -84,19 +89,13 @@ class BeladySize(Belady):
 
     needed: dict[str, int] = field(init=False, default_factory=dict, metadata=DERIVED)
     """Next access of each item that is needed again, in the order in which they entered."""
-    places: dict[str, int] = field(init=False, default_factory=dict, metadata=DERIVED)
-    """Number of each item in the order in which they entered."""
-    entries: int = field(init=False, default=0, metadata=DERIVED)
 
     def _rank(self, id: str) -> None:
-        if id not in self.places:
-            self.places[id] = self.entries
-            self.entries += 1
         if times := self.future.get(id):
             self.needed[id] = times[-1]
         else:
             self.needed.pop(id, None)
-            self.ranks.put(id, (self.places[id], 0))
+            self.ranks.put(id, (self.came[id], 0))
 
     def _evict(self) -> None:
         # An item that is never needed again is infinitely far away: it goes before every other, whatever their sizes.
@@ -113,4 +112,3 @@ class BeladySize(Belady):
     def _take(self, id: str) -> None:
         super()._take(id)
         self.needed.pop(id, None)
-        del self.places[id]

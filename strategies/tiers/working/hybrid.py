@@ -60,10 +60,17 @@ class Hybrid(Policy):
         self._enter(id, tokens)
         self._hit(id)
 
+    def _unused(self, id: str, tokens: int) -> None:
+        """Admit an item without a use. It is as recent as one that was used now, as under LRU."""
+        self._room(tokens)
+        self._enter(id, tokens)
+        self.clock += 1
+        self.counts[id], self.last[id] = 0, self.clock
+
     def _evict(self) -> None:
         alpha, beta, gamma = self.weights
-        oldest, most = min(self.last.values()), max(self.counts.values())
-        # A single item is its own oldest: without the 1 its recency would be 0 / 0.
+        # A single item is its own oldest, and preloaded ones have no uses: without the 1 either would be 0 / 0.
+        oldest, most = min(self.last.values()), max(1, *self.counts.values())
         span = max(self.clock - oldest, 1)
         similarity = self.similarity
 

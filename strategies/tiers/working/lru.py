@@ -47,6 +47,11 @@ class Lfu(Policy):
         self._enter(id, tokens)
         self._count(id, 1)
 
+    def _unused(self, id: str, tokens: int) -> None:
+        self._room(tokens)
+        self._enter(id, tokens)
+        self._count(id, 0)
+
     def _evict(self) -> None:
         id = self.ranks.pop()
         self._take(id)

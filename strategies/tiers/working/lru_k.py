@@ -50,11 +50,14 @@ class LruK(Policy):
     history: dict[str, list[float]] = field(init=False, default_factory=dict)
     """Times of the last K references, newest first, of items in the cache and of evicted items still remembered."""
     last: dict[str, float] = field(init=False, default_factory=dict)
+    """LAST of every item with a history."""
+    preloaded: dict[str, float] = field(init=False, default_factory=dict)
+    """Time of the preload of items in the cache that were not used since."""
     order: dict[str, int] = field(init=False, default_factory=dict)
     """Number of the last reference to each item in the cache; with `ties="fifo"`, of its admission."""
     count: int = field(init=False, default=0)
     recent: dict[str, None] = field(init=False, default_factory=OrderedDict)
-    """Items that may be within their correlated period, in order of LAST."""
+    """Items that may be within their correlated period, in order of LAST or their preload."""
     kept: int = field(init=False, default=0)
     """Number of histories when outdated ones were last removed."""
     eligible: Ranks = field(init=False, default_factory=Ranks, metadata=DERIVED)
@@ -66,29 +69,31 @@ class LruK(Policy):
         at_least(0, correlated=self.correlated, retained=self.retained)
 
     def _hit(self, id: str) -> None:
-        now, last = self._now, self.last[id]
         # With k=2, correlated=10 and references at 0, 4, 20: 4 is correlated (LAST=4,
         # HIST=[0]). At 20 the burst 0..4 is left out: span = 4 - 0, so HIST = [20, 0 + 4], as
-        # if the first burst were one moment at its end. The distance is 16, not 20. A preloaded
-        # item has no history before its first use, which counts however soon it comes.
-        if now - last > self.correlated or id not in self.history:
-            self._refer(id, last - self.history[id][0] if id in self.history else 0)
-        self._used(id)
+        # if the first burst were one moment at its end. The distance is 16, not 20. The first
+        # use after a preload is the reference of the miss that it saved, however soon it comes.
+        if self.preloaded.pop(id, None) is not None:
+            self._refer(id, 0)
+        elif self._now - self.last[id] > self.correlated:
+            self._refer(id, self.last[id] - self.history[id][0])
+        self.last[id] = self._now
+        self._queue(id)
 
     def _miss(self, id: str, tokens: int) -> None:
         self._room(tokens)
         self._enter(id, tokens)
-        # The demon below runs seldom, so a history may be there after its retention. Whether it still counts must not
-        # depend on when the demon ran last.
-        if not self._is_remembered(id):
-            self.history.pop(id, None)
+        self._recall(id)
         self._refer(id, 0)
+        self.last[id] = self._now
         self._arrived(id)
 
     def _unused(self, id: str, tokens: int) -> None:
-        """Admit an item without a reference: its history stays as it is."""
+        """Admit an item without a reference: its history, if it is retained, stays as it is."""
         self._room(tokens)
         self._enter(id, tokens)
+        self._recall(id)
+        self.preloaded[id] = self._now
         self._arrived(id)
 
     def _evict(self) -> None:
@@ -97,7 +102,7 @@ class LruK(Policy):
         # Each item passes from here to the heap once a use, which pays for the loop.
         while self.recent:
             id = next(iter(self.recent))
-            if now - self.last[id] <= self.correlated:
+            if now - (self.preloaded[id] if id in self.preloaded else self.last[id]) <= self.correlated:
                 break
             del self.recent[id]
             self._rank(id)
@@ -115,17 +120,23 @@ class LruK(Policy):
         earlier = [time + span for time in self.history.get(id, ())[: self.k - 1]]
         self.history[id] = [self._now, *earlier]
 
+    def _recall(self, id: str) -> None:
+        """Forget the history of an item that enters, if it is outdated."""
+        # The demon below runs seldom, so a history may be there after its retention. Whether it still counts must not
+        # depend on when the demon ran last.
+        if id in self.history and not self._is_remembered(id):
+            del self.history[id], self.last[id]
+
     def _arrived(self, id: str) -> None:
         self.order[id] = self.count
-        self._used(id)
+        self._queue(id)
         # The demon looks at every history. Waiting until their number
         # has doubled makes that O(1) an admission on average.
         if len(self.history) > 2 * self.kept + 64:
             self._forget_outdated()
 
-    def _used(self, id: str) -> None:
+    def _queue(self, id: str) -> None:
         self.count += 1
-        self.last[id] = self._now
         if self.ties == "lru":
             self.order[id] = self.count
         # A use begins a new correlated period, so the item leaves the heap and waits at the end of `recent` again.
@@ -140,10 +151,9 @@ class LruK(Policy):
     def _take(self, id: str) -> None:
         self.eligible.drop(id)
         self.recent.pop(id, None)
+        self.preloaded.pop(id, None)
+        # HIST and LAST outlive the eviction.
         del self.order[id]
-        # LAST belongs to the history, which outlives the eviction. Preloaded items that were never used have none.
-        if id not in self.history:
-            del self.last[id]
 
     def _is_remembered(self, id: str) -> bool:
         return id in self.history and (self.retained is None or self._now - self.last[id] <= self.retained)

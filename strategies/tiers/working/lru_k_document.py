@@ -35,6 +35,7 @@ class LruKDocument(Policy):
     def _hit(self, id: str) -> None:
         self._record(id)
 
+    # Also for a preload, which is a put without a get: the document's put records the time.
     def _miss(self, id: str, tokens: int) -> None:
         self._room(tokens)
         self._enter(id, tokens)

@@ -69,7 +69,6 @@ class S3Fifo(Policy):
             self._evict_from_s()
 
     def _evict_from_s(self) -> None:
-        # If every item is promoted nothing is evicted here. `_room` and `shrink` ask again, find S empty and turn to M.
         while self.s:
             id, tokens = next(iter(self.s.items()))
             if self.used_again[id] < self.uses:
@@ -80,6 +79,8 @@ class S3Fifo(Policy):
             self.s_used -= self.s.pop(id)
             self.m[id] = tokens
             self.used_again[id] = 0
+        # Every item was promoted: M has the victim.
+        self._evict_from_m()
 
     def _evict_from_m(self) -> None:
         while True:

@@ -33,6 +33,12 @@ def test_the_documents_load() -> None:
     assert next(storage.loads(1)) == one
 
 
+def test_the_documents_load_is_whole_where_its_first_page_is_long() -> None:
+    """The first page of seed 8 is three times as long as the others on average: ten turns are filled all the same."""
+    *_, ninth = storage.loads(9)
+    assert [len(message.text) for message in ninth.messages if message.role == "tool"] == [50_000] * 10
+
+
 def test_archived_results_come_back_to_the_byte() -> None:
     """Of three results the model has seen two: both are loaded by its own tool, and are what was stored."""
     (said,) = storage.loads(1)

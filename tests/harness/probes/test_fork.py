@@ -19,6 +19,7 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, StrategyTypeError, View
 
+MARK = object()
 CONTEXT = Context(Messages.of((Message("m", "user", "hi"),)))
 
 
@@ -99,6 +100,24 @@ def test_what_is_shared_stays_shared() -> None:
     copy = Copier().copied(view, {})
     assert [copy(CONTEXT).messages[0].text for _ in range(2)] == ["[0] [0] True", "[0, 1] [0, 1] True"]
     assert held == []
+
+
+def test_defaults_of_arguments_are_copied() -> None:
+    """A list that a function without a closure has as a default is a state, by position or by name; a mark is none."""
+
+    def view(context: Context, seen: list[int] = [], *, more: list[int] = []) -> Context:  # noqa: B006
+        seen.append(len(seen))
+        more.append(len(more))
+        return context.sending([Message("m", "system", f"{seen} {more}")])
+
+    def plain(context: Context, held: object = MARK) -> Context:
+        assert held is MARK
+        return context
+
+    copy = Copier().copied(view, {})
+    assert [copy(CONTEXT).messages[0].text for _ in range(2)] == ["[0] [0]", "[0, 1] [0, 1]"]
+    assert view(CONTEXT).messages[0].text == "[0] [0]"
+    assert Copier().copied(plain, {}) is plain
 
 
 def test_the_desk_is_another() -> None:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.cache.mechanisms import BoundaryCache, UnitCache, UnitRules
+from ctxbench.metrics.cache.mechanisms import (
+    AutomaticCache,
+    AutomaticRules,
+    BoundaryCache,
+    ExplicitCache,
+    UnitCache,
+    UnitRules,
+)
 from ctxbench.metrics.cache.prefixes import CacheMark, CacheRequest, CacheUsage, Prefixes
+from ctxbench.metrics.cache.rules import Cache
 
 
 class Talk:
@@ -137,6 +146,24 @@ def test_an_answer_is_a_unit() -> None:
     assert cache.request(talk.request("abxc", at=9)) == CacheUsage(3000, 0, 0, 1000, 2)
 
 
+MECHANISMS: list[Callable[[], Cache]] = [
+    lambda: ExplicitCache(),
+    lambda: AutomaticCache(AutomaticRules(1024, 1, 1800.0)),
+    lambda: BoundaryCache(),
+    lambda: UnitCache(),
+]
+
+
+@pytest.mark.parametrize("cache", MECHANISMS)
+@pytest.mark.parametrize("answered", [(10, 100, 60), (100, 10, 60)])
+def test_the_first_answer_makes_a_prefix_readable(cache: Callable[[], Cache], answered: tuple[float, ...]) -> None:
+    """Of two requests side by side, whichever is answered first, the third reads what both have written."""
+    talk, simulated = Talk(), cache()
+    requests = zip((0, 1, 50), answered, strict=True)
+    used = [simulated.request(replace(talk.request("uvwx", 3, at=at), answered=end)) for at, end in requests]
+    assert [each.read for each in used] == [0, 0, 4000]
+
+
 @given(
     st.lists(
         st.tuples(st.text("ab", min_size=1, max_size=6), st.sampled_from(["", "a", "b"]), st.integers(0, 9)), max_size=9
@@ -166,9 +193,7 @@ def test_units_equal_looking_at_every_prefix(asked: list[tuple[str, str, int]], 
             (at for at, pair in enumerate(zip(last, names, strict=False)) if len(set(pair)) > 1),
             min(len(last), len(names)),
         )
-        for size in {hit, shared, len(names)} - {0}:
-            units[names[:size]] = (units[names[:size]][0] if alive(names[:size]) else now + lasts, now + lifetime)
-        last = names
-        if answer:
-            last = names + answer
-            units[last] = (units[last][0] if alive(last) else now + lasts, now + lifetime)
+        last = names + answer
+        for path in {*(names[:size] for size in (hit, shared, len(names)) if size), *([last] if answer else [])}:
+            ready, until = units.get(path, (math.inf, -math.inf))
+            units[path] = (min(ready, now + lasts) if now < until else now + lasts, now + lifetime)

@@ -96,6 +96,17 @@ def test_who_began_last_may_be_the_one_that_ends() -> None:
     assert two == Served(4, 0, 4 + 2, True, 1, False)  # its prompt is still there, the answer is put in anew
 
 
+@pytest.mark.parametrize("took", [2.0, None])
+def test_a_call_that_was_sent_back_does_not_answer_again(took: float | None) -> None:
+    """Its answer of 100 tokens takes 2 s and is there when it goes back. At 9 it computes some 100 tokens and is over:
+    its next call comes at 10.01, before another conversation's at 10.5."""
+    cache = Watched(104)
+    second = [call([2] * 4, answer=100, took=took), call([3] * 2, pause=1)]
+    talks = [iter([call([1] * 4, took=9)]), iter(second), iter([call([4] * 2)])]
+    serve(talks, cache, [0.0, 0.5, 10.5])
+    assert cache.log == "+1 +2 !2 -1 +2 -2 +3 +4 -3 -4 "
+
+
 def test_what_never_fits_is_refused() -> None:
     """It costs nothing, and its conversation goes on."""
     cache = Watched(4)

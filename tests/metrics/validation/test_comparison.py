@@ -281,6 +281,13 @@ def test_a_provider_that_places_breakpoints_itself() -> None:
     assert reads(rows) == [0, 3000]
 
 
+def test_without_system_messages_the_end_of_the_tools_is_looked_up() -> None:
+    """GPT-5.6: one run marks the tools; another one, with another question and no mark, reads them, as in a bill."""
+    one = said("one", call(0, 6000, 0, 5000, "", model="gpt-5.6"))
+    other = said("other", call(60, 6000, 5000, None, model="gpt-5.6"))
+    assert reads(compared(one, other)) == [0, 5000]
+
+
 def test_a_call_without_a_time_does_not_undate_the_others() -> None:
     """It is judged by the latest rule; a recording of 2024 beside it by that of its date."""
     old = Call("claude-3-5-sonnet", "", Usage(5000, 1), 1733339403.0)

@@ -180,6 +180,17 @@ def test_a_compaction_keeps_the_history(tmp_path: Path, separate: bool) -> None:
     assert "encrypted" in cut.summary
 
 
+def test_a_usage_of_a_compaction_that_cannot_be_is_a_problem(tmp_path: Path) -> None:
+    """A compaction whose response says an impossible usage stands without its tokens, and the usage is reported."""
+    item = {"type": "compaction", "id": "cmp_1", "encrypted_content": "x"}
+    compact = interaction(f"{RESPONSES}/compact", {"input": "One"}, answered("r1", item, tokens=-156))
+    after = interaction(RESPONSES, {"input": [item, {"role": "user", "content": "Two"}]}, answered("r2", said("2")))
+    [told], problems = load(tmp_path / "some.json", compact, after)
+    assert [cut.tokens_before for cut in told.compactions] == [None]
+    [error] = problems.errors
+    assert error.place.field.endswith("usage.input_tokens")
+
+
 def test_anthropic_with_marks_iterations_and_a_compaction(tmp_path: Path) -> None:
     """Marks, a summary by the API and a response that was two requests are read as in logs of that API."""
     marked = {"type": "ephemeral", "ttl": "1h"}

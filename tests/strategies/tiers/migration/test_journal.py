@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,26 @@ def test_a_full_disk_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 journal.append(RECORDS[1])
             with pytest.raises(JournalError, match="No space left on device"):
                 journal.rewrite(RECORDS[:1])
+        journal.append(RECORDS[1])
+        assert list(journal.records()) == RECORDS[:2]
+
+
+def test_a_folder_that_cannot_be_flushed_loses_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is replaced and may not outlast a crash: nothing is appended to the one that is gone, and it is said."""
+
+    def flushed(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(5, "Input/output error")
+
+    with FileJournal(tmp_path / "journal") as journal:
+        journal.append(RECORDS[0])
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", flushed)
+            with pytest.raises(JournalError, match="Input/output error"):
+                journal.rewrite(RECORDS[:1])
+        with pytest.raises(JournalError, match="it is closed"):
+            journal.append(RECORDS[1])
+    with FileJournal(tmp_path / "journal") as journal:
         journal.append(RECORDS[1])
         assert list(journal.records()) == RECORDS[:2]
 

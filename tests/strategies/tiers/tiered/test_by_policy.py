@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxbench.strategies.tiers.migration import MemoryJournal, Migration, MoveReason, Tier, Trigger
+from ctxbench.strategies.tiers.migration import (
+    JournalError,
+    MemoryJournal,
+    Migration,
+    MoveReason,
+    Tier,
+    TierError,
+    Trigger,
+)
+from ctxbench.strategies.tiers.migration.journal import Record
 from ctxbench.strategies.tiers.quota import Quota
 from ctxbench.strategies.tiers.tiered.stores import DictStore
 from ctxbench.strategies.tiers.tiered.tiers import ByPolicy
@@ -19,6 +30,32 @@ SAME = ("fifo", "lru", "lfu", "lru_k", "lru_k(correlated=3)", "lru_k_document", 
 """Policies that choose whom to evict without looking at who comes."""
 OTHER = ("arc", "two_q", "s3_fifo", "w_tiny_lfu")
 ACCESSES = st.lists(st.integers(0, 12), max_size=60)
+
+
+class FullJournal(MemoryJournal):
+    """A journal on a disk that is full."""
+
+    def rewrite(self, records: Iterable[Record]) -> None:
+        raise JournalError(Path("journal"), "No space left on device", "free some space")
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_snapshot_that_is_refused_halfway_changes_no_policy(full: bool) -> None:
+    """The upper tier takes its state; the lower one's cannot be, or the journal is full: both are as before."""
+    policies = [ByPolicy(parse("lru").sized(SIZE)) for _ in range(2)]
+    rows = [
+        Tier(name, DictStore(), Quota(SIZE), durable=False, replacement=policy)
+        for name, policy in zip(("upper", "lower"), policies, strict=True)
+    ]
+    migration = Migration(rows, FullJournal() if full else MemoryJournal(), lambda event: None, 0)
+    empty = migration.snapshot()
+    migration.put("a", b"words", 10, "upper", 1)
+    before = migration.snapshot()
+    if not full:
+        empty["replacements"]["lower"] = {"policy": None}
+    with pytest.raises(JournalError if full else TierError):
+        migration.restore(empty)
+    assert migration.snapshot() == before
 
 
 class Hierarchy:

@@ -52,6 +52,14 @@ def test_s3_fifo_lets_one_time_items_through_its_small_queue() -> None:
     assert hits("s3_fifo(small=0.5)", "aaabcdefga", 4)[-1] == "+"
 
 
+def test_s3_fifo_has_a_victim_where_its_small_queue_is_all_promoted() -> None:
+    """a and b were used three times: both move to M, and a, the oldest there, leaves at once."""
+    policy = opened("s3_fifo", 4)
+    for at, id in enumerate("aaabbb"):
+        policy.access(id, 1, at)
+    assert [policy.expel(6) for _ in range(3)] == [("a",), ("b",), ()]
+
+
 def test_w_tiny_lfu_turns_away_who_was_used_less_than_the_victim() -> None:
     """At 3 tokens the window has 1. a and b were used twice, so c, d and e fall out of the window into nothing."""
     assert hits("w_tiny_lfu", "aabbcdeab", 3) == "-+-+---++"
@@ -74,6 +82,12 @@ def test_belady_evicts_who_is_needed_last() -> None:
     """At c, a is needed next and b later: b leaves. Then a and c are never needed again, and a came first."""
     assert victims("belady", "abcab", 2) == "ba"
     assert hits("belady", "abcab", 2) == "---+-"
+
+
+@pytest.mark.parametrize("name", ["belady", "belady_size"])
+def test_belady_evicts_the_oldest_of_equals_whatever_its_id(name: str) -> None:
+    """None of the three is needed again, and b came first."""
+    assert victims(name, "bac", 2) == "b"
 
 
 def test_belady_by_size_gives_up_one_large_item_for_many_small() -> None:

@@ -57,6 +57,20 @@ def test_goes_on_from_its_state_as_if_nothing_happened(name: str, load: Accesses
 
 
 @every
+@settings(max_examples=25)
+@given(load=accesses())
+def test_a_cache_can_be_emptied_victim_by_victim(name: str, load: Accesses) -> None:
+    """As long as something is in it, it has a victim: nothing but an empty cache says that there is none."""
+    policy = opened(name, load.capacity, load.ids)
+    for id, time in zip(load.ids, load.times, strict=True):
+        policy.access(str(id), load.sizes[id], time)
+    left = set(policy.tokens)
+    while victims := policy.expel(100_000):
+        left -= set(victims)
+    assert (left, policy.tokens, policy.used) == (set(), {}, 0)
+
+
+@every
 def test_bad_accesses_are_refused_and_change_nothing(name: str) -> None:
     """A clock that goes back, no tokens, other tokens under the same id, no capacity."""
     policy = opened(name, 10, "ab")
@@ -166,3 +180,42 @@ def test_preloaded_items_leave_no_history() -> None:
     assert "b" not in policy.history  # type: ignore[attr-defined]
     assert policy.access("b", 1, 3).hit
     assert policy.history["b"] == [3]  # type: ignore[attr-defined]
+
+
+def test_a_preload_is_no_use() -> None:
+    """b was only predicted, a was used: b has the lower count, and is the first to go though it came later."""
+    for name in ("lfu", "hybrid(profile='knowledge')"):
+        policy = opened(name, 2)
+        policy.access("a", 1, 0)
+        policy.preload("b", 1, 1)
+        assert policy.access("c", 1, 2).evicted == ("b",), name
+
+
+def test_preloaded_items_alone_can_be_evicted() -> None:
+    """None of them was ever used, and the oldest goes."""
+    for name in ("lfu", "hybrid", "lru_k", "lru_k_document"):
+        policy = opened(name, 2)
+        evicted = [policy.preload(id, 1, at).evicted for at, id in enumerate("abc")]
+        assert evicted == [(), (), ("a",)], name
+
+
+def test_a_preload_does_not_revive_a_history() -> None:
+    """At 20 the history of a, retained for 5, is over, whether a miss or a preload brings it back."""
+    policy = opened("lru_k(retained=5)", 1)
+    policy.access("a", 1, 0)
+    policy.access("b", 1, 1)
+    policy.preload("a", 1, 20)
+    policy.access("a", 1, 21)
+    assert policy.history["a"] == [21]  # type: ignore[attr-defined]
+
+
+def test_a_use_soon_after_a_preload_is_recorded() -> None:
+    """With a period of 5, a is used at 0 and 21: that it was preloaded at 20 leaves the history of a miss at 21."""
+    policies = [opened("lru_k(correlated=5)", 1) for _ in range(2)]
+    for policy in policies:
+        policy.access("a", 1, 0)
+        policy.access("b", 1, 10)
+    policies[0].preload("a", 1, 20)
+    for policy in policies:
+        policy.access("a", 1, 21)
+        assert policy.history["a"] == [21, 0]  # type: ignore[attr-defined]
