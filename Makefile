@@ -34,7 +34,7 @@ TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help house bench test test-slow test-live test-adapters attack lint check gate baseline readme formats survey perf docs dev local-model record schema lock hashes sbom vulnerabilities clean
+.PHONY: help house bench test test-slow test-live test-adapters attack lint check gate baseline readme formats survey perf perf-peers instructions docs dev local-model record schema lock hashes sbom vulnerabilities clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -87,7 +87,7 @@ lint: $(VENV)/.test  ## ruff, mypy --strict, the order of the rooms
 	@$(BIN)/lint-imports
 	@$(BIN)/python scripts/house.py --check
 
-check: lint test test-live gate  ## everything that CI runs
+check: lint gate instructions test-live test  ## everything that CI runs
 
 SMOKE = $(BIN)/ctxbench run smoke --jobs $(JOBS) --out runs/smoke --overwrite
 
@@ -112,6 +112,12 @@ survey: $(VENV)/.run  ## run the strategies of all installed libraries over the 
 perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
 	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc
 	@$(BIN)/python scripts/command_costs.py
+
+perf-peers: $(VENV)/.run  ## other libraries' strategies beside ours, in environments of their own, into docs/performance.md (EXTRAS=…)
+	@$(BIN)/python scripts/perf_peers.py "$(WHEEL)" $(EXTRAS)
+
+instructions: $(VENV)/.run  ## count instructions of short benchmarks under valgrind; over 10 % more than is stored fails
+	@$(BIN)/python scripts/instructions.py $(UPDATE)
 
 docs: $(VENV)/.docs  ## build the documentation into build/site; a broken link or a warning fails
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --clean && echo "documentation: build/site/index.html"

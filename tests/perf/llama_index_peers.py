@@ -8,7 +8,8 @@ from typing import Any
 from ctxbench.harness.models import OFFLINE
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation
-from tests.perf.peers import CLOCK, Count, Peer, Step
+from ctxbench.strategies.adapters.llama_index import to_llama_index
+from tests.perf.peers import CLOCK, SUMMARY, Count, Peer, Step, dicts, in_one_loop
 
 
 def buffer(tokens: int) -> Peer:
@@ -26,19 +27,41 @@ def summary_buffer(tokens: int) -> Peer:
     """llama-index's ChatSummaryMemoryBuffer."""
 
     def start(conversation: Conversation, count: Count) -> Step:
-        from llama_index.core.llms import MockLLM
+        from llama_index.core.llms import ChatMessage, ChatResponse, MockLLM
         from llama_index.core.memory import ChatSummaryMemoryBuffer
 
         class Model(MockLLM):
             def chat(self, messages: Any, **more: Any) -> Any:
                 with CLOCK.standing():
-                    return super().chat(messages, **more)
+                    return ChatResponse(message=ChatMessage(SUMMARY, role="assistant"))
 
-        model = Model(max_tokens=200, is_chat_model=False)
+        model = Model()
         made = ChatSummaryMemoryBuffer.from_defaults(llm=model, token_limit=tokens, tokenizer_fn=tokenizer(count))
         return remembering(conversation, made)
 
     return Peer("llama-index ChatSummaryMemoryBuffer", start)
+
+
+def memory(tokens: int) -> Peer:
+    """llama-index's Memory, which keeps the messages in SQLite: put what is new, get."""
+
+    def start(conversation: Conversation, count: Count) -> Step:
+        from llama_index.core.memory import Memory
+
+        made = llama_index(conversation)
+        memory = Memory.from_defaults(token_limit=tokens, tokenizer_fn=tokenizer(count))
+        heard = 1  # the system prompt is no part of a memory
+
+        async def step(at: int) -> Sequence[Any]:
+            nonlocal heard
+            for message in made[heard:at]:
+                await memory.aput(message)
+            heard = at
+            return await memory.aget()
+
+        return in_one_loop(step)
+
+    return Peer("llama-index Memory", start)
 
 
 def vectors(most: int, buffered: int | None = None) -> Peer:
@@ -96,7 +119,5 @@ def tokenizer(count: Count) -> Callable[[str], Any]:
 
 
 def llama_index(conversation: Conversation) -> list[Any]:
-    """The messages as llama-index's."""
-    from llama_index.core.llms import ChatMessage
-
-    return [ChatMessage(message.text, role=message.role) for message in conversation.messages]
+    """The messages as llama-index's, with their calls. A program has no ids of messages, which would be counted."""
+    return to_llama_index({key: message[key] for key in message if key != "id"} for message in dicts(conversation))

@@ -10,9 +10,10 @@ embedders give the vectors of `offline`, as ours do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from time import thread_time
+from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +22,12 @@ from numpy.typing import NDArray
 from ctxbench.harness.models import OFFLINE, Models, Reply, Settings
 from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.chat import chat_message
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, Prompt
 from ctxbench.strategies.chain import parse
+from ctxbench.strategies.functions import ChatDict
 
 Count = Callable[[str], int]
 Step = Callable[[int], Sequence[Any]]
@@ -34,24 +37,25 @@ SUMMARY = "They spoke of the order, its date and its price, and decided to write
 
 
 class Clock:
-    """Seconds of CPU of this thread, without those that models and embedders took.
+    """Seconds of CPU of this process, without those that models and embedders took.
 
-    Of CPU, because others may use this machine as well, and neither side has anything to wait for.
+    Of CPU, because others may use this machine as well, and neither side has anything to wait for; of the process,
+    because some libraries keep a thread for their store.
     """
 
     def __init__(self) -> None:
         self.stood = 0.0
 
     def __call__(self) -> float:
-        return thread_time() - self.stood
+        return process_time() - self.stood
 
     @contextmanager
     def standing(self) -> Iterator[None]:
-        began = thread_time()
+        began = process_time()
         try:
             yield
         finally:
-            self.stood += thread_time() - began
+            self.stood += process_time() - began
 
 
 CLOCK = Clock()
@@ -93,9 +97,9 @@ class StandingDesk(RecordedContext):
             return super().embed(texts, query)
 
 
-def ours(spec: str, conversation: Conversation, models: Models = OFFLINE) -> Step:
+def ours(spec: str, conversation: Conversation, models: Models = OFFLINE, counter: TokenCounter | None = None) -> Step:
     """A strategy of ours, as the harness replays it; what is new is counted when it asks, and that is timed."""
-    desk = StandingDesk(ConversationIndex(conversation, TokenCounter()), models)
+    desk = StandingDesk(ConversationIndex(conversation, counter or TokenCounter()), models)
     view = parse(spec).start(desk)
 
     def step(at: int) -> Sequence[Any]:
@@ -105,6 +109,17 @@ def ours(spec: str, conversation: Conversation, models: Models = OFFLINE) -> Ste
         return sent.messages
 
     return step
+
+
+def dicts(conversation: Conversation) -> list[ChatDict]:
+    """The messages as OpenAI's dicts."""
+    return [{"id": message.id, **chat_message(message)} for message in conversation.messages]
+
+
+def in_one_loop(step: Callable[[int], Awaitable[Sequence[Any]]]) -> Step:
+    """A step of an agent that runs in one event loop from its first call to its last."""
+    loop = asyncio.new_event_loop()
+    return lambda at: loop.run_until_complete(step(at))
 
 
 def together(*peers: Peer) -> Peer:

@@ -1,0 +1,119 @@
+"""Short benchmarks whose instructions `scripts/instructions.py` counts: what users wait for, on small inputs.
+
+    python -m tests.perf.counted prepare FOLDER     # write the recordings and the run that they read
+    python -m tests.perf.counted FOLDER             # the benchmarks, under valgrind
+
+They are small, so that all of them take a minute there.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+from ctxbench.harness.compare.compare import ComparisonRule, compare
+from ctxbench.harness.compare.figures import measured
+from ctxbench.harness.engine.plan import Plan, RunInputs, execute
+from ctxbench.harness.folder.run import load
+from ctxbench.harness.replay import ConversationIndex, RecordedContext, replay
+from ctxbench.metrics.cache.prefixes import CacheMark
+from ctxbench.metrics.cache.requests import MessageSizes, RequestStep, requests
+from ctxbench.metrics.cache.rules import cache_of, rule_for
+from ctxbench.metrics.statistics.comparison import Margin
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.embedded import KINDS
+from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.read import find, read
+from ctxbench.scenarios.source import Problems
+from ctxbench.strategies.chain import parse
+from tests.perf.marks import Benchmarks, count
+
+STRATEGIES = {
+    "none": "assistant",
+    "window(max_tokens=8000)": "assistant",
+    "archive": "coding",
+    "tiered": "assistant",
+}
+"""Strategies that are replayed, each with the embedded conversation that it acts on."""
+MODELS = ("claude-sonnet-5", "gpt-4o", "deepseek-chat", "gemini-2.5-pro")
+MEGABYTE = 1_000_000
+STEPS = 200
+
+
+def replayed(conversation: Conversation, text: str) -> int:
+    """Replay a conversation, counting its tokens with it."""
+    desk = RecordedContext(ConversationIndex(conversation, TokenCounter()))
+    return sum(1 for _ in replay(conversation, parse(text), desk))
+
+
+def simulated() -> None:
+    """Ask the caches of some providers for a conversation that keeps its prefix."""
+    roles = ("system", *("user", "assistant") * STEPS)
+    messages = MessageSizes((200,) * len(roles), roles, 500)
+    steps = [
+        RequestStep(
+            2 * number,
+            [(2 * number, 2 * number + 2)],
+            (),
+            903 + 400 * number,
+            (),
+            10.0 * number,
+            10.0 * number + 2,
+            2 * number + 2,
+            200,
+        )
+        for number in range(STEPS)
+    ]
+    rules = [rule.rules for model in MODELS if (rule := rule_for(model, None)) and rule.rules]
+    caches = [cache_of(each).request for each in rules]
+    for request in requests(steps, messages):
+        request.marks = (CacheMark(len(request.prefixes) - 1),)
+        for ask in caches:
+            ask(request)
+
+
+def compared(run: Path) -> object:
+    """Measure a run, and compare its strategies."""
+    figures = measured(load(run))
+    names = list(figures.sums)
+    return compare(
+        figures, figures, [(name, names[0]) for name in names[1:]], lambda *_: ComparisonRule(Margin(0.01), "lower")
+    )
+
+
+def recordings(folder: Path) -> Path:
+    return folder / "talks.jsonl"
+
+
+def prepare(folder: Path) -> None:
+    """Write a megabyte of recordings, and a run of some of them."""
+    size, number = 0, 0
+    talks = list[Conversation]()
+    with recordings(folder).open("wb") as file:
+        while size < MEGABYTE:
+            talks.append(KINDS["assistant"](number, 40, "en"))
+            size += file.write(talks[-1].to_json() + b"\n")
+            number += 1
+    some = folder / "some.jsonl"
+    some.write_bytes(b"".join(talk.to_json() + b"\n" for talk in talks[:5]))
+    plan = Plan(RunInputs((str(some),)), ("none", "window(max_tokens=2000)"), probes=False, answers=False)
+    execute(plan, folder / "run")
+
+
+def benchmarks(folder: Path) -> Benchmarks:
+    """Return the benchmarks, which read what was prepared."""
+    talks = {"assistant": KINDS["assistant"](0, 20, "en"), "coding": KINDS["coding"](0, 5, "en")}
+    return {
+        **{f"replay {text}": partial(replayed, talks[kind], text) for text, kind in STRATEGIES.items()},
+        "simulate four caches": simulated,
+        "read 1 MB of JSON lines": lambda: list(read(find([recordings(folder)], Problems()), Problems())),
+        "compare two strategies": lambda: compared(folder / "run"),
+    }
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "prepare":
+        prepare(Path(sys.argv[2]))
+    else:
+        count(benchmarks(Path(sys.argv[1])))
