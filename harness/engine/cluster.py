@@ -153,7 +153,7 @@ def _own_folder() -> str:
 
 
 def _results(ray: Any, ref: Any) -> list[Done]:
-    """Return what the tasks of a bundle report. Raises what the task has raised, and RunError where Ray has given it up."""
+    """Return the reports of a bundle. Raises what a task has raised, and RunError where Ray has given it up."""
     try:
         results: list[Done] = ray.get(ref)
     except ray.exceptions.RayTaskError as error:
