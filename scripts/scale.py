@@ -4,12 +4,12 @@
     scripts/scale.py driver [--write]
     scripts/scale.py workers [--rounds 3] [--write]
 
-`size` makes conversations of the scenario `coding`, about 100 model calls each, replays them, and says what a thousand million steps cost.
-`driver` measures what a shard costs the driver of a Ray cluster and what it costs a worker, and computes from both how
-much of their time many workers would be busy. `workers` runs the same recordings by one and by two workers.
+`size` makes conversations of the scenario `coding`, some 100 model calls each, replays them, and says what a billion
+steps cost. `driver` measures what a shard costs the driver of a Ray cluster and what it costs a worker, and computes
+from both how much of their time many workers would be busy. `workers` runs the same recordings by one and by two.
 
 Processor time is that of a command and of all processes that it starts, read from /proc ten times a second; memory is
-the largest resident set. Both need Linux.
+the largest resident set of one of them. Both need Linux.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import argparse
 import ctypes
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,8 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,7 +52,8 @@ GLANCE = 0.1
 
 _RUN = """
 import sys, ctxbench
-ctxbench.run(sys.argv[1], out=sys.argv[2], jobs=int(sys.argv[3]), strategies=sys.argv[4:], probes=False, answers=False, overwrite=True)
+_, path, out, jobs, *strategies = sys.argv
+ctxbench.run(path, out=out, jobs=int(jobs), strategies=strategies, probes=False, answers=False, overwrite=True)
 """
 
 
@@ -134,9 +136,10 @@ def weight(folder: Path) -> int:
 
 
 def size(options: argparse.Namespace, folder: Path) -> str:
-    """Return the table of runs of several sizes, and what a thousand million steps cost by the last two of them."""
+    """Return the table of runs of several sizes, and what a billion steps cost by the last two of them."""
     lines = [
-        "| conversations | steps | recordings, MB | processor, s | steps per core-second | memory of the driver, MB | of the largest worker, MB | stored, bytes per step |",
+        "| conversations | steps | recordings, MB | processor, s | steps per core-second | memory: driver, MB | "
+        "largest worker, MB | stored, bytes per step |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     counted: list[tuple[int, float, int]] = []
@@ -146,22 +149,22 @@ def size(options: argparse.Namespace, folder: Path) -> str:
         steps = sum(pq.read_metadata(part).num_rows for part in (out / "steps").glob("*.parquet"))
         stored = weight(out)
         counted.append((steps, made.processor, stored))
-        lines.append(
-            f"| {conversations:,} | {steps:,} | {path.stat().st_size / 1e6:,.0f} | {made.processor:,.0f} | "
-            f"{steps / made.processor:,.0f} | {made.memory / 1e6:.0f} | {made.largest / 1e6:.0f} | {stored / steps:.0f} |"
-        )
+        cells = [f"{conversations:,}", f"{steps:,}", f"{path.stat().st_size / 1e6:,.0f}", f"{made.processor:,.0f}"]
+        cells += [f"{steps / made.processor:,.0f}", f"{made.memory / 1e6:.0f}", f"{made.largest / 1e6:.0f}"]
+        lines.append(f"| {' | '.join(cells)} | {stored / steps:.0f} |")
         print(lines[-1], file=sys.stderr)
         path.unlink()
     (steps, processor, stored), (more, longer, larger) = counted[-2:]
     each = (longer - processor) / (more - steps)
-    hours = each * BILLION / 3600
+    work = each * BILLION / 3600
+    rented = work / options.efficiency
     lines += [
         "",
-        f"Each further step costs {each * 1e6:,.0f} µs of a core. A thousand million steps are {hours:,.0f} core-hours: "
-        f"{hours / options.cores / options.efficiency:,.1f} hours on {options.cores} cores that are busy "
-        f"{options.efficiency:.0%} of their time, "
-        f"{hours / options.efficiency * options.price:,.2f} dollars at an assumed {options.price} dollars per core-hour, "
-        f"and {(larger - stored) / (more - steps):,.0f} GB stored.",
+        f"A further step costs {each * 1e6:,.0f} µs of a core, so a billion steps are {work:,.0f} core-hours.",
+        f"On {options.cores} cores that are busy {options.efficiency:.0%} of their time they take "
+        f"{rented / options.cores:,.1f} hours, and cost {rented * options.price:,.2f} dollars if a core",
+        f"costs {options.price} dollars an hour, which is an assumption. They take up "
+        f"{(larger - stored) / (more - steps):,.0f} GB.",
     ]
     return "\n".join(lines)
 
@@ -187,11 +190,13 @@ class Load:
 
 
 LOADS = (
-    Load("none and window, short messages, no questions", ("customer_service", 20, 400), PAIR),
-    Load("none and window, no questions", ("coding", TURNS, 120), PAIR),
-    Load("none, window and archive, no questions", ("coding", TURNS, 120), STRATEGIES),
-    Load("every strategy, with questions", ("coding", TURNS, 20), DEFAULT_STRATEGIES),
+    Load("none and window, short messages, no questions", ("customer_service", 20, 2400), PAIR),
+    Load("none and window, no questions", ("coding", TURNS, 500), PAIR),
+    Load("none, window and archive, no questions", ("coding", TURNS, 500), STRATEGIES),
+    Load("every strategy, with questions", ("coding", TURNS, 500), DEFAULT_STRATEGIES, questions=True),
 )
+WORKED = 2
+"""Shards of a load whose work is measured; all are read and sent."""
 
 
 class Shares(NamedTuple):
@@ -237,26 +242,22 @@ def driver(options: argparse.Namespace, folder: Path) -> str:
 def shares(load: Load, folder: Path) -> Shares:
     """Measure what a shard of a load costs whom."""
     plan = load.plan(folder)
-    shards = 0
-
-    def count(tasks: list[PartTask]) -> None:
-        nonlocal shards
-        shards += 1
-
-    read = _alone(lambda: _execute(plan, folder, _doing(count)))
-    _execute(plan, folder, _doing(count))
+    numbers: list[int] = []
+    read = _alone(lambda: _execute(plan, folder, _doing(lambda _: None)))
     received: list[float] = []
     sent = _sent(plan, folder, received)
-    apart, work = (_work(plan, folder, whole) for whole in (False, True))
+    _execute(plan, folder, _doing(lambda tasks: numbers.append(tasks[0].shard)))
+    shards = len(numbers)
+    apart, work = (_work(plan, folder, whole) / min(WORKED, shards) for whole in (False, True))
     megabytes = Path(plan.inputs.names[0]).stat().st_size / 1e6
-    return Shares(*(each / shards for each in (read, sent, sum(received), work, apart, megabytes)))
+    return Shares(read / shards, sent / shards, sum(received) / shards, work, apart, megabytes / shards)
 
 
-def _doing(each: Callable[[list[PartTask]], None]) -> Engine:
+def _doing(each: Callable[[list[PartTask]], None], most: int | None = None) -> Engine:
     """Return an engine that calls a function with the tasks of each shard, and says that they are done."""
 
     def engine(shards: Iterable[list[PartTask]], done: Callable[[Done], None]) -> None:
-        for tasks in shards:
+        for tasks in islice(shards, most):
             each(tasks)
             for task in tasks:
                 done(Done(task.shard, task.part, ""))
@@ -286,16 +287,21 @@ def _alone(do: Callable[[], None]) -> float:
 
 
 def _work(plan: Plan, folder: Path, whole: bool) -> float:
-    """Return the processor seconds of a plan, with a process for each shard, or for each of its parts."""
+    """Return the processor seconds of some shards of a plan, with a process for each of them, or for each part."""
     spent: list[float] = []
 
     def each(tasks: list[PartTask]) -> None:
-        for bundle in [tasks] if whole else [[task] for task in tasks]:
-            writer = PartWriter()
-            spent.append(_alone(lambda bundle=bundle, writer=writer: [writer.do(task) for task in bundle]))  # type: ignore[misc]
+        bundles = [tasks] if whole else [[task] for task in tasks]
+        spent.extend(_alone(partial(_do_all, bundle)) for bundle in bundles)
 
-    execute(plan, folder / "run", engine=_doing(each), overwrite=True)
+    _execute(plan, folder, _doing(each, WORKED))
     return sum(spent)
+
+
+def _do_all(tasks: list[PartTask]) -> None:
+    writer = PartWriter()
+    for task in tasks:
+        writer.do(task)
 
 
 def _nothing(packed: bytes, interpreters: object, *after: object) -> list[Done]:  # noqa: ARG001
@@ -324,7 +330,7 @@ def _sent(plan: Plan, folder: Path, received: list[float]) -> float:
     real = cluster._do
     ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     try:
-        cluster._do = _nothing  # type: ignore[assignment]
+        cluster._do = _nothing
         _execute(plan, folder, engine)  # starts the workers
         received.clear()
         began = time.process_time()
