@@ -122,12 +122,10 @@ def _peak(number: int) -> int:
     return int(peak[1]) << 10 if peak else 0
 
 
-def coding(conversations: int, folder: Path) -> Path:
-    """Write conversations of `coding` into a file, and return it."""
-    path = folder / f"coding-{conversations}.jsonl"
-    words = ["convert", "coding", "--turns", str(TURNS), "--conversations", str(conversations), "--to", str(path)]
-    subprocess.run([PROGRAM, *words], check=True, stderr=subprocess.DEVNULL)
-    return path
+def convert(scenario: str, turns: int, conversations: int, path: Path) -> list[str]:
+    """Return the command that writes conversations of a scenario into a file."""
+    numbers = ["--turns", str(turns), "--conversations", str(conversations)]
+    return [PROGRAM, "convert", scenario, *numbers, "--to", str(path)]
 
 
 def weight(folder: Path) -> int:
@@ -138,18 +136,20 @@ def weight(folder: Path) -> int:
 def size(options: argparse.Namespace, folder: Path) -> str:
     """Return the table of runs of several sizes, and what a billion steps cost by the last two of them."""
     lines = [
-        "| conversations | steps | recordings, MB | processor, s | steps per core-second | memory: driver, MB | "
-        "largest worker, MB | stored, bytes per step |",
-        "|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| conversations | MB | made in, s | memory for that, MB | steps | processor, s | steps per core-second | "
+        "memory: driver, MB | largest worker, MB | stored, bytes per step |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     counted: list[tuple[int, float, int]] = []
     for conversations in options.conversations:
-        path, out = coding(conversations, folder), folder / "run"
+        path, out = folder / "coding.jsonl", folder / "run"
+        written = used(convert("coding", TURNS, conversations, path))
         made = used([sys.executable, "-c", _RUN, str(path), str(out), str(options.jobs), *STRATEGIES])
         steps = sum(pq.read_metadata(part).num_rows for part in (out / "steps").glob("*.parquet"))
         stored = weight(out)
         counted.append((steps, made.processor, stored))
-        cells = [f"{conversations:,}", f"{steps:,}", f"{path.stat().st_size / 1e6:,.0f}", f"{made.processor:,.0f}"]
+        cells = [f"{conversations:,}", f"{path.stat().st_size / 1e6:,.0f}", f"{written.processor:,.0f}"]
+        cells += [f"{written.memory / 1e6:.0f}", f"{steps:,}", f"{made.processor:,.0f}"]
         cells += [f"{steps / made.processor:,.0f}", f"{made.memory / 1e6:.0f}", f"{made.largest / 1e6:.0f}"]
         lines.append(f"| {' | '.join(cells)} | {stored / steps:.0f} |")
         print(lines[-1], file=sys.stderr)
@@ -184,8 +184,7 @@ class Load:
         scenario, turns, number = self.recordings
         path = folder / f"{scenario}-{turns}-{number}.jsonl"
         if not path.exists():
-            words = ["convert", scenario, "--turns", str(turns), "--conversations", str(number), "--to", str(path)]
-            subprocess.run([PROGRAM, *words], check=True, stderr=subprocess.DEVNULL)
+            used(convert(scenario, turns, number, path))
         return Plan(RunInputs((str(path),)), self.strategies, probes=self.questions, answers=self.questions)
 
 
@@ -343,7 +342,8 @@ def _sent(plan: Plan, folder: Path, received: list[float]) -> float:
 
 def workers(options: argparse.Namespace, folder: Path) -> str:
     """Return the table of the same recordings by one and by two workers, the best of some rounds."""
-    path = coding(options.conversations[0], folder)
+    path = folder / "coding.jsonl"
+    used(convert("coding", TURNS, options.conversations[0], path))
     words = [PROGRAM, "run", str(path), *(word for name in STRATEGIES for word in ("-s", name))]
     words += ["--no-probes", "--no-answers", "--overwrite", "--out", str(folder / "run")]
     ways = {
