@@ -69,6 +69,7 @@ def run(
     window: str | int = "",
     turns: int | None = None,
     seed: int = 0,
+    conversations: int | None = None,
     summariser: str = "offline",
     embedder: str = "offline",
     adapter_python: str | Iterable[str] = (),
@@ -105,7 +106,7 @@ def run(
         raise RunError("inputs: none is named: give files, folders or scenarios, or leave it out for `standard`")
     if jobs < 0:
         raise SetupError(f"jobs={jobs}: give 1 or more, or 0 for one per core")
-    opened = RunInputs(names, format, turns, seed)
+    opened = RunInputs(names, format, turns, seed, conversations)
     plan = Plan(
         opened,
         default_strategies(opened).names if chosen is None else chosen,

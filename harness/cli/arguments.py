@@ -137,6 +137,17 @@ SeedOption = Annotated[
     int,
     typer.Option(min=0, max=LAST_SEED, help="Seed of generated conversations.", rich_help_panel=RECORDINGS_PANEL),
 ]
+ConversationsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--conversations",
+        min=1,
+        max=MOST_OF_ANYTHING,
+        help="Conversations of each generated scenario: from this seed, the next one, and so on.",
+        show_default="those of one seed",
+        rich_help_panel=RECORDINGS_PANEL,
+    ),
+]
 StrictOption = Annotated[
     bool,
     typer.Option(

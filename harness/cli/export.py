@@ -16,6 +16,7 @@ from .arguments import (
     MOST_TOKENS,
     REDACTION_PANEL,
     BilledModelsOption,
+    ConversationsOption,
     FormatOption,
     JsonOption,
     PricesOption,
@@ -327,6 +328,7 @@ def convert(
     form: FormatOption = None,
     turns: TurnsOption = None,
     seed: SeedOption = 0,
+    number: ConversationsOption = None,
     strict: StrictOption = False,
     as_json: JsonOption = False,
     redacting: RedactionOptions = RedactionOptions(),  # noqa: B008
@@ -375,7 +377,7 @@ def convert(
         if redact_key.resolve() == to.resolve():
             raise RunError(f"--redact-key {redact_key}: is the file that is written: name another")
     problems = Problems(strict=strict)
-    recordings = RunInputs(tuple(inputs), form, turns, seed)
+    recordings = RunInputs(tuple(inputs), form, turns, seed, number)
     conversations, redactor = recordings.open(problems).conversations(), None
     if restore is not None:
         conversations = restored(conversations, read_key(restore), str(restore))

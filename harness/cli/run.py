@@ -19,6 +19,7 @@ from .arguments import (
     QUESTIONS_PANEL,
     AdapterPythonOption,
     BilledModelsOption,
+    ConversationsOption,
     EmbedderOption,
     EncodingOption,
     FormatOption,
@@ -124,6 +125,7 @@ def run(
     encoding: EncodingOption = "o200k_base",
     turns: TurnsOption = None,
     seed: SeedOption = 0,
+    conversations: ConversationsOption = None,
     strict: StrictOption = False,
     probes: Annotated[
         bool,
@@ -181,7 +183,7 @@ def run(
     redaction = redacting.settings()
     with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
         use_pythons(adapter_python or ())
-        opened = RunInputs(names, form, turns, seed)
+        opened = RunInputs(names, form, turns, seed, conversations)
         chosen, hidden = (tuple(strategy), 0) if strategy else default_strategies(opened)
         plan = Plan(opened, chosen, encoding, window, settings, probes, answers, redaction)
     if hidden:

@@ -14,6 +14,7 @@ import shutil
 import signal
 import socket
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -26,14 +27,15 @@ from ...scenarios.errors import MissingExtra, RunError
 from ...strategies.adapters.process import Interpreter, interpreters_in_use, use_interpreters
 from ..folder.remote import remote_folder
 from ..folder.store import parts_of
-from .shard import ANSWERS, OWN, Done, PartTask, do_packed
+from .shard import ANSWERS, OWN, Done, PartTask, do_part
 from .workers import Engine
 
 HERE = "local"
 """The address of a Ray that begins and ends with the run."""
 
 SHARDS_PER_CORE = 2
-"""Shards that are under way for each core of the cluster, at most: the driver's memory does not grow with the run."""
+"""Shards that are under way for each core of the cluster, at most. One more for each is read ahead, to know whether
+the last ones are to be divided. So the driver's memory does not grow with the run."""
 
 GLANCE = 0.05
 """Seconds between looks at what is finished."""
@@ -59,14 +61,14 @@ def on_ray(address: str = HERE, cores: int | None = None) -> Engine:
 def _do_all(ray: Any, shards: Iterable[list[PartTask]], done: Callable[[Done], None]) -> None:
     do = ray.remote(max_retries=TRIES)(_do)
     interpreters = list(interpreters_in_use())
-    most = max(1, int(ray.cluster_resources().get("CPU", 1))) * SHARDS_PER_CORE
+    cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
     under_way: dict[Any, int] = {}
-    coming = iter(shards)
+    coming = divided(shards, cores)
     try:
         while True:
-            while len(set(under_way.values())) < most and (tasks := next(coming, None)) is not None:
-                for ref in _submitted(do, tasks, interpreters):
-                    under_way[ref] = tasks[0].shard
+            while len(set(under_way.values())) < cores * SHARDS_PER_CORE and (bundles := next(coming, None)):
+                for ref in _submitted(do, bundles, interpreters):
+                    under_way[ref] = bundles[0][0].shard
             if not under_way:
                 return
             # Not a wait without end: within it Ray answers Ctrl-C itself, and ends the process without a word.
@@ -74,45 +76,69 @@ def _do_all(ray: Any, shards: Iterable[list[PartTask]], done: Callable[[Done], N
             if not finished:
                 sleep(GLANCE)
             for ref in finished:
-                result = _result(ray, ref)
+                results = _results(ray, ref)
                 del under_way[ref]
-                done(result)
+                for result in results:
+                    done(result)
     except BaseException:
         for ref in under_way:
             ray.cancel(ref, force=True)
         raise
 
 
-def _submitted(do: Any, tasks: list[PartTask], interpreters: list[Interpreter]) -> Iterator[Any]:
-    """Hand the tasks of a shard to Ray: the own part first, then the strategies, and the answers when all are there."""
-    own: Any = None
-    parts: list[Any] = []
-    for task in tasks:
-        packed = msgspec.msgpack.encode(task)
-        if task.part == OWN:
-            ref = own = do.remote(packed, interpreters)
-        elif task.part == ANSWERS:
-            ref = do.remote(packed, interpreters, *parts)
-        else:
-            ref = do.remote(packed, interpreters, own)
-        parts.append(ref)
-        yield ref
+def divided(shards: Iterable[list[PartTask]], cores: int) -> Iterator[list[list[PartTask]]]:
+    """Yield the tasks of each shard in bundles, each for one process.
+
+    As long as there are as many shards as cores, a bundle has all tasks of a shard: another process would have to read
+    and count its conversations again, which costs more than most strategies do. The strategies of the last shards, if
+    these are fewer than cores, are divided among several processes.
+    """
+    ahead: deque[list[PartTask]] = deque()
+    coming, left = iter(shards), 0
+    while True:
+        while len(ahead) < cores and (tasks := next(coming, None)) is not None:
+            ahead.append(tasks)
+        if not ahead:
+            return
+        if len(ahead) == cores:
+            yield [ahead.popleft()]
+            continue
+        left = left or len(ahead)
+        yield _divided(ahead.popleft(), -(-cores // left))
 
 
-def _do(packed: bytes, interpreters: list[Interpreter], *after: Done) -> Done:  # noqa: ARG001
-    """Do a task in a process of Ray. It begins when what it comes `after` is done."""
+def _divided(tasks: list[PartTask], number: int) -> list[list[PartTask]]:
+    """Return the own part of a shard, its strategies in so many bundles, and the answers; all in one, if it is one."""
+    if number == 1:
+        return [tasks]
+    strategies = [task for task in tasks if task.part not in (OWN, ANSWERS)]
+    ends = [[task] for task in tasks if task.part in (OWN, ANSWERS)]
+    return [ends[0], *filter(None, (strategies[at::number] for at in range(number))), *ends[1:]]
+
+
+def _submitted(do: Any, bundles: list[list[PartTask]], interpreters: list[Interpreter]) -> Iterator[Any]:
+    """Hand the bundles of a shard to Ray: the own part first, then strategies, and the answers when all are there."""
+    refs: list[Any] = []
+    for bundle in bundles:
+        after = refs if bundle[0].part == ANSWERS else refs[:1]
+        refs.append(do.remote(msgspec.msgpack.encode(bundle), interpreters, *after))
+        yield refs[-1]
+
+
+def _do(packed: bytes, interpreters: list[Interpreter], *after: list[Done]) -> list[Done]:  # noqa: ARG001
+    """Do some tasks of a shard in a process of Ray. It begins when what it comes `after` is done."""
     use_interpreters(interpreters)
-    task = msgspec.msgpack.decode(packed, type=PartTask)
-    if not task.work.remote:
-        return do_packed(packed)
-    folder = _own_folder()
-    task = msgspec.structs.replace(task, work=msgspec.structs.replace(task.work, folder=folder))
-    remote = remote_folder(task.work.remote, folder)
-    own, *parts = parts_of(remote.copy, task.shard, len(task.work.strategies))
+    tasks = msgspec.msgpack.decode(packed, type=list[PartTask])
+    work, shard = tasks[0].work, tasks[0].shard
+    if not work.remote:
+        return [do_part(task) for task in tasks]
+    work = msgspec.structs.replace(work, folder=_own_folder())
+    remote = remote_folder(work.remote, work.folder)
+    own, *parts = parts_of(remote.copy, shard, len(work.strategies))
+    wanted = {task.part for task in tasks}
     try:
-        needed = {OWN: [own], ANSWERS: [own, *parts]}
-        remote.pull_parts(needed.get(task.part) or [own, parts[task.part]])
-        return do_packed(msgspec.msgpack.encode(task))
+        remote.pull_parts([own, *(part for at, part in enumerate(parts) if ANSWERS in wanted or at in wanted)])
+        return [do_part(msgspec.structs.replace(task, work=work)) for task in tasks]
     finally:
         for path in remote.copy.iterdir():
             shutil.rmtree(path, ignore_errors=True)
@@ -126,10 +152,10 @@ def _own_folder() -> str:
     return folder
 
 
-def _result(ray: Any, ref: Any) -> Done:
-    """Return what a task reports. Raises what the task has raised, and RunError where Ray has given it up."""
+def _results(ray: Any, ref: Any) -> list[Done]:
+    """Return the reports of a bundle. Raises what a task has raised, and RunError where Ray has given it up."""
     try:
-        result: Done = ray.get(ref)
+        results: list[Done] = ray.get(ref)
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     except ray.exceptions.RayError as error:
@@ -138,7 +164,7 @@ def _result(ray: Any, ref: Any) -> Done:
             f"Ray has lost a task {TRIES} times ({type(error).__name__}: {first}): what is finished is kept, run the "
             "same command again to go on"
         ) from None
-    return result
+    return results
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from msgspec.structs import asdict, replace
 from ...metrics.models import map_version, window_of
 from ...metrics.tokens import text_counter
 from ...scenarios.compactions import RECORDED, placed_compactions
-from ...scenarios.embedded import SCENARIOS, scenario
+from ...scenarios.embedded import SCENARIOS, SEEDED, scenario
 from ...scenarios.errors import Place, RecordingError, RunError, SpecError
 from ...scenarios.media import media_counts
 from ...scenarios.model import Conversation, MediaKind
@@ -125,7 +125,8 @@ def plan_of(manifest: Manifest, models: Settings, answers: bool) -> Plan:
     plan = manifest.plan
     if plan.redaction is not UNSET:
         raise RunError("a run with --redact has no names of files in it: give its `ctxbench run` command again")
-    inputs = RunInputs(plan.names, plan.form, plan.turns, plan.seed)
+    count = None if plan.conversations is UNSET else plan.conversations
+    inputs = RunInputs(plan.names, plan.form, plan.turns, plan.seed, count)
     return Plan(inputs, plan.strategies, plan.encoding, plan.window, models, plan.probes, answers)
 
 
@@ -321,6 +322,7 @@ def _unfinished(plan: Plan) -> Manifest:
             form=inputs.form,
             turns=inputs.turns,
             seed=inputs.seed,
+            conversations=UNSET if inputs.conversations is None else inputs.conversations,
             strategies=plan.strategies,
             encoding=plan.encoding,
             window=plan.window,
@@ -439,15 +441,24 @@ class RunInputs:
     turns: int | None = None
     """User turns of generated conversations; None = the scenario's own."""
     seed: int = 0
+    conversations: int | None = None
+    """Conversations of each generated scenario, from consecutive seeds; None = those of the one seed."""
 
     def __post_init__(self) -> None:
-        """Raise RunError for a name with a secret in it, before it is stored anywhere."""
+        """Raise RunError for a name with a secret in it, before it is stored anywhere, and for what cannot be made."""
         for name in self.names:
             if has_secret(name):
                 raise RunError(
                     f"{without_secrets(name)}: the names of recordings are stored, so no password, token or signature "
                     "may be in one: give it to fsspec by the environment or its settings, or copy the file here first"
                 )
+        if self.conversations is not None:
+            if not self.scenarios():
+                raise RunError(
+                    f"--conversations {self.conversations}: is for scenarios, and none is named: give one of "
+                    f"{', '.join(SEEDED)}"
+                )
+            self.generated()
 
     def open(self, problems: Problems) -> InputFile:
         """Find the files, and report at once those that are not there."""
@@ -482,6 +493,10 @@ class RunInputs:
         """Return the names that are scenarios, each once."""
         return list(dict.fromkeys(name for name in self.names if self._is_scenario(name)))
 
+    def generated(self) -> list[Iterator[Conversation]]:
+        """Return the conversations of each scenario. Raises SpecError for a number that one cannot have."""
+        return [scenario(name, self.turns, self.seed, self.conversations) for name in self.scenarios()]
+
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
@@ -499,8 +514,7 @@ class InputFile:
     def conversations(self) -> Iterator[Conversation]:
         """Yield every conversation: those of the scenarios first, then those of the files."""
         inputs = self.inputs
-        generated = chain.from_iterable(scenario(name, inputs.turns, inputs.seed) for name in inputs.scenarios())
-        return read(self.batches, self.problems, generated)
+        return read(self.batches, self.problems, chain.from_iterable(inputs.generated()))
 
 
 class DefaultStrategies(NamedTuple):

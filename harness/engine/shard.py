@@ -187,9 +187,14 @@ class _OpenShard:
 _WRITER = PartWriter(kept=2)
 
 
+def do_part(task: PartTask) -> Done:
+    """Do a task in a worker process, which has the shards of its last tasks in memory."""
+    return _WRITER.do(task)
+
+
 def do_packed(task: bytes) -> Done:
-    """Do a task that came as MessagePack, as worker processes get them."""
-    return _WRITER.do(msgspec.msgpack.decode(task, type=PartTask))
+    """Do a task that came as MessagePack."""
+    return do_part(msgspec.msgpack.decode(task, type=PartTask))
 
 
 @contextmanager

@@ -34,7 +34,8 @@ from ...scenarios.secrets import has_secret, without_secrets
 from .files import FileDigest, Receipt, file_digest, placed, read_receipt, text_digest, write_receipt
 from .store import ACCOUNT, ANSWERS, TABLES, ResultPart
 
-LEASE = ".lease"
+LEASE = ".lease-"
+"""Start of the name of a lease; its number follows. A run takes over a dead lease by putting the next number."""
 BEAT = 5.0
 """Seconds between two renewals of a lease."""
 PATIENCE = 4
@@ -160,9 +161,9 @@ class RemoteFolder:
         A run that was killed is in the way for BEAT × PATIENCE seconds.
         """
         owner = token_hex(8)
-        self._take(owner)
+        number = self._take(owner)
         over = Event()
-        beats = Thread(target=self._renew, args=(owner, over), daemon=True)
+        beats = Thread(target=self._renew, args=(owner, number, over), daemon=True)
         beats.start()
         try:
             yield
@@ -170,7 +171,7 @@ class RemoteFolder:
             over.set()
             beats.join()
             if not self._is_lost:
-                self._remove([LEASE])
+                self._remove([f"{LEASE}{number}"])
 
     def check(self) -> None:
         """Raise RunError if another run has taken the lease, since this one could not renew it in time."""
@@ -180,34 +181,56 @@ class RemoteFolder:
                 f"{BEAT * PATIENCE:.0f} seconds: what is finished is kept"
             )
 
-    def _take(self, owner: str) -> None:
+    def _take(self, owner: str) -> int:
+        """Put a lease, and return its number. Whoever puts a number where none is has it alone."""
         until = monotonic() + BEAT * PATIENCE
-        seen = b""
-        while not self._put_new(LEASE, f"{owner} 0".encode()):
-            lease = self._read(LEASE)
-            if lease is None:
-                continue
-            if seen and lease != seen:
+        seen: dict[int, bytes] = {}
+        while True:
+            leases = self._leases()
+            if seen and leases.items() - seen.items():
                 raise RunError(f"{self.address}: another run is writing there: wait for it, or name another --out")
+            if not leases or (seen and monotonic() >= until):
+                number = max(leases, default=0) + 1
+                mine = f"{owner} 0".encode()
+                if self._put_new(f"{LEASE}{number}", mine):
+                    # In the meantime others may have taken over the dead lease, ended, and made room for the next run.
+                    if self._leases().items() <= {*leases.items(), (number, mine)}:
+                        self._remove(f"{LEASE}{dead}" for dead in leases)
+                        return number
+                    self._remove([f"{LEASE}{number}"])
+                continue
             if not seen:
                 seconds = BEAT * PATIENCE
                 self.tell(f"{self.address}: a run was writing there: looking for {seconds:.0f} s whether it still is")
-            if monotonic() >= until:
-                self._remove([LEASE])
-                continue
-            seen = lease
+            seen = leases
             sleep(BEAT / 5)
 
-    def _renew(self, owner: str, over: Event) -> None:
-        number = 0
+    def _leases(self) -> dict[int, bytes]:
+        """Return the leases in the store by number. All but the highest are those of dead runs."""
+
+        def found() -> list[str]:
+            self._store.invalidate_cache()
+            return [str(name).rpartition("/")[2] for name in self._store.ls(self._root, detail=False)]
+
+        try:
+            names = self._ask(found)
+        except FileNotFoundError:  # a store without folders
+            return {}
+        numbers = [name.removeprefix(LEASE) for name in names if name.startswith(LEASE)]
+        leases = {int(number): self._read(LEASE + number) for number in numbers if number.isdecimal()}
+        return {number: data for number, data in leases.items() if data is not None}
+
+    def _renew(self, owner: str, number: int, over: Event) -> None:
+        beat = 0
         while not over.wait(BEAT):
-            number += 1
+            beat += 1
             try:
-                lease = self._read(LEASE)
-                if lease is None or not lease.startswith(owner.encode()):
+                lease = self._read(f"{LEASE}{number}")
+                taken = self._read(f"{LEASE}{number + 1}") is not None
+                if taken or lease is None or not lease.startswith(owner.encode()):
                     self._is_lost = True
                     return
-                self._put(LEASE, f"{owner} {number}".encode())
+                self._put(f"{LEASE}{number}", f"{owner} {beat}".encode())
             except Exception:  # whatever the store raises: the next beat may get through
                 continue
 

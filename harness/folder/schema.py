@@ -87,6 +87,8 @@ class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the run asked the probes."""
     summariser: str
     embedder: str
+    conversations: int | msgspec.UnsetType = msgspec.UNSET
+    """Conversations of each generated scenario; not there = those of the one seed."""
     redaction: PlannedRedaction | msgspec.UnsetType = msgspec.UNSET
     """Not there if the recordings were replayed as they are; else names of files are redacted as well."""
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from itertools import chain, count, islice
 from random import Random
 
 import msgspec
@@ -71,20 +72,32 @@ SCENARIOS: dict[str, str] = {
     "mem_003": "100 000 tokens of dialogue, to be archived",
 }
 """Names that `scenario` takes, each with a one-line description."""
+SEEDED = (*KINDS, "standard", "fleet")
+"""Scenarios of which every seed makes other conversations, so that there can be any number of them."""
 
 
-def scenario(name: str, turns: int | None = None, seed: int = 0) -> Iterator[Conversation]:
-    """Return the conversations of a scenario, in a fixed order.
+def scenario(
+    name: str, turns: int | None = None, seed: int = 0, conversations: int | None = None
+) -> Iterator[Conversation]:
+    """Return the conversations of a scenario, in a fixed order, each made when it is asked for.
 
     `turns` is the number of user turns per generated conversation, instead of the scenario's own number; the traps and
-    `questions` have neither length nor seed. Raises SpecError for a name that is not in SCENARIOS, and for less than
-    one turn.
+    `questions` have neither length nor seed. `conversations` is how many there are, instead of those of one seed: they
+    come from this seed, the one after it, and so on. Raises SpecError for a name that is not in SCENARIOS, for less
+    than one turn or conversation, and for a number of conversations of a scenario that is not in SEEDED.
     """
     if name not in SCENARIOS:
         raise SpecError(f"unknown scenario {name!r}{nearest(name, SCENARIOS)}; there are {', '.join(SCENARIOS)}")
     if turns is not None and turns < 1:
         raise SpecError(f"a conversation of {turns} turns: ask for 1 or more")
-    return map(_in_unit, _conversations(name, turns, seed))
+    if conversations is None:
+        return map(_in_unit, _conversations(name, turns, seed))
+    if name not in SEEDED:
+        raise SpecError(f"{name}: how many conversations it has is fixed; any number is made of {', '.join(SEEDED)}")
+    if conversations < 1:
+        raise SpecError(f"{conversations} conversations: ask for 1 or more")
+    every = chain.from_iterable(_conversations(name, turns, each) for each in count(seed))
+    return map(_in_unit, islice(every, conversations))
 
 
 def _in_unit(conversation: Conversation) -> Conversation:

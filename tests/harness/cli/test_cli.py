@@ -206,6 +206,24 @@ def test_what_is_known_of_the_reading_is_said(tmp_path: Path) -> None:
     assert said(done.stderr)[0] == "left out: empty: no file is in this folder (check the path)"
 
 
+def test_so_many_generated_conversations(tmp_path: Path) -> None:
+    """`--conversations` of `convert` and of `run` are the same ones, and a run says in its manifest how many it had."""
+    some = ("friends", "--turns", "2", "--seed", "3", "--conversations", "5")
+    ctxbench("convert", *some, "--to", "f.jsonl", cwd=tmp_path)
+    names = [json.loads(line)["id"] for line in (tmp_path / "f.jsonl").read_text().splitlines()]
+    assert names == [f"friends/{name}-2" for name in ("en-3", "zh-3", "en-4", "zh-4", "en-5")]
+    ctxbench("run", *some, "-s", "none", "-o", "r", cwd=tmp_path)
+    ctxbench("run", "f.jsonl", "-s", "none", "-o", "of file", cwd=tmp_path)
+    manifest, other = (json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("r", "of file"))
+    assert (manifest["plan"]["conversations"], manifest["conversations"]) == (5, 5)
+    assert manifest["digest"] == other["digest"]
+    assert "conversations" not in other["plan"]
+    done = ctxbench("run", "f.jsonl", "--conversations", "5", cwd=tmp_path, code=2)
+    assert "--conversations 5: is for scenarios, and none is named" in done.stderr
+    done = ctxbench("convert", "smoke", "--conversations", "5", "--to", "x.jsonl", cwd=tmp_path, code=2)
+    assert "smoke: how many conversations it has is fixed" in done.stderr
+
+
 def test_a_conversation_by_its_number(tmp_path: Path) -> None:
     """`show` takes a number of its list where an id cannot be typed; an id that is a number comes first."""
     said = [{"id": "a", "role": "user", "text": "hello"}, {"id": "b", "role": "assistant", "text": "hi"}]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxbench.harness.engine.cluster import divided
 from ctxbench.harness.engine.schedule import PartSchedule
 from ctxbench.harness.engine.shard import ANSWERS, OWN, Done, PartTask, Work
 
@@ -88,3 +90,34 @@ def test_all_is_done_once(sizes: list[int], workers: int, answers: bool, seconds
     wanted = {number: {OWN, *range(size), *([ANSWERS] if answers else [])} for number, size in enumerate(sizes)}
     assert {number: set(parts) for number, parts in ended.items()} == wanted
     assert started == sum(map(len, wanted.values()))
+
+
+def bundles(shards: int, strategies: int, cores: int) -> list[list[list[int]]]:
+    """The parts in each bundle of each shard, as they are sent to a cluster."""
+    sent = divided((shard(number, strategies, answers=True) for number in range(shards)), cores)
+    return [[[task.part for task in bundle] for bundle in bundles] for bundles in sent]
+
+
+def test_a_cluster_gets_whole_shards_until_there_are_fewer_than_cores() -> None:
+    """A process does a whole shard as long as each core can have one; the strategies of the last ones are divided."""
+    whole = [[OWN, 0, 1, 2, ANSWERS]]
+    in_two = [[OWN], [0, 2], [1], [ANSWERS]]
+    assert bundles(shards=6, strategies=3, cores=4) == [whole, whole, whole, in_two, in_two, in_two]
+    assert bundles(shards=1, strategies=3, cores=8) == [[[OWN], [0], [1], [2], [ANSWERS]]]
+    assert bundles(shards=2, strategies=3, cores=1) == [whole, whole]
+
+
+def test_a_cluster_is_sent_shards_as_they_are_read() -> None:
+    """No more shards are read ahead than there are cores: those of a long recording do not pile up."""
+    read: list[int] = []
+
+    def shards() -> Iterator[list[PartTask]]:
+        for number in range(100):
+            read.append(number)
+            yield shard(number, 1)
+
+    sent = divided(shards(), 4)
+    next(sent)
+    assert len(read) == 4
+    next(sent)
+    assert len(read) == 5

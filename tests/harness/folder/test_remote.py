@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -185,24 +186,65 @@ def test_one_run_at_a_time(
     with first.alone():
         with pytest.raises(RunError, match=r"memory://bucket/runs/one: another run is writing there"), second.alone():
             pass
-        assert store.exists(f"/bucket/runs/one/{LEASE}")
+        assert store.exists(f"/bucket/runs/one/{LEASE}1")
     assert told == [f"{ADDRESS}: a run was writing there: looking for 0 s whether it still is"]
     with second.alone():
         pass
-    assert not store.exists(f"/bucket/runs/one/{LEASE}")
+    assert not store.exists(f"/bucket/runs/one/{LEASE}1")
 
 
 def test_a_lease_that_nobody_renews(store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lease of a run that was killed is taken over after some beats; if it lives after all, it is told so."""
     monkeypatch.setattr(remotes, "BEAT", 0.05)
     lost = at(tmp_path / "lost")
-    with monkeypatch.context() as asleep:
-        asleep.setattr(RemoteFolder, "_renew", lambda self, owner, over: None)
-        lost.alone().__enter__()
-    with at(tmp_path / "next").alone():
-        lost._renew("owner", OneBeat())
+    lost._put(f"{LEASE}1", b"owner 7")
+    following = at(tmp_path / "next")
+    told: list[str] = []
+    following.tell = told.append
+    with following.alone():
+        assert told == [f"{ADDRESS}: a run was writing there: looking for 0 s whether it still is"]
+        lost._renew("owner", 1, OneBeat())
         with pytest.raises(RunError, match=r"another run writes there now"):
             lost.check()
+
+
+class Slow(RemoteFolder):
+    """A run that has seen a dead lease, and that others come before while it puts its own."""
+
+    def before_taking(self) -> None:
+        """Let the others do something. A test says what."""
+
+    def _put_new(self, name: str, data: bytes) -> bool:
+        if name == f"{LEASE}2":
+            self.before_taking()
+        return super()._put_new(name, data)
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["it still runs", "it has ended, and a third one runs"])
+def test_a_dead_lease_is_taken_over_once(
+    store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: bool
+) -> None:
+    """Of two that find the same lease dead, the one that puts the next number first has it; the other is refused."""
+    monkeypatch.setattr(remotes, "BEAT", 0.05)
+    at(tmp_path / "dead")._put(f"{LEASE}1", b"owner 7")
+    quick, third, slow = at(tmp_path / "quick"), at(tmp_path / "third"), Slow(ADDRESS, tmp_path / "slow")
+    with ExitStack() as held:
+
+        def others() -> None:
+            with ExitStack() as over:
+                (over if ended else held).enter_context(quick.alone())
+            if ended:
+                held.enter_context(third.alone())
+            monkeypatch.setattr(slow, "before_taking", lambda: None)
+
+        monkeypatch.setattr(slow, "before_taking", others)
+        with pytest.raises(RunError, match=r"another run is writing there"), slow.alone():
+            pass
+        (third if ended else quick).check()
+        assert [name for name in store.find("/bucket") if LEASE in name] == [
+            f"/bucket/runs/one/{LEASE}{1 if ended else 2}"
+        ]
+    assert not store.find("/bucket")
 
 
 class OneBeat(threading.Event):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import quicktok
 
-from ctxbench.scenarios.embedded import KINDS, LANGUAGES, SCENARIOS, scenario
+from ctxbench.scenarios.embedded import KINDS, LANGUAGES, SCENARIOS, SEEDED, scenario
 from ctxbench.scenarios.errors import Place, SpecError
 from ctxbench.scenarios.model import Conversation, check, independent_units
 
@@ -71,6 +71,30 @@ def test_twins_and_traps_are_one_unit() -> None:
     (made, *_) = scenario("docs_qa", 1)
     assert made.meta["unit"] == "docs_qa-0"
     assert made.digest() == KINDS["docs_qa"](0, 1, "en").digest()
+
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_any_number_of_conversations(name: str) -> None:
+    """They come from consecutive seeds, no two with one id, and where they are cut changes none of them."""
+    whole = list(scenario(name, 1, 0, 100))
+    assert len({conversation.id for conversation in whole}) == 100
+    of_one_seed = sum(1 for _ in scenario(name, 1, 0))
+    assert [c.digest() for c in whole[:of_one_seed]] == [c.digest() for c in scenario(name, 1, 0)]
+    again = [*scenario(name, 1, 0, 2 * of_one_seed), *scenario(name, 1, 2, 3)]
+    assert [c.digest() for c in again] == [c.digest() for c in whole[: len(again)]]
+
+
+def test_a_thousand_million() -> None:
+    """The first of a thousand million is there at once."""
+    assert next(scenario("friends", 1, 0, 10**9)).id == "friends/en-0-1"
+
+
+def test_a_number_that_cannot_be() -> None:
+    """A fixed set has no other number of conversations, and none is no number."""
+    with pytest.raises(SpecError, match="traps: how many conversations it has is fixed"):
+        scenario("traps", conversations=9)
+    with pytest.raises(SpecError, match="0 conversations: ask for 1 or more"):
+        scenario("coding", conversations=0)
 
 
 def test_sessions_belong_to_the_one_that_started_them() -> None:
