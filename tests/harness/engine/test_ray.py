@@ -112,14 +112,17 @@ def test_ctrl_c(made: tuple[Path, Path], tmp_path: Path, whom: str) -> None:
         (os.kill if whom == "the run" else os.killpg)(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert said(errors) == [f"stopped; finished work is stored. To continue: {shlex.join([CTXBENCH, *words])}"]
+    # Ray itself says before that its cluster asks for a token.
+    assert said(errors)[-1] == f"stopped; finished work is stored. To continue: {shlex.join([CTXBENCH, *words])}"
+    assert "Traceback" not in errors
     deadline = time.monotonic() + 30
     while left := marked(mark):
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
     assert not read_manifest(out).complete
     ctxbench(*words, cwd=tmp_path)
-    assert bytes_of(out) == bytes_of(alone)
+    stored = {name: digest for name, digest in bytes_of(out).items() if not name.startswith("bills/")}
+    assert stored == bytes_of(alone)
 
 
 @pytest.mark.slow
