@@ -50,7 +50,7 @@ def test_sentences(text: str, expected: list[str]) -> None:
 )
 def test_words(text: str, expected: list[str]) -> None:
     """Words are lower case and bare of punctuation; Chinese is segmented, also in the middle of English."""
-    assert words(text) == expected
+    assert list(words(text)) == expected
 
 
 @pytest.mark.parametrize(
