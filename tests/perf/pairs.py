@@ -166,7 +166,7 @@ PAIRS = (
 
 
 class Side(msgspec.Struct):
-    """What one side of a pair took and sent."""
+    """Time that one side of a pair took, and texts that it sent."""
 
     ms: float
     """Mean of the timed calls; of each call the median of the rounds."""

@@ -303,7 +303,7 @@ def test_vectors_by_coordinate_are_compared_like_those_of_a_matrix(seed: int, ba
 
 
 def test_a_copy_of_vectors_by_coordinate_goes_its_own_way() -> None:
-    """What is added to a copy is not in the original, and what is added to the original not in the copy."""
+    """A copy and its original share nothing that is added to either later."""
     original = SparseVectors(3)
     original.add(np.array([[1, 0, 0]], np.float32))
     copy = deepcopy(original)

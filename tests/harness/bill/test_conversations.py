@@ -87,7 +87,7 @@ def digests(run: Run) -> dict[str, str]:
 @pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize("of_calls", [False, True])
 def test_workers_store_the_same_bytes(of_calls: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the number of processes: bills by conversation, and usages by call; each is counted once."""
+    """Bills by conversation and usages by call do not depend on the number of processes; each is counted once."""
     run = run_of(tmp_path)
     stored, counts = [], []
     for number in (1, 2, 3):
