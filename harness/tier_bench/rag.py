@@ -207,7 +207,11 @@ class IndexRecall(NamedTuple):
 
 
 def index_recall(conversations: Sequence[Conversation], kind: Kind, models: Models) -> IndexRecall:
-    """Search the messages before each probe by an index of its conversation's vectors, and exactly."""
+    """Search the messages before each probe by an index of their vectors, and exactly.
+
+    Messages are added as they come, so no search is narrowed to some of them: such a search compares each vector, and
+    finds what the exact one finds whatever the index is.
+    """
     recalls: list[tuple[Value, ...]] = []
     groups: list[str] = []
     units = independent_units({conversation.id: conversation.meta for conversation in conversations})
@@ -218,13 +222,15 @@ def index_recall(conversations: Sequence[Conversation], kind: Kind, models: Mode
         came = np.array(list(held.values()))
         vectors = models.embed([message.text for message in messages], False, TokenCounter()).vectors
         exact, index = (VectorStore(vectors.shape[1], name) for name in ("exact", kind))
-        for store in (exact, index):
-            store.add(np.arange(len(messages)), vectors)
         probes = [(end, probe) for end, probe in _probes(conversation) if held.keys() & set(probe.evidence)]
         queries = models.embed([probe.question for _, probe in probes], True, TokenCounter()).vectors
+        added = 0
         for (end, probe), query in zip(probes, queries, strict=True):
-            before = np.flatnonzero(came <= end)
-            found = [store.search(query, K[0], before).numbers.tolist() for store in (index, exact)]
+            new = np.arange(added, np.searchsorted(came, end, side="right"))
+            added += len(new)
+            for store in (exact, index):
+                store.add(new, vectors[new])
+            found = [store.search(query, K[0]).numbers.tolist() for store in (index, exact)]
             of_index, nearest = ([messages[at].id for at in numbers] for numbers in found)
             evidence = [recall(names, held.keys() & set(probe.evidence), K[0]) for names in (of_index, nearest)]
             recalls.append((recall(of_index, nearest, K[0]), *evidence))

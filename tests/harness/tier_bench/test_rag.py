@@ -15,6 +15,7 @@ from ctxbench.scenarios.model import Conversation, Message, Probe
 from ctxbench.scenarios.readers.locomo import Locomo
 from ctxbench.scenarios.source import Problems
 from ctxbench.strategies.tiers.rag import RETRIEVERS
+from ctxbench.strategies.tiers.rag.hnsw import FaissHnsw
 from ctxbench.strategies.tiers.rag.vector_store import Kind
 from tests.harness.command import ctxbench
 
@@ -47,6 +48,21 @@ def test_an_index_beside_an_exact_search(kind: Kind) -> None:
     assert not isinstance(found.nearest, Missing)
     assert found.nearest.mean == 1
     assert found.evidence == found.exact == row.recalls[0]
+
+
+@NEEDS_FAISS
+def test_an_index_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where enough was said, the graph is walked: comparing each vector would find all, however bad the graph is."""
+    texts = [f"Topic {at}: item {at * 7} of list {at % 11}." for at in range(60)]
+    said = tuple(Message(f"m{at}", "user", text) for at, text in enumerate(texts))
+    probes = tuple(
+        Probe(f"p{at}", f"Of what is item {at * 7}?", (f"{at}",), (f"m{at}",), "single", after=f"m{at + 5}")
+        for at in range(10, 50)
+    )
+    monkeypatch.setattr(FaissHnsw, "_compare", lambda *_: pytest.fail("each vector was compared"))
+    found = index_recall([Conversation("x", said, probes=probes)], "hnsw", OFFLINE)
+    assert not isinstance(found.nearest, Missing)
+    assert 0.5 < found.nearest.mean <= 1
 
 
 def test_only_what_was_said_before_a_probe_is_searched() -> None:
