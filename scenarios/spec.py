@@ -108,9 +108,16 @@ def nearest(name: str, known: Mapping[str, object]) -> str:
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
+MOST_NAMES = 20
+"""Names that an error lists."""
+
+
 def suggestion(name: str, known: Mapping[str, object]) -> str:
-    """Return `; did you mean …?` with the names that are close, or else the list of all names."""
-    return nearest(name, known) or f"; there {'is' if len(known) == 1 else 'are'} {', '.join(known)}"
+    """Return `; did you mean …?` with the names that are close, or else the list of names, the first of very many."""
+    names = list(known)
+    if len(names) > MOST_NAMES:
+        names = [*names[:MOST_NAMES], f"and {len(names) - MOST_NAMES} more, which `ctxbench list` shows"]
+    return nearest(name, known) or f"; there {'is' if len(known) == 1 else 'are'} {', '.join(names)}"
 
 
 def _allowed(value: object, hint: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -21,6 +22,8 @@ from ...scenarios.text import printable_line
 
 # Files and notes that are printed one by one.
 _MOST_FILES = 4
+# Longer than most paths and addresses: a value that somebody pasted, of which the ends are enough to know it by.
+_LONG_VALUE = re.compile(r"(\S{160})(\S{400,})(\S{40})")
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -94,8 +97,12 @@ def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
 
 
 def say(text: str) -> None:
-    """Print one line on standard error. Nothing in it can steer the terminal, and no secret is in it."""
-    typer.echo(printable_line(without_secrets(text)), err=True)
+    """Print one line on standard error. Nothing in it can steer the terminal, and no secret is in it.
+
+    The middle of a value of hundreds of characters is left out.
+    """
+    line = printable_line(without_secrets(text))
+    typer.echo(_LONG_VALUE.sub(lambda value: f"{value[1]}…{len(value[2]):,} more…{value[3]}", line), err=True)
 
 
 # What the user was told who stopped the command.

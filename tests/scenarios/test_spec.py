@@ -44,6 +44,7 @@ def test_a_chain_is_its_stages() -> None:
     [
         ("windw(max_tokens=8)", "unknown strategy 'windw'; did you mean 'window'"),
         ("xyzzy", "unknown strategy 'xyzzy'; there are aider, archive, cache_marks,"),
+        ("xyzzy", "more, which `ctxbench list` shows"),
         ("window(max_token=8)", "no parameter 'max_token'; it takes max_tokens, messages, model,"),
         ("window(max_token=8)", "did you mean 'max_tokens'?"),
         ("window(bogus=8)", "it takes max_tokens, messages, model, reserve, user_first"),
