@@ -57,6 +57,10 @@ def calls(text: str, kind: str) -> list[SpecCall]:
     return [_call(part, kind, hint) for part in (node, *reversed(nodes))]
 
 
+LISTS = {"strategy": "ctxbench list strategies", "format": "ctxbench list formats"}
+"""Commands that list all of a kind."""
+
+
 def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
     """Return an instance of the class that `kinds` has under the call's name.
 
@@ -64,7 +68,7 @@ def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
     """
     name, kind_of = call.name, f"{kind} {call.name!r}"
     if name not in kinds:
-        raise SpecError(f"unknown {kind} {name!r}{suggestion(name, kinds)}")
+        raise SpecError(f"unknown {kind} {name!r}{suggestion(name, kinds, LISTS.get(kind, ''))}")
     cls = kinds[name]
     known = {field.name: field for field in parameters(cls)}
     hints = get_type_hints(cls)
@@ -112,11 +116,14 @@ MOST_NAMES = 20
 """Names that an error lists."""
 
 
-def suggestion(name: str, known: Mapping[str, object]) -> str:
-    """Return `; did you mean …?` with the names that are close, or else the list of names, the first of very many."""
+def suggestion(name: str, known: Mapping[str, object], more: str = "") -> str:
+    """Return `; did you mean …?` with the names that are close, or else the list of names.
+
+    Of very many the first are listed, and `more` says where the others are.
+    """
     names = list(known)
-    if len(names) > MOST_NAMES:
-        names = [*names[:MOST_NAMES], f"and {len(names) - MOST_NAMES} more, which `ctxbench list` shows"]
+    if len(names) > MOST_NAMES and more:
+        names = [*names[:MOST_NAMES], f"… ({len(names)} in all: {more})"]
     return nearest(name, known) or f"; there {'is' if len(known) == 1 else 'are'} {', '.join(names)}"
 
 
