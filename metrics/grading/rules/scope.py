@@ -39,6 +39,8 @@ _WITHDRAWN = re.compile(rf"\b(?:{either(_LISTS['withdrawn']['en'])})")
 _ZH_WITHDRAWN = re.compile(either(_LISTS["withdrawn"]["zh"]))
 _CHOICE = re.compile(r"\bor\b|还是|或")
 _ASKS_PAST = re.compile(either(_LISTS["asks_past"]))
+_BRACKETS = re.compile(r"\([^()]*\)")
+_WHOSE = re.compile(r"\bwhose\b|谁的|哪[位个].{0,4}的")
 _RELATIVE = either(_LISTS["relations"]["en"])
 _ZH_RELATIVE = either(_LISTS["relations"]["zh"])
 _OF_IT = re.compile(
@@ -113,6 +115,8 @@ _ANY = {
     for side in ("before", "after")
 }
 _THEN = {"turn": _TURN, "later": _words("later"), "now": _words("now")}
+Denials = Literal["all", "beside", "none"]
+"""Where a denial counts: anywhere before what is found, right before it, or nowhere."""
 _NEAR = 100
 """Characters within which another answer follows."""
 
@@ -125,6 +129,7 @@ class Scope:
         self._has_han = _HAN_ANY.search(text) is not None
         # Of two things that a question names, the other one is another answer.
         named = [] if _CHOICE.search(question.lower) else [question]
+        self._accepted = frozenset[str]().union(*(words.places for words in accepted))
         self._known: frozenset[str] = frozenset().union(*(words.places for words in (*accepted, *named)))
         self._texts = "\n".join(words.squeezed for words in (*accepted, *named)) if self._has_han else ""
         self._numbers = [number for words in (*accepted, *named) for number in words.quantities]
@@ -136,12 +141,15 @@ class Scope:
         self._is_side = any(_SIDE.fullmatch(words.bare) for words in accepted)
         self._question = question.lower
         self._dates = {date for words in (*accepted, *named) for date, _, _ in words.dates}
-        self._past = _ASKS_PAST.search(question.lower) is not None
+        # What a question says in brackets, "Virgin Australia (formerly Virgin Blue)", is not what it asks.
+        self._past = _ASKS_PAST.search(_BRACKETS.sub(" ", question.lower)) is not None
+        self._asks_whose = _WHOSE.search(question.lower) is not None
 
-    def doubt(self, start: int, stop: int, denials: bool = True) -> str:
+    def doubt(self, start: int, stop: int, denials: Denials = "all") -> str:
         """Return why text[start:stop] is not asserted, with {} where it stands, or an empty text where it is asserted.
 
-        With `denials` False, "not" and its like do not count: the question or the accepted answer denies something.
+        "not" and its like count nowhere where the accepted answer denies something, and right before it alone where the
+        question does: what did she not sell is answered by "she did not sell figs", and not by "not figs".
         """
         before, after = self.text[max(0, start - _BEFORE) : start], self.text[stop : stop + _AFTER]
         if stop <= self._final:
@@ -154,9 +162,9 @@ class Scope:
         for cue in _CUES:
             if not (self._has_han or (ahead if cue.before else behind)):
                 continue
-            if (cue.past and self._past) or (cue.denial and not denials):
+            if (cue.past and self._past) or (cue.denial and denials == "none"):
                 continue
-            if self._fits(cue, clause if cue.clause else sentence, after, start):
+            if self._fits(cue, clause if cue.clause else sentence, after, start, cue.denial and denials == "beside"):
                 return cue.why
         return self._leaves_open(sentence, clause, after)
 
@@ -189,10 +197,12 @@ class Scope:
         pairs = (word for word in _HAN_PAIR.findall(text) if _NOISE.isdisjoint(word) and HAN_STOP.isdisjoint(word))
         return any(word not in self._texts for word in pairs)
 
-    def _fits(self, cue: _Cue, before: str, after: str, start: int) -> bool:
+    def _fits(self, cue: _Cue, before: str, after: str, start: int, beside: bool) -> bool:
         text = before if cue.before else after
         hit = cue.here.search(text) or (cue.zh.search(text) if self._has_han else None)
         if hit is None or (cue.unless is not None and cue.unless.search(before)):
+            return False
+        if beside and not (cue.before and self._is_beside(hit)):
             return False
         if not cue.then:
             return True
@@ -206,6 +216,11 @@ class Scope:
         turn = _THEN[cue.then].search(rest)
         return turn is not None and self.offers(rest)
 
+    def _is_beside(self, denial: re.Match[str]) -> bool:
+        """Return whether a denial stands right before what is found, and is not the question's own."""
+        word = denial.group()[: denial.start("gap") - denial.start()].strip()
+        return not denial["gap"].strip(" \"'") and len(word) > 1 and word not in self._question
+
     @cached_property
     def _final(self) -> int:
         """Place from which the answer is said to be the final one, so that what stands before it is taken back; -1."""
@@ -218,6 +233,10 @@ class Scope:
     def _names_another(self, before: str, after: str) -> bool:
         """Return whether something else is named by what stands there: the sister of Ann, Ann's sister."""
         hits = (_OF_IT.search(after), _OTHER_OF.search(before))
+        # Ann's sister is not Ann, even where the question names a sister, unless it asks whose.
+        if hits[0] is not None and not self._asks_whose:
+            named = next(filter(None, hits[0].groupdict().values()))
+            return self.adds(named) or self._accepted.isdisjoint(TextWords(named).stems)
         return any(hit is not None and self.adds(next(filter(None, hit.groupdict().values()))) for hit in hits)
 
     def _leaves_open(self, sentence: str, clause: str, after: str) -> str:

@@ -243,7 +243,7 @@ def test_text_that_speaks_to_the_grader_changes_hardly_a_verdict() -> None:
 
 def test_the_name_has_the_version() -> None:
     """So that grades of two versions are not compared."""
-    assert RulesGrader().name == "rules(2)"
+    assert RulesGrader().name == "rules(3)"
 
 
 def agreement(answers: list[Labelled]) -> float:

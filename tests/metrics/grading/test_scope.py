@@ -75,6 +75,9 @@ def test_the_answer_that_is_kept_is_right(question: str, gold: str, other: str, 
         ("What is salt used for?", "preserving fish", "Salt is used to keep fish: preserving fish was its first use."),
         ("How long does it take?", "24 hours", "It takes 24 hours or more."),
         ("Which town has no station?", "Moss", "Moss has no station."),
+        ("What did he say he won't do?", "quit", "He said that he won't quit."),
+        ("Who is Jill?", "Most likely John's partner", "Jill is John's partner."),
+        ("Who was the former mayor?", "Ann", "Ann was the mayor at first, and now Bo is."),
         ("原来的负责人是谁？", "王芳", "原来是王芳，后来换成了李强。"),
         ("她最喜欢什么？", "弹钢琴", "她不仅喜欢弹钢琴，还喜欢画画。"),
     ],
@@ -82,6 +85,29 @@ def test_the_answer_that_is_kept_is_right(question: str, gold: str, other: str, 
 def test_words_that_only_look_like_doubt(question: str, gold: str, candidate: str) -> None:
     """The past that is asked for, a second name of one thing, "not only", "used to" with a purpose, "or more"."""
     assert grade(question, gold, candidate).correct
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "candidate"),
+    [
+        (
+            "When did Virgin Australia (formerly Virgin Blue) begin?",
+            "November 1999",
+            "Formerly November 1999, now May 2001.",
+        ),
+        (
+            "When did he visit with a former friend?",
+            "October 24, 2023",
+            "Previously October 24, 2023. Currently May 2, 2024.",
+        ),
+        ("Who sings Don't Let Me Down?", "The Chainsmokers", "Not The Chainsmokers but Coldplay."),
+        ("Who plays Frankie's sister?", "Talia Shire", "Most likely Talia Shire's sister"),
+        ("秦川出售哪种自制的东西？", "无花果酱", "不是无花果酱，而是蜂蜜。"),
+    ],
+)
+def test_words_of_the_question_that_ask_for_nothing(question: str, gold: str, candidate: str) -> None:
+    """A past in brackets, a former friend, "don't" in a title, a sister in the question and 无花果 excuse nothing."""
+    assert not grade(question, gold, candidate).correct
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,8 @@ def nearby(gold: str) -> list[str]:
 
 # Questions for a value that has changed since: "Formerly X, now Y" is right there.
 _FORMER = re.compile(
-    "before|first|original|initially|in the beginning|in the early|at the outset|had .* (?:meant|planned|accepted)|"
+    "before|first|used to|original|initially|in the beginning|in the early|at the outset|"
+    "had .* (?:meant|planned|accepted)|"
     "没改|之前|起先|起初|原|本来|本该|刚开始|最初|最早|推迟以前|以为",
     re.IGNORECASE,
 )
