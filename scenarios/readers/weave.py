@@ -5,7 +5,7 @@
 
 Source: github.com/wandb/weave, `weave/trace_server/trace_server_interface.py`. Written from it, without a recorded
 sample. A call with usage is a model call, but Weave adds the usage of a call to those around it: the innermost counts.
-Usage stands as the provider reported it. All files of a folder are read together.
+Usage is that of the response, as the provider reported it, else that of the summary. All files of a folder are read together.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from . import Recordings
 from .prompts import as_object, exchange, text_of
 from .requests import effort, tier, usage
 from .spans import TraceSpan, moments, paged_records, sound, traces
+
+
+_USAGE = ("usage", "usage_metadata", "usageMetadata")
 
 
 class _WeaveCall(msgspec.Struct):
@@ -72,15 +75,17 @@ def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:
     inputs = as_object(traced.inputs)
     said = exchange(traced.inputs, traced.output, place, problems, "weave", names=("inputs", "output"))
     [(model, reported), *others] = used.items()
-    where = place.below(f"summary.usage.{model}")
+    where, response = place.below(f"summary.usage.{model}"), as_object(traced.output)
+    if told := next((response[name] for name in _USAGE if isinstance(response.get(name), dict)), None):
+        reported, where = told, place.below("output.usage")
     call = Call(
-        model=text_of(as_object(traced.output).get("model")) or model,
+        model=text_of(response.get("model")) or model,
         # the sum over several models is of no call, and this one is around them
         usage=None if others else usage(reported, where, problems),
         started=start,
         effort=effort(inputs.get("reasoning_effort"), inputs.get("reasoning")),
         stop="error" if traced.exception and said.answer is None else "",
-        request_id=text_of(as_object(traced.output).get("id")),
+        request_id=text_of(response.get("id")),
         tier=tier(traced.output),
         error=text_of(traced.exception),
     )
