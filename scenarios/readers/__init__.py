@@ -24,7 +24,8 @@ class Reader(Protocol):
     """How one recorded format is recognised and read.
 
     A format that is no JSON may have a static method `recognises(path, head)`: whether a file is of it, by its name and
-    its first bytes.
+    its first bytes. One whose recordings spread over several folders may have a static method `folder_of(path)`: the
+    folder whose files make a recording together.
     """
 
     about: ClassVar[str]

@@ -1,14 +1,14 @@
 """Logged calls of model APIs: requests with their responses, on lines, in an array, or one in a file.
 
-    {request, response}   OpenAI's chats and Responses, Gemini's contents, Bedrock's Converse, Ollama's chats; of an array
-                          or of JSON Lines the requests that extend each other are one conversation
+    {request, response}   OpenAI's chats and Responses, Gemini's contents, Bedrock's Converse, Ollama's chats; those of a
+                          file that extend each other are one conversation
     {schemaType: "ModelInvocationLog", timestamp, requestId, modelId, operation,
       input: {inputBodyJson: request}, output: {outputBodyJson: response}}
                           Bedrock's log of invocations, which it writes to S3 and CloudWatch
 
 Sources: the APIs' references, docs.aws.amazon.com/bedrock (model-invocation-logging), github.com/ollama/ollama
-`docs/api.md`; tested on written examples alone. Requests and responses are read as those of `http.py`. Anthropic's pairs
-are `anthropic_messages`', and requests alone `provider_requests`'.
+`docs/api.md`; tested on written examples alone. Requests and responses are read as those of `http.py`. Pairs of
+Anthropic's are read by `anthropic_messages`, requests alone by `provider_requests`.
 
 - The provider of a chat is not recorded: whoever speaks OpenAI's form may have answered.
 - Bodies over 100 KB are objects of their own in S3 (`inputBodyS3Path`): such calls are counted in the notes.
@@ -87,7 +87,8 @@ def _pair(record: dict[str, Any], place: Place) -> Exchange | None:
     if "input" in request:
         return _exchange("https://api.openai.com/v1/responses", "responses", request, response, *names)
     if "done" in response:
-        request = {**request, "messages": [*map(_chat_message, request.get("messages") or ())]}
+        asked = request.get("messages")
+        request = {**request, "messages": [*map(_chat_message, asked)] if isinstance(asked, list) else asked}
         response = _chat_response(response)
     elif "choices" not in response:
         return _exchange(f"{_BEDROCK}/{model}/converse", "converse", request, response, *names)
@@ -127,6 +128,8 @@ def _chat_message(message: Any) -> Any:
     """Return a message of Ollama's in OpenAI's form: its images stand beside the text, its reasoning is `thinking`."""
     if not isinstance(message, dict):
         return message
-    images = [{"type": "image_url", "image_url": {"url": f"data:;base64,{data}"}} for data in message.get("images") or ()]
-    content = [{"type": "text", "text": message.get("content") or ""}, *images] if images else message.get("content")
+    content, images = message.get("content"), message.get("images")
+    if isinstance(images, list):
+        shown = ({"type": "image_url", "image_url": {"url": f"data:;base64,{data}"}} for data in images)
+        content = [{"type": "text", "text": content or ""}, *shown]
     return {**message, "content": content, "reasoning_content": message.get("thinking")}

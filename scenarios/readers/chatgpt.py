@@ -79,7 +79,10 @@ class ChatGpt:
                     name = export.conversation_id or export.id
                     unnamed += not name
                     messages = _messages(export, place, problems)
-                    yield place, Conversation(name or numbered(path.stem, unnamed), messages)
+                    if messages:
+                        yield place, Conversation(name or numbered(path.stem, unnamed), messages)
+                    else:
+                        problems.unknown("chatgpt: conversation without messages", place)
                 except RecordingError as error:
                     problems.add(error)
 

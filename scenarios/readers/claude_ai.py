@@ -89,7 +89,10 @@ class ClaudeAi:
                     answers = _Messages(History(problems), problems)
                     for at in _branch(chat, place, problems):
                         answers.add(chat.chat_messages[at], place.below(f"chat_messages[{at}]"))
-                    yield place, Conversation(chat.uuid, answers.history.in_order())
+                    if chat.chat_messages:
+                        yield place, Conversation(chat.uuid, answers.history.in_order())
+                    else:
+                        problems.unknown("claude_ai: conversation without messages", place)
                 except RecordingError as error:
                     problems.add(error)
 

@@ -25,7 +25,7 @@ from ..source import Problems, convert
 from . import Recordings
 from .prompts import as_object, exchange, text_of
 from .requests import dollars, other_than, tier, usage
-from .spans import TraceSpan, counted, moments, paged_records, sound, traces
+from .spans import TraceSpan, counted, moments, number, paged_records, sound, traces
 
 _FAILED = 400
 
@@ -82,9 +82,11 @@ def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:
     counts = (logged.prompt_tokens, logged.completion_tokens, logged.prompt_cache_read_tokens)
     columns = counted(*counts, logged.prompt_cache_write_tokens, logged.total_tokens)
     reported = response.get("usage") or response.get("usageMetadata") or columns
-    failed = isinstance(logged.response_status, int) and not 0 <= logged.response_status < _FAILED
-    cost = dollars(logged.cost, place.below("costUSD"), problems)
-    model, wait = logged.response_model or logged.model or logged.request_model or "", logged.time_to_first_token
+    status = number(logged.response_status)
+    failed = isinstance(status, int) and not 0 <= status < _FAILED
+    cost = dollars(number(logged.cost), place.below("costUSD"), problems)
+    model = logged.response_model or logged.model or logged.request_model or ""
+    wait = number(logged.time_to_first_token)
     call = Call(
         model=model,
         provider=(logged.provider or "").lower(),

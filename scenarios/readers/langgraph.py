@@ -3,12 +3,13 @@
     checkpoints(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type: "msgpack" | "json", checkpoint)
     checkpoint: {ts, channel_values: {messages: [message]}}
     {thread_id, checkpoint_ns, checkpoint_id, checkpoint}    rows of the same table, on lines, in a list or a table
-    {config: {configurable: {thread_id}}, checkpoint}        checkpoints as `list` gives them; a checkpoint may stand alone
+    {config: {configurable: {thread_id}}, checkpoint}        what `list` gives; a checkpoint may stand alone
     {values: {messages: [message]}, next, created_at, checkpoint: {thread_id, checkpoint_ns}}   state, or a list of them
     {thread_id, status, values: {messages: [message]}}       threads, as the platform's API gives them
 
-Source: github.com/langchain-ai/langgraph, `libs/checkpoint-sqlite` and `langgraph/checkpoint/serde/jsonplus.py`; tested
-on what langgraph-checkpoint-sqlite 3.1 writes; the other forms on written examples. Messages are LangChain's, with usage; no tool schemas.
+Source: github.com/langchain-ai/langgraph, `libs/checkpoint-sqlite` and `langgraph/checkpoint/serde/jsonplus.py`; the
+database is tested on what langgraph-checkpoint-sqlite 3.1 writes, rows in JSON on written examples. Messages are
+LangChain's, with usage; no tool schemas.
 
 - Of each thread the last states are read, one for each branch. A state whose messages begin another one is its past.
 - Messages that a graph removed before its last state are not there. Writes that are pending are not read.

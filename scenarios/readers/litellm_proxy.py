@@ -30,7 +30,7 @@ from ..source import Problems, convert
 from . import Recordings
 from .prompts import as_object, as_text, decoded, exchange, text_of
 from .requests import dollars, tier, usage
-from .spans import TraceSpan, counted, moments, paged_records, sound, traces
+from .spans import TraceSpan, counted, moments, number, paged_records, sound, traces
 
 _CUT = "litellm_truncated"
 _NO_CHATS = ("embedding", "rerank", "moderation", "image", "speech", "transcription")
@@ -93,7 +93,7 @@ def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:
         problems.unknown("litellm_proxy: request or response that the proxy cut", place)
     logged = exchange(prompt, response or None, place, problems, "litellm_proxy", names=("", "response"))
     failed = "failure" in (row.status, metadata.get("status"))
-    cost = dollars(_number(row.spend), place.below("spend"), problems)
+    cost = dollars(number(row.spend), place.below("spend"), problems)
     call = Call(
         model=row.model or "",
         provider=row.custom_llm_provider or "",
@@ -118,15 +118,4 @@ def _counts(row: _Row, metadata: dict[str, Any], response: dict[str, Any]) -> An
         return reported
     more = as_object(metadata.get("additional_usage_values"))
     read, written = more.get("cache_read_input_tokens"), more.get("cache_creation_input_tokens")
-    whole, output, total = map(_number, (row.prompt_tokens, row.completion_tokens, row.total_tokens))
-    return counted(whole, output, read, written, total)
-
-
-def _number(cell: Any) -> Any:
-    """Return a number that a table holds as text."""
-    if not isinstance(cell, str):
-        return cell
-    try:
-        return msgspec.json.decode(cell)
-    except msgspec.DecodeError:
-        return cell
+    return counted(row.prompt_tokens, row.completion_tokens, read, written, row.total_tokens)

@@ -6,9 +6,9 @@
     {model, messages: [{role, content, images, tool_calls, tool_name}], tools, stream, options}
 
 Sources: platform.openai.com/docs/api-reference/responses, ai.google.dev/api/caching#Content, docs.aws.amazon.com/bedrock
-(API_runtime_Converse), github.com/ollama/ollama `docs/api.md`; tested on written examples alone. A file is one request, an
-array of them, or one on each line; Gemini's and Bedrock's lists of messages are read alone too. No usage and no times:
-requests with their responses are `api_calls`'.
+(API_runtime_Converse), github.com/ollama/ollama `docs/api.md`; tested on written examples alone. A file is one request,
+an array of them, or one on each line; those that extend each other are one conversation. Gemini's and Bedrock's lists of
+messages are read alone too. No usage and no times: requests with their responses are read by `api_calls`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..errors import Place
 from ..source import Problems
 from . import Recordings
 from .prompts import LoggedCall, as_object, exchange
-from .stored_chats import around, chats
+from .stored_chats import around, growing_chats
 
 _LISTS = ("contents", "messages", "input")
 
@@ -59,7 +59,7 @@ class ProviderRequests:
     folder: ClassVar[bool] = False
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from chats(files, problems, partial(_read, problems=problems), _LISTS)
+        yield from growing_chats(files, problems, partial(_read, problems=problems), _LISTS)
 
 
 def _read(record: Any, place: Place, problems: Problems) -> LoggedCall:

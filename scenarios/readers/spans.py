@@ -141,6 +141,16 @@ def moments(place: Place, **times: str | None) -> tuple[float | None, ...]:
     return tuple(None if time is None else iso_seconds(time, place.below(name)) for name, time in times.items())
 
 
+def number(cell: Any) -> Any:
+    """Return the number that a table holds as text; anything else as it is."""
+    if not isinstance(cell, str):
+        return cell
+    try:
+        return msgspec.json.decode(cell, type=int | float)
+    except msgspec.DecodeError:
+        return cell
+
+
 def counted(
     whole: Any = None,
     output: Any = None,
@@ -154,6 +164,7 @@ def counted(
     Tracers disagree on whether the input includes what was read from or written to a cache. An input smaller than the
     cached tokens cannot include them; otherwise it does, unless the total is input, cached tokens and output.
     """
+    whole, output, read, written, total, reasoning = map(number, (whole, output, read, written, total, reasoning))
     counts = {"prompt_tokens": whole, "completion_tokens": output, "cache_read_tokens": read}
     counts = {name: count for name, count in {**counts, "cache_write_tokens": written}.items() if count is not None}
     numbers = [count if isinstance(count, int) else 0 for count in (whole, output, read, written, total)]

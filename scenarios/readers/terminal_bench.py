@@ -68,28 +68,23 @@ class TerminalBench:
     )
     folder: ClassVar[bool] = True
 
+    @staticmethod
+    def folder_of(path: Path) -> Path:
+        """Return the folder of a record's trial; the folder it stands in if that is no episode."""
+        folder = path.parent
+        return next((above.parent for above in folder.parents if above.name == "agent-logs"), folder)
+
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            episodes = _episodes(path)
-            if episodes and episodes[0] == path:  # the others are read with the first
-                trial = _trial(path)
-                for requests in series(_requests(episodes, problems)):
-                    yield requests.conversation(trial.name, source=str(trial))
+        if files:
+            trial = self.folder_of(files[0])
+            for requests in series(_requests(sorted(files, key=_number), problems)):
+                yield requests.conversation(trial.name, source=str(trial))
 
 
-def _trial(path: Path) -> Path:
-    """Return the folder of a record's trial; the folder it stands in if that is no episode."""
-    folder = path.parent
-    return next((above.parent for above in folder.parents if above.name == "agent-logs"), folder)
-
-
-def _episodes(path: Path) -> list[Path]:
-    """Return the records of a trial by number; a record outside of an episode is alone."""
-    if _EPISODE.fullmatch(path.parent.name) is None:
-        return [path]
-    beside = ((_EPISODE.fullmatch(folder.name), folder / path.name) for folder in path.parent.parent.iterdir())
-    numbered = [(int(match[1]), file) for match, file in beside if match is not None and file.is_file()]
-    return [file for _, file in sorted(numbered)]
+def _number(path: Path) -> int:
+    """Return the number of a record's episode; 0 outside of any."""
+    episode = _EPISODE.fullmatch(path.parent.name)
+    return int(episode[1]) if episode else 0
 
 
 def _requests(files: Sequence[Path], problems: Problems) -> Iterator[LoggedRequest]:

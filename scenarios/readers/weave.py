@@ -5,7 +5,8 @@
 
 Source: github.com/wandb/weave, `weave/trace_server/trace_server_interface.py`. Written from it, without a recorded
 sample. A call with usage is a model call, but Weave adds the usage of a call to those around it: the innermost counts.
-Usage is that of the response, as the provider reported it, else that of the summary. All files of a folder are read together.
+Usage is that of the response, as the provider reported it, else that of the summary. All files of a folder are read
+together.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from . import Recordings
 from .prompts import as_object, exchange, text_of
 from .requests import effort, tier, usage
 from .spans import TraceSpan, moments, paged_records, sound, traces
-
 
 _USAGE = ("usage", "usage_metadata", "usageMetadata")
 
