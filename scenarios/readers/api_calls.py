@@ -1,7 +1,7 @@
 """Logged calls of model APIs: requests with their responses, on lines, in an array, or one in a file.
 
-    {request, response}   OpenAI's chats and Responses, Gemini's contents, Bedrock's Converse, Ollama's chats; those of a
-                          file that extend each other are one conversation
+    {request, response}   OpenAI's chats and Responses, Gemini's contents, Bedrock's Converse, Ollama's chats; those of
+                          one file that extend each other are one conversation
     {schemaType: "ModelInvocationLog", timestamp, requestId, modelId, operation,
       input: {inputBodyJson: request}, output: {outputBodyJson: response}}
                           Bedrock's log of invocations, which it writes to S3 and CloudWatch

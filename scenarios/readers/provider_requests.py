@@ -5,10 +5,11 @@
     {messages: [{role, content: [{text} · {toolUse} · {toolResult}]}], system: [{text}], toolConfig: {tools}, modelId}
     {model, messages: [{role, content, images, tool_calls, tool_name}], tools, stream, options}
 
-Sources: platform.openai.com/docs/api-reference/responses, ai.google.dev/api/caching#Content, docs.aws.amazon.com/bedrock
-(API_runtime_Converse), github.com/ollama/ollama `docs/api.md`; tested on written examples alone. A file is one request,
-an array of them, or one on each line; those that extend each other are one conversation. Gemini's and Bedrock's lists of
-messages are read alone too. No usage and no times: requests with their responses are read by `api_calls`.
+Sources: platform.openai.com/docs/api-reference/responses, ai.google.dev/api/caching#Content,
+docs.aws.amazon.com/bedrock (API_runtime_Converse), github.com/ollama/ollama `docs/api.md`; tested on written examples
+alone. A file is one request, an array of them, or one on each line; those that extend each other are one conversation.
+Gemini's and Bedrock's lists of messages are read alone too. No usage and no times: requests with their responses are
+read by `api_calls`.
 """
 
 from __future__ import annotations

@@ -862,13 +862,10 @@ def provider_requests(name: str) -> dict[str, Any]:
 
 
 def api_calls(name: str) -> dict[str, Any]:
-    request = {
-        "model": "m",
-        "messages": [*CHAT[:4], {"role": "user", "content": name}],
-        "tools": [{"function": FUNCTION}],
-    }
+    asked = [*CHAT[:4], {"role": "user", "content": name}]
     choice = {"message": CHAT[4], "finish_reason": "stop"}
-    return {"request": request, "response": {"id": name, "model": "m", "choices": [choice], "usage": USAGE}}
+    request = {"model": "m", "messages": asked, "tools": [{"function": FUNCTION}]}
+    return {"request": request, "response": {"model": "m", "choices": [choice], "usage": USAGE}}
 
 
 def litellm_proxy(name: str) -> list[dict[str, Any]]:
