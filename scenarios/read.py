@@ -22,7 +22,7 @@ from . import packed, spec
 from .errors import Place, RecordingError
 from .model import Conversation, Message, check, usage_faults
 from .readers import Reader, readers
-from .readers.huggingface import HUB, HuggingFace, from_address
+from .readers.huggingface import HUB, HuggingFace, from_address, names_files
 from .source import (
     COMPRESSED,
     MISFIT,
@@ -158,8 +158,8 @@ def _parent(file: Path) -> Path:
 
 
 def is_remote(name: str) -> bool:
-    """Return whether an input is the address of a data set on the hub, and no path."""
-    return name.startswith(HUB)
+    """Return whether an input is the address of a data set on the hub, and names no file or folder there."""
+    return name.startswith(HUB) and not names_files(name)
 
 
 def remote(address: str, form: str | None = None) -> Batch:

@@ -1,7 +1,8 @@
 """Hugging Face datasets with a conversation in each row. Needs the extra `datasets`.
 
     hf://owner/data                                    a data set on the hub, streamed
-    hf://owner/data@revision?split=test&config=main    any part of one; hf://owner/data/file.parquet is one file
+    hf://owner/data@revision?split=test&config=main    any part of one
+    hf://owner/data/part*.parquet?column=chosen        some files of one
     rows.parquet | rows.arrow | rows.csv               tables, known by their content
     folder                                             what `save_to_disk` wrote, or a folder of tables
     --format "huggingface(column='chosen')"            any of these, and JSON Lines, with options
@@ -14,7 +15,8 @@ recording as JSON text, and counts alone. Other columns are not read. An error's
 
 `config`, `split`, `revision` and `streaming` are parameters of `datasets.load_dataset` for the hub; of local files all
 rows are read, one at a time. A hub data set is downloaded: this is the one reader that may use the network, and it does
-so for nothing but a name of the hub.
+so for nothing but a name of the hub. An address of files without options, `hf://owner/data/logs` or `hf://owner/data/`
+with its slash, is none of this reader's: they are read in whatever format they are, through fsspec (`packed.py`).
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from .sharegpt import Share, ShareMessages, share_tools
 
 HUB = "hf://"
 _NAME = re.compile(r"[\w-][\w.-]*")
+_FILES = re.compile(rf"{HUB}(?:datasets/)?(?!datasets/){_NAME.pattern}/{_NAME.pattern}(?:@[^/?]+)?/(?P<below>[^?]*)")
 _BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".arrow": "arrow", ".csv": "csv"}
 _PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 # Files beside the tables of a data set, with a key of each.
@@ -146,6 +149,12 @@ class HuggingFace:
                 problems.add(error)
 
 
+def names_files(address: str) -> bool:
+    """Return whether an address names files or folders of a data set's repository, or all of them by a last slash."""
+    match = _FILES.fullmatch(address)
+    return match is not None and ".." not in match["below"].split("/")
+
+
 def from_address(address: str, reader: HuggingFace | None = None) -> HuggingFace:
     """Return the reader of a data set by its address, `hf://owner/data@revision/file?split=test`, with other options.
 
@@ -227,7 +236,10 @@ def _loaded(rows: Callable[[], _Rows], place: Place, library: Any) -> Iterator[d
         yield from rows()
     except (OSError, ValueError, library.exceptions.DatasetsError) as error:
         what = f"cannot be loaded: {str(error).partition(chr(10))[0] or type(error).__name__}"
-        raise RecordingError(place, what, "check name, config, split and revision, or the file") from None
+        remedy = "check name, config, split and revision, or the file"
+        if place.file.startswith(HUB):
+            remedy += "; with a slash at its end, an address stands for the files, of any format"
+        raise RecordingError(place, what, remedy) from None
 
 
 def _messages(value: Any, column: str, place: Place, problems: Problems) -> tuple[Message, ...]:
