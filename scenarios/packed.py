@@ -174,6 +174,8 @@ def opened(path: Path) -> BinaryIO:
     """Open a file for its bytes, unpacked. Raises OSError if it is not there, RecordingError if it is damaged."""
     if is_address(str(path)):
         return _remote(str(path))
+    if os.path.isfile(path):  # nearly always, and told at once
+        return open_file(path)
     if (packed := _compressed(path)) is not None:
         return _unpacked(open_file(packed), packed.suffix, packed.stat().st_size, packed)
     above = _archive_above(path)

@@ -201,18 +201,23 @@ def parse_format(text: str) -> Any:
 
 def _fit(shape: frozenset[str], keys: frozenset[str]) -> int:
     """Return the number of key paths of the shape if the file has all of them, else 0. `*` stands for any one key."""
-    plain = {path for path in shape if "*" not in path}
-    patterns = [re.escape(path).replace(r"\*", r"[^.\[]+") for path in shape - plain]
-    fits = plain <= keys and all(any(re.fullmatch(pattern, key) for key in keys) for pattern in patterns)
-    return len(shape) if fits else 0
+    plain, patterns = _parts(shape)
+    return len(shape) if plain <= keys and all(any(map(pattern.fullmatch, keys)) for pattern in patterns) else 0
+
+
+@cache
+def _parts(shape: frozenset[str]) -> tuple[frozenset[str], tuple[re.Pattern[str], ...]]:
+    """Return the key paths of a shape without a `*`, and patterns of the others."""
+    plain = frozenset(path for path in shape if "*" not in path)
+    return plain, tuple(re.compile(re.escape(path).replace(r"\*", r"[^.\[]+")) for path in sorted(shape - plain))
 
 
 def _in_one_record(shape: frozenset[str], head: bytes) -> bool:
     """Return whether one line has all keys, in a file of JSON Lines: keys of several lines together tell no format."""
-    lines = [line for line in head.splitlines() if line.strip()]
-    if len(lines) < 2 or not is_value(lines[0]):
+    first, _, rest = head.lstrip().partition(b"\n")
+    if not rest or rest.isspace() or not is_value(first):
         return True
-    return any(_fit(shape, key_paths(line)) for line in lines)
+    return any(_fit(shape, key_paths(line)) for line in head.splitlines() if line.strip())
 
 
 def _report_unknown(path: Path, problems: Problems, named: bool) -> None:
