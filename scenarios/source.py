@@ -80,6 +80,10 @@ class Problems:
             raise error
         self.errors.append(error)
 
+    def collect(self) -> _Collecting:
+        """Return a context for one part of a recording: a RecordingError that ends it is added, and reading goes on."""
+        return _Collecting(self)
+
     def unknown(self, what: str, place: Place) -> None:
         """Count a part of a recording of a type that its reader does not read, such as `codex: item of type 'x'`."""
         self._unknown.setdefault(what[:_LONGEST_SHOWN], []).append(place)
@@ -91,6 +95,24 @@ class Problems:
             where = str(places[0]) if files == 1 else f"{files} files, first {places[0]}"
             self.notes.append(f"{what}: {len(places):,} not read ({where})")
         self._unknown.clear()
+
+
+class _Collecting:
+    """A context that ends with the first RecordingError in it."""
+
+    __slots__ = ("_problems",)
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        if isinstance(error, RecordingError):
+            self._problems.add(error)
+            return True
+        return False
 
 
 def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:

@@ -106,10 +106,8 @@ class Atif:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     yield from _conversations(decode(raw, _Trajectory, place), path.stem, {}, place, problems)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _conversations(
@@ -121,15 +119,13 @@ def _conversations(
     names = (f"m{number}" for number in count())
     for at, recorded in enumerate(trajectory.steps):
         where = place.below(f"steps[{at}]")
-        try:
+        with problems.collect():
             step = convert(recorded, _Step, where)
             if step.source == "system" and any(message.role == "assistant" for message in history.messages):
                 compactions += _compactions(step, history, where, problems)
             else:
                 for message in _messages(step, agent, names, where, problems):
                     history.add(message, where)
-        except RecordingError as error:
-            problems.add(error)
     if history.messages:
         about: dict[str, Scalar] = {"agent": agent.name, **meta}
         if agent.extra is not None and agent.extra.parent_session_id:
@@ -140,12 +136,10 @@ def _conversations(
         yield place, Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
     for at, recorded in enumerate(trajectory.subagent_trajectories):
         where = place.below(f"subagent_trajectories[{at}]")
-        try:
+        with problems.collect():
             started = convert(recorded, _Trajectory, where)
             started.session_id = f"{name}/{started.agent.name or at}"
             yield from _conversations(started, name, {"parent": name}, where, problems)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _compactions(step: _Step, history: History, place: Place, problems: Problems) -> Iterator[Compaction]:

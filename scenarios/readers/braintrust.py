@@ -11,9 +11,8 @@ in the metadata is the thread. All files of a folder are read together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +24,7 @@ from ..source import Problems, convert
 from . import Recordings
 from .prompts import as_object, as_text, exchange, text_of
 from .requests import dollars, effort, usage
-from .spans import Kind, TraceSpan, counted, paged_records, sound, traces
+from .spans import Kind, TraceSpan, counted, paged_traces
 
 _KINDS: dict[str, Kind] = {"llm": "llm", "tool": "tool"}
 _METRICS = (
@@ -64,12 +63,7 @@ class Braintrust:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from traces(files, _spans, problems, "braintrust")
-
-
-def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
-    for place, row in paged_records(path, problems, "events", "data"):
-        yield from sound(partial(_span, row, place, problems), place, problems)
+        yield from paged_traces(files, _span, problems, "braintrust", "events", "data")
 
 
 def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:

@@ -74,7 +74,7 @@ class ChatGpt:
         for path in files:
             unnamed = 0
             for place, raw in span_records(path, problems):
-                try:
+                with problems.collect():
                     export = decode(raw, _Export, place)
                     name = export.conversation_id or export.id
                     unnamed += not name
@@ -83,8 +83,6 @@ class ChatGpt:
                         yield place, Conversation(name or numbered(path.stem, unnamed), messages)
                     else:
                         problems.unknown("chatgpt: conversation without messages", place)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _branch(export: _Export, place: Place, problems: Problems) -> Iterator[tuple[_Said, Place]]:

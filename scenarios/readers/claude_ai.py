@@ -84,7 +84,7 @@ class ClaudeAi:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in span_records(path, problems):
-                try:
+                with problems.collect():
                     chat = decode(raw, _Chat, place)
                     answers = _Messages(History(problems), problems)
                     for at in _branch(chat, place, problems):
@@ -93,8 +93,6 @@ class ClaudeAi:
                         yield place, Conversation(chat.uuid, answers.history.in_order())
                     else:
                         problems.unknown("claude_ai: conversation without messages", place)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _branch(chat: _Chat, place: Place, problems: Problems) -> list[int]:

@@ -126,7 +126,7 @@ def _lines(path: Path, problems: Problems) -> Iterator[_Line]:
     seen: set[str] = set()
     agents: dict[str, str] = {}
     for place, raw in objects(path, problems):
-        try:
+        with problems.collect():
             entry = decode(raw, _Entry, place)
             for part, where in (entry, place), _agents_line(entry, agents, place):
                 if part is None:
@@ -140,8 +140,6 @@ def _lines(path: Path, problems: Problems) -> Iterator[_Line]:
                     # Seen only once it was read: of a damaged line a sound repetition still counts.
                     yield _Line(where, part, _recorded_message(part, where))
                     seen.add(part.uuid)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _agents_line(entry: _Entry, agents: dict[str, str], place: Place) -> tuple[_Entry | None, Place]:

@@ -85,21 +85,16 @@ class GeminiCli:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     session = decode(raw, _Session, place)
-                except RecordingError as error:
-                    problems.add(error)
-                    continue
-                history, names = History(problems), (f"m{number}" for number in count())
-                for at, recorded in enumerate(session.messages):
-                    where = place.at(f"messages[{at}]")
-                    try:
-                        for message in _messages(convert(recorded, _Message, where), names, where, problems):
-                            history.add(message, where)
-                    except RecordingError as error:
-                        problems.add(error)
-                if history.messages:
-                    yield place, Conversation(session.session_id, history.in_order())
+                    history, names = History(problems), (f"m{number}" for number in count())
+                    for at, recorded in enumerate(session.messages):
+                        where = place.at(f"messages[{at}]")
+                        with problems.collect():
+                            for message in _messages(convert(recorded, _Message, where), names, where, problems):
+                                history.add(message, where)
+                    if history.messages:
+                        yield place, Conversation(session.session_id, history.in_order())
 
 
 def _messages(message: _Message, names: Iterator[str], place: Place, problems: Problems) -> Iterator[Message]:

@@ -11,9 +11,8 @@ The session is the thread. Usage is that of the response, else the columns. Fail
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +24,7 @@ from ..source import Problems, convert
 from . import Recordings
 from .prompts import as_object, exchange, text_of
 from .requests import dollars, other_than, tier, usage
-from .spans import TraceSpan, counted, moments, number, paged_records, sound, traces
+from .spans import TraceSpan, counted, moments, number, paged_traces
 
 _FAILED = 400
 
@@ -64,12 +63,7 @@ class Helicone:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from traces(files, _spans, problems, "helicone")
-
-
-def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
-    for place, row in paged_records(path, problems, "data"):
-        yield from sound(partial(_span, row, place, problems), place, problems)
+        yield from paged_traces(files, _span, problems, "helicone", "data")
 
 
 def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:

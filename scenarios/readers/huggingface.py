@@ -99,10 +99,8 @@ class HuggingFace:
             raise RecordingError(Place("--format huggingface"), "neither a data set nor a path is named", remedy)
         library = _library(f"{HUB}{self.name}" if self.name else str(files[0]))
         for place, rows in self._tables(files, library):
-            try:
+            with problems.collect():
                 yield from self._conversations(_loaded(rows, place, library), place, problems)
-            except RecordingError as error:
-                problems.add(error)
 
     def _tables(self, files: Sequence[Path], library: Any) -> Iterator[tuple[Place, Callable[[], _Rows]]]:
         """Yield the place of every table, and a function that opens it."""
@@ -131,22 +129,18 @@ class HuggingFace:
         for at, row in enumerate(rows):
             if not self.column and isinstance(whole := row.get(_WHOLE), str):
                 where = Place(place.file, at + 1)
-                try:
+                with problems.collect():
                     yield where, decode(whole.encode(), Conversation, where.at(_WHOLE))
-                except RecordingError as error:
-                    problems.add(error)
                 continue
             column = self.column or next((name for name in _COLUMNS if row.get(name) is not None), "")
             if column not in row:
                 what = f"no column {column or ' or '.join(_COLUMNS)}: it has {', '.join(row)}"
                 raise RecordingError(place, what, "name the column that holds the conversation: column='…'")
             where = Place(place.file, at + 1)
-            try:
+            with problems.collect():
                 messages = _messages(row[column], column, where, problems)
                 tools = share_tools(without_nulls(row.get("tools")), where.at("tools"))
                 yield where, Conversation(id=f"{name}/{row.get('id', at)}", messages=messages, tools=tools)
-            except RecordingError as error:
-                problems.add(error)
 
 
 def names_files(address: str) -> bool:

@@ -155,13 +155,11 @@ class Inspect:
             archived = file_head(path, 2) == b"PK"
             task = ""
             for place, raw in _archived(path, problems) if archived else _listed(path, problems):
-                try:
+                with problems.collect():
                     if place.field in ("header.json", "eval"):
                         task = decode(raw, _Header, place).eval.task
                     else:
                         yield from _conversations(decode(raw, _Sample, place), task, place, problems)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _listed(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
@@ -219,7 +217,7 @@ def _conversations(sample: _Sample, task: str, place: Place, problems: Problems)
     spans = _Spans()
     for at, recorded in enumerate(sample.events):
         where = place.below(f"events[{at}]")
-        try:
+        with problems.collect():
             kind = convert(recorded, _EventKind, where)
             spans.follow(kind)
             if kind.event == "model":
@@ -227,8 +225,6 @@ def _conversations(sample: _Sample, task: str, place: Place, problems: Problems)
                 request = _request(event, sample, where, problems)
                 if request is not None:
                     requests.setdefault(spans.owner(kind.span_id), []).append(request)
-        except RecordingError as error:
-            problems.add(error)
     main = next(iter(requests), "")
     for owner, calls in requests.items():
         for group in series(calls):
@@ -243,11 +239,9 @@ def _conversations(sample: _Sample, task: str, place: Place, problems: Problems)
         history = History(problems)
         for at, recorded in enumerate(sample.messages):
             where = place.below(f"messages[{at}]")
-            try:
+            with problems.collect():
                 message = _typed(recorded, _SampleMessage, sample.attachments, where)
                 history.add(_message(message, f"m{at}", where, problems), where)
-            except RecordingError as error:
-                problems.add(error)
         if history.messages:
             yield place, Conversation(name, history.in_order(), meta=meta)
 

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Call
 from ..source import Problems, convert, decode
 from . import Recordings
@@ -90,10 +90,8 @@ class Langfuse:
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
     for place, raw in span_records(path, problems):
-        try:
+        with problems.collect():
             yield from _record(decode(raw, dict[str, Any], place), place, problems)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _record(record: dict[str, Any], place: Place, problems: Problems) -> Iterator[TraceSpan]:
@@ -109,10 +107,8 @@ def _record(record: dict[str, Any], place: Place, problems: Problems) -> Iterato
         yield from sound(partial(_root, record, place), place, problems)
     for number, one in enumerate(record[several] if several else ()):
         where = place.below(f"{several}[{number}]")
-        try:
+        with problems.collect():
             yield from _record(convert(one, dict[str, Any], where), where, problems)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _root(fields: Any, place: Place) -> TraceSpan:

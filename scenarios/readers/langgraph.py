@@ -99,17 +99,15 @@ class _Thread:
 
 def _checkpoints(path: Path, problems: Problems) -> Iterator[_Thread]:
     for place, (thread, namespace, kind, checkpoint) in rows(path, _LEAVES, problems):
-        try:
+        with problems.collect():
             held = _loaded(kind, checkpoint, place.at("checkpoint"))
             values = as_object(as_object(held).get("channel_values"))
             yield from _state((str(thread), str(namespace or "")), values, place, problems, "checkpoint.channel_values")
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _states(path: Path, problems: Problems) -> Iterator[_Thread]:
     for place, raw in records(path, problems):
-        try:
+        with problems.collect():
             state = decode(raw, _State, place)
             checkpoint = state.checkpoint or {}
             named = {**as_object((state.config or {}).get("configurable")), **checkpoint}
@@ -122,8 +120,6 @@ def _states(path: Path, problems: Problems) -> Iterator[_Thread]:
             }
             name, values = next(((name, values) for name, values in held.items() if values), ("values", {}))
             yield from _state((thread, namespace), values, place, problems, name)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _state(

@@ -16,9 +16,8 @@ alone. JSON, JSON Lines, or a table (CSV, Parquet). Keys, users and addresses ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,7 +29,7 @@ from ..source import Problems, convert
 from . import Recordings
 from .prompts import as_object, as_text, decoded, exchange, text_of
 from .requests import dollars, tier, usage
-from .spans import TraceSpan, counted, moments, number, paged_records, sound, traces
+from .spans import TraceSpan, counted, moments, number, paged_traces
 
 _CUT = "litellm_truncated"
 _NO_CHATS = ("embedding", "rerank", "moderation", "image", "speech", "transcription")
@@ -69,12 +68,7 @@ class LitellmProxy:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from traces(files, _spans, problems, "litellm_proxy")
-
-
-def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
-    for place, row in paged_records(path, problems, "data"):
-        yield from sound(partial(_span, row, place, problems), place, problems)
+        yield from paged_traces(files, _span, problems, "litellm_proxy", "data")
 
 
 def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:

@@ -23,7 +23,7 @@ from typing import ClassVar
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Conversation, Message, Probe
 from ..source import Problems, decode, elements, file_head, whole_file
 from . import Recordings
@@ -73,10 +73,8 @@ class MemDaily:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw, name, kind in _records(path, problems):
-                try:
+                with problems.collect():
                     yield place, _conversation(decode(raw, _Trajectory, place), name, kind, place)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes, str, str]]:

@@ -33,7 +33,7 @@ from ..errors import Place, RecordingError
 from ..media import media_of, sized
 from ..model import Call, Mark, Media, MediaKind, Message, Role, Tool, ToolCall
 from ..source import Problems, json_text
-from .requests import mark
+from .requests import mark, other_than, tier, usage
 
 # Blocks that may have no text: it is empty, or encrypted, or they are read otherwise.
 _WITHOUT_TEXT = (
@@ -139,6 +139,34 @@ def chat_message(
         media=media,
         call=call,
     )
+
+
+def chat_answer(
+    response: ChatResponse,
+    name: str,
+    place: Place,
+    problems: Problems,
+    asked: Call,
+    time: float | None = None,
+    cost: float | None = None,
+) -> Message:
+    """Return the answer of a response at `place`; its call is `asked` with all that the response reports.
+
+    Raises RecordingError if there is none.
+    """
+    if not response.choices:
+        raise RecordingError(place.below("choices"), "no answer", "leave the failed call out")
+    choice, model = response.choices[0], response.model or asked.model
+    call = msgspec.structs.replace(
+        asked,
+        model=model,
+        usage=usage(response.usage, place.below("usage"), problems, cost),
+        stop=choice.finish_reason or "",
+        request_id=response.id or "",
+        tier=tier({"service_tier": response.service_tier}),
+        requested=other_than(model, asked.model),
+    )
+    return chat_message(choice.message, name, place.below("choices[0].message"), problems, time=time, call=call)
 
 
 def role_of(role: str, place: Place) -> Role:

@@ -13,9 +13,8 @@ the thread. All files of a folder are read together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,7 +26,7 @@ from ..source import Problems, convert
 from . import Recordings
 from .prompts import as_object, exchange, text_of
 from .requests import effort, tier, usage
-from .spans import Kind, TraceSpan, counted, moments, paged_records, sound, traces
+from .spans import Kind, TraceSpan, counted, moments, paged_traces
 
 _KINDS: dict[str, Kind] = {"generation": "llm", "response": "llm", "agent": "agent", "function": "tool"}
 
@@ -56,12 +55,7 @@ class OpenAIAgents:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from traces(files, _spans, problems, "openai_agents")
-
-
-def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
-    for place, exported in paged_records(path, problems, "data"):
-        yield from sound(partial(_span, exported, place, problems), place, problems)
+        yield from paged_traces(files, _span, problems, "openai_agents", "data")
 
 
 def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:

@@ -187,11 +187,9 @@ def _span(make: Callable[[], _Recorded], problems: Problems) -> TraceSpan:
 def _json(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[[], _Recorded]]]:
     """Yield the place of every span of a JSON file, and a function that reads it."""
     for place, raw in span_records(path, problems):
-        try:
+        with problems.collect():
             record = decode(raw, _Record, place)
             yield from _record(record, raw, place)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _record(record: _Record, raw: bytes, place: Place) -> Iterator[tuple[Place, Callable[[], _Recorded]]]:

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..media import sized
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, Tool, ToolCall
 from ..source import Problems, decode, json_text, objects
@@ -169,15 +169,12 @@ class Pi:
             header = _Entry(type="session")
             entries: list[_Line] = []
             for number, (place, raw) in enumerate(objects(path, problems)):
-                try:
+                with problems.collect():
                     entry = decode(raw, _Entry, place)
-                except RecordingError as error:
-                    problems.add(error)
-                    continue
-                if entry.type == "session":
-                    header = entry
-                elif entry.type != "title":
-                    entries.append(_Line(number, place, entry))
+                    if entry.type == "session":
+                        header = entry
+                    elif entry.type != "title":
+                        entries.append(_Line(number, place, entry))
             if entries:
                 yield Place(str(path)), _conversation(path, header, entries, problems)
 

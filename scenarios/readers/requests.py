@@ -377,12 +377,10 @@ def context_edits(managed: Any, place: Place, problems: Problems) -> tuple[Conte
     applied = managed.get("applied_edits") if isinstance(managed, dict) else None
     edits = []
     for at, edit in enumerate(applied if isinstance(applied, list) else ()):
-        try:
+        with problems.collect():
             block = _Block(edit, place.below(f"applied_edits[{at}]"))
             counts = (block.count(f"cleared_{what}") for what in ("input_tokens", "tool_uses", "thinking_turns"))
             edits.append(ContextEdit(str(edit.get("type") or ""), *counts))
-        except RecordingError as error:
-            problems.add(error)
     return tuple(edits)
 
 

@@ -189,20 +189,31 @@ def span_records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]
 def paged_records(path: Path, problems: Problems, *lists: str) -> Iterator[tuple[Place, dict[str, Any]]]:
     """Yield the objects of a file, those in lists of these names one by one: an answer of an API is a page of them."""
     for place, raw in span_records(path, problems):
-        try:
+        with problems.collect():
             record = decode(raw, dict[str, Any], place)
             name = next((name for name in lists if isinstance(record.get(name), list)), "")
             if not name:
                 yield place, record
-        except RecordingError as error:
-            problems.add(error)
-            continue
-        for number, one in enumerate(record[name] if name else ()):
-            where = place.below(f"{name}[{number}]")
-            try:
-                yield where, convert(one, dict[str, Any], where)
-            except RecordingError as error:
-                problems.add(error)
+            for number, one in enumerate(record[name] if name else ()):
+                where = place.below(f"{name}[{number}]")
+                with problems.collect():
+                    yield where, convert(one, dict[str, Any], where)
+
+
+def paged_traces(
+    files: Sequence[Path],
+    read: Callable[[dict[str, Any], Place, Problems], TraceSpan],
+    problems: Problems,
+    format_name: str,
+    *lists: str,
+) -> Recordings:
+    """Yield the conversations of files whose records are spans, or pages with a list of them under one of the names."""
+
+    def spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
+        for place, fields in paged_records(path, problems, *lists):
+            yield from sound(partial(read, fields, place, problems), place, problems)
+
+    yield from traces(files, spans, problems, format_name)
 
 
 def sound(make: Callable[[], TraceSpan], place: Place, problems: Problems) -> Iterator[TraceSpan]:
@@ -226,15 +237,13 @@ def _spans_of(
     traces: set[str] = set()
     for path in files:
         found, calls, before = list[str](), 0, len(problems.errors)
-        try:
+        with problems.collect():
             for span in read(path, problems):
                 found.append(span.trace)
                 if span.kind == "llm":
                     calls += 1
                     traces.add(span.trace)
                 yield span
-        except RecordingError as error:
-            problems.add(error)
         if not calls and len(problems.errors) == before:
             others[path] = found
     for path, found in others.items():

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Conversation
 from ..source import Problems, decode
 from . import Recordings
@@ -63,7 +63,7 @@ def _stored(
     """Yield the conversations of a file with their places and their names, which may be empty."""
     elements: list[Any] = []  # of a list that is the file
     for place, raw in span_records(path, problems):
-        try:
+        with problems.collect():
             is_list = raw.startswith(b"[")
             record: Any = decode(raw, list[Any], place) if is_list else decode(raw, dict[str, Any], place)
             if isinstance(record, dict) and not any(name in record for name in list_names):
@@ -72,14 +72,10 @@ def _stored(
             held = record if isinstance(record, dict) else {}
             name = next((str(held[key]) for key in _NAMES if isinstance(held.get(key), (str, int))), "")
             yield place, name, read(record, place)
-        except RecordingError as error:
-            problems.add(error)
     if elements:
         start = Place(str(path))
-        try:
+        with problems.collect():
             yield start, "", read(elements, start)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def listed(record: Any, name: str = "messages") -> tuple[str, list[Any]]:

@@ -73,10 +73,8 @@ class SweAgent:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     yield from _conversations(decode(raw, _Trajectory, place), path.stem, place, problems)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _conversations(trajectory: _Trajectory, name: str, place: Place, problems: Problems) -> Recordings:
@@ -84,13 +82,11 @@ def _conversations(trajectory: _Trajectory, name: str, place: Place, problems: P
     histories: dict[str, History] = {}
     for at, recorded in enumerate(trajectory.history):
         where = place.at(f"history[{at}]")
-        try:
+        with problems.collect():
             turn = convert(recorded, _Turn, where)
             history = histories.setdefault(turn.agent, History(problems))
             for message in _messages(turn, f"m{at}", model, where, problems):
                 history.add(message, where)
-        except RecordingError as error:
-            problems.add(error)
     stats, meta = trajectory.info.model_stats, dict[str, Scalar]()
     if trajectory.info.exit_status:
         meta["exit_status"] = trajectory.info.exit_status

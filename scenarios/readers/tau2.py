@@ -111,19 +111,14 @@ class Tau2:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     results = decode(raw, _Results, place)
-                except RecordingError as error:
-                    problems.add(error)
-                    continue
-                for at, run in enumerate(results.simulations):
-                    where = place.at(f"simulations[{at}]")
-                    try:
-                        simulation = convert(run, _Simulation, where)
-                        for conversation in _conversations(simulation, results.info, path.stem, where, problems):
-                            yield where, conversation
-                    except RecordingError as error:
-                        problems.add(error)
+                    for at, run in enumerate(results.simulations):
+                        where = place.at(f"simulations[{at}]")
+                        with problems.collect():
+                            simulation = convert(run, _Simulation, where)
+                            for conversation in _conversations(simulation, results.info, path.stem, where, problems):
+                                yield where, conversation
 
 
 class _Side(NamedTuple):

@@ -21,23 +21,22 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Call, Message
 from ..source import Problems, decode, whole_file
 from . import Recordings
-from .anthropic_messages import AnthropicResponse
+from .anthropic_messages import AnthropicResponse, anthropic_answer
 from .messages import (
     ChatMessage,
     ChatResponse,
     ChatTool,
-    assistant_message,
+    chat_answer,
     chat_marks,
-    chat_message,
     chat_messages,
     chat_tools,
     iso_seconds,
 )
-from .requests import LoggedRequest, Responses, effort, other_than, response_usage, series, tier, usage
+from .requests import LoggedRequest, Responses, effort, series
 
 _EPISODE = re.compile(r"episode-(\d+)")
 
@@ -91,14 +90,12 @@ def _requests(files: Sequence[Path], problems: Problems) -> Iterator[LoggedReque
     responses = Responses(problems)
     for path in files:
         place = Place(str(path), 1)
-        try:
+        with problems.collect():
             record = decode(whole_file(path, problems), _Record, place)
             name, answer = _answer(record, place, problems)
             if responses.new(name, place.at("original_response")):
                 messages = chat_messages(record.messages, place.at("messages"), problems)
                 yield LoggedRequest(place, messages, answer, chat_tools(record.optional_params.tools))
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _answer(record: _Record, place: Place, problems: Problems) -> tuple[str | None, Message]:
@@ -106,32 +103,15 @@ def _answer(record: _Record, place: Place, problems: Problems) -> tuple[str | No
     where, text = place.at("original_response"), record.original_response.encode()
     keys = decode(text, dict[str, msgspec.Raw], where).keys()
     name, options = f"m{len(record.messages)}", record.optional_params
-    call = Call(
+    asked = Call(
         record.model.rpartition("/")[2],
         record.custom_llm_provider or record.model.rpartition("/")[0],
         started=iso_seconds(record.start_time, place.at("start_time")) if record.start_time else None,
         marks=tuple(chat_marks(record.messages, options.tools or ())),
         effort=effort(options.thinking, options.reasoning_effort),
     )
-    if "choices" not in keys:
-        said = decode(text, AnthropicResponse, where)
-        used, iterations = response_usage(said.usage, where.below("usage"), problems)
-        replied = {"usage": used, "iterations": iterations, "stop": said.stop_reason or "", "tier": tier(said.usage)}
-        replied["requested"] = other_than(said.model or call.model, call.model)
-        call = msgspec.structs.replace(call, model=said.model or call.model, request_id=said.id or "", **replied)
-        content = where.below("content")
-        return said.id, assistant_message(said.content or [], name, content, problems, call=call)
-    response = decode(text, ChatResponse, where)
-    if not response.choices:
-        raise RecordingError(where.below("choices"), "no answer", "leave the failed call out")
-    used, choice = usage(response.usage, where.below("usage"), problems), response.choices[0]
-    stop = choice.finish_reason or ""
-    model = response.model or call.model
-    answered = {
-        "usage": used,
-        "stop": stop,
-        "request_id": response.id or "",
-        "requested": other_than(model, call.model),
-    }
-    call = msgspec.structs.replace(call, model=model, **answered)
-    return response.id, chat_message(choice.message, name, where.below("choices[0].message"), problems, call=call)
+    if "choices" in keys:
+        response = decode(text, ChatResponse, where)
+        return response.id, chat_answer(response, name, where, problems, asked)
+    said = decode(text, AnthropicResponse, where)
+    return said.id, anthropic_answer(said, name, where, problems, asked)

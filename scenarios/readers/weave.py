@@ -11,9 +11,8 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +24,7 @@ from ..source import Problems, convert
 from . import Recordings
 from .prompts import as_object, exchange, text_of
 from .requests import effort, tier, usage
-from .spans import TraceSpan, moments, paged_records, sound, traces
+from .spans import TraceSpan, moments, paged_traces
 
 _USAGE = ("usage", "usage_metadata", "usageMetadata")
 
@@ -56,12 +55,7 @@ class Weave:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from traces(files, _spans, problems, "weave")
-
-
-def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
-    for place, call in paged_records(path, problems, "calls"):
-        yield from sound(partial(_span, call, place, problems), place, problems)
+        yield from paged_traces(files, _span, problems, "weave", "calls")
 
 
 def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:
