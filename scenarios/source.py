@@ -148,6 +148,11 @@ def json_text(part: msgspec.Raw) -> str:
         raise ValueError(f"not UTF-8 ({error.reason})") from None
 
 
+def as_text(value: Any) -> str:
+    """Return a recorded value as text: itself, or as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
 def _mismatch(error: msgspec.ValidationError, place: Place) -> RecordingError:
     what, _, path = str(error).partition(" - at `")
     field = (place.field + path.rstrip("`").removeprefix("$")).removeprefix(".")

@@ -29,7 +29,7 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
-from ..source import Problems, convert, decode, records
+from ..source import Problems, as_text, convert, decode, records
 from . import Recordings
 from .messages import ChatTool, History, chat_tools, iso_seconds, texts
 from .requests import dollars, usage
@@ -162,9 +162,7 @@ def _messages(step: _Step, agent: _Agent, names: Iterator[str], place: Place, pr
         yield Message(next(names), "user", text, time=time, media=media)
     elif step.source == "agent":
         name, calls = next(names), step.tool_calls or []
-        made = (
-            ToolCall(c.tool_call_id, c.function_name, msgspec.json.encode(c.arguments or {}).decode()) for c in calls
-        )
+        made = (ToolCall(c.tool_call_id, c.function_name, as_text(c.arguments or {})) for c in calls)
         thinking = step.reasoning_content or thinking
         call = None if step.is_copied_context else _call(step, agent, place, problems)
         yield Message(name, "assistant", text, tuple(made), time=time, thinking=thinking, media=media, call=call)

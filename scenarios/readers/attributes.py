@@ -21,8 +21,8 @@ from typing import Any
 
 from ..errors import Place, RecordingError
 from ..model import Call
-from ..source import Problems
-from .prompts import LoggedCall, as_text, decoded, exchange
+from ..source import Problems, as_text
+from .prompts import LoggedCall, decoded, exchange
 from .requests import dollars, other_than, tier, usage
 from .spans import Kind, TraceSpan, counted
 

@@ -20,9 +20,9 @@ import msgspec
 
 from ..errors import Place
 from ..model import Call
-from ..source import Problems, convert
+from ..source import Problems, as_text, convert
 from . import Recordings
-from .prompts import as_object, as_text, exchange, text_of
+from .prompts import as_object, exchange, text_of
 from .requests import dollars, effort, usage
 from .spans import Kind, TraceSpan, counted, paged_traces
 

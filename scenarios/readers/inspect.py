@@ -31,7 +31,7 @@ import zstandard
 from .. import packed
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, Scalar, ToolCall
-from ..source import LONGEST, Problems, convert, decode, file_head, whole_file
+from ..source import LONGEST, Problems, as_text, convert, decode, file_head, whole_file
 from . import Recordings
 from .messages import History, forward, iso_seconds, role_of, texts, tool
 from .requests import LoggedRequest, dollars, effort, numbered, other_than, series, usage
@@ -354,10 +354,7 @@ def _message(message: _SampleMessage, name: str, place: Place, problems: Problem
     text, media, thinking = texts(content, place.below("content"), problems)
     if message.error is not None:  # it is sent in the place of the result
         text = message.error.message
-    calls = (
-        ToolCall(call.id, call.function, msgspec.json.encode(call.arguments or {}).decode())
-        for call in message.tool_calls or ()
-    )
+    calls = (ToolCall(call.id, call.function, as_text(call.arguments or {})) for call in message.tool_calls or ())
     return Message(
         name,
         role,

@@ -25,9 +25,9 @@ import msgspec
 
 from ..errors import Place
 from ..model import Call
-from ..source import Problems, convert
+from ..source import Problems, as_text, convert
 from . import Recordings
-from .prompts import as_object, as_text, decoded, exchange, text_of
+from .prompts import as_object, decoded, exchange, text_of
 from .requests import dollars, tier, usage
 from .spans import TraceSpan, counted, moments, number, paged_traces
 

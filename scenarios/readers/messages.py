@@ -346,6 +346,11 @@ def seconds(text: str, form: str, place: Place, example: str) -> float:
         raise RecordingError(place, f"{text!r} is no time", f"write it like {example!r}") from None
 
 
+def moment_seconds(moment: datetime | None) -> float | None:
+    """Return the seconds since 1970 of a time with its zone; None if it was not recorded."""
+    return None if moment is None else moment.timestamp()
+
+
 def iso_seconds(text: str, place: Place) -> float:
     """Return the seconds since 1970 of a time in ISO 8601; without a zone it is taken as UTC."""
     try:

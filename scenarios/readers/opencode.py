@@ -30,10 +30,10 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..media import media_of
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall, Usage
-from ..source import Problems, convert, decode, records, whole_file
+from ..source import Problems, as_text, convert, decode, records, whole_file
 from . import Recordings
 from .messages import History
-from .prompts import as_object, as_text
+from .prompts import as_object
 from .requests import dollars, usage
 
 _READ = ("text", "reasoning", "file", "tool", "step-finish")
@@ -311,7 +311,7 @@ def _answers(
             "assistant",
             _text(step),
             tuple(
-                ToolCall(part.call_id or f"{name}c{n}", part.tool, msgspec.json.encode(state.input or {}).decode())
+                ToolCall(part.call_id or f"{name}c{n}", part.tool, as_text(state.input or {}))
                 for n, (part, state) in enumerate(tools)
             ),
             time=_seconds(max(starts, default=None) if tools else info.time.completed),

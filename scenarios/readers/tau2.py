@@ -26,7 +26,7 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, ToolCall
-from ..source import Problems, convert, decode, records
+from ..source import Problems, as_text, convert, decode, records
 from . import Recordings
 from .messages import forward, iso_seconds, role_of
 from .requests import dollars, usage
@@ -215,7 +215,7 @@ def _message(
 
 
 def _tool_call(call: _ToolCall) -> ToolCall:
-    text = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
+    text = as_text(call.arguments)
     return ToolCall(id=call.id, name=call.name, arguments=text)
 
 
