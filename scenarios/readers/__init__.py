@@ -45,6 +45,11 @@ class Reader(Protocol):
         ...
 
 
+def anywhere(*forms: Sequence[str], under: Sequence[str] = ("", "[]")) -> tuple[frozenset[str], ...]:
+    """Return the shapes of files whose records have all key paths of one of these forms, wherever the records stand."""
+    return tuple(frozenset(f"{outer}{key}" for key in keys) for outer in under for keys in forms)
+
+
 @cache
 def readers() -> dict[str, type[Any]]:
     """Return the reader classes by name, in the order of their names."""

@@ -26,7 +26,7 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..source import Problems, decode, records
-from . import Recordings
+from . import Recordings, anywhere
 from .exchanges import Exchange, anthropic_response
 from .http import HttpExchanges
 from .messages import iso_seconds
@@ -35,14 +35,6 @@ from .requests import LoggedRequest, series
 
 _BEDROCK = "https://bedrock-runtime.amazonaws.com/model"
 _GEMINI = "https://generativelanguage.googleapis.com/v1beta/models"
-_FORMS = (
-    (".request", ".response", ".request.messages[].role", ".response.choices"),
-    (".request", ".response", ".request.messages[].role", ".response.output.message.role", ".response.stopReason"),
-    (".request", ".response", ".request.messages[].role", ".response.message.role", ".response.done"),
-    (".request", ".response", ".request.contents", ".response.candidates"),
-    (".request", ".response", ".request.input", ".response.output"),
-    (".schemaType", ".modelId", ".input", ".output"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +42,13 @@ class ApiCalls:
     """Requests to model APIs with their responses."""
 
     about: ClassVar[str] = "{request, response} logs of OpenAI, Gemini, Bedrock and Ollama; Bedrock's invocation log"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}{key}" for key in keys) for outer in ("", "[]") for keys in _FORMS
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".request", ".response", ".request.messages[].role", ".response.choices"),
+        (".request", ".response", ".request.messages[].role", ".response.output.message.role", ".response.stopReason"),
+        (".request", ".response", ".request.messages[].role", ".response.message.role", ".response.done"),
+        (".request", ".response", ".request.contents", ".response.candidates"),
+        (".request", ".response", ".request.input", ".response.output"),
+        (".schemaType", ".modelId", ".input", ".output"),
     )
     folder: ClassVar[bool] = False
 

@@ -30,7 +30,7 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
 from ..source import Problems, as_text, convert, decode, records
-from . import Recordings
+from . import Recordings, anywhere
 from .messages import ChatTool, History, chat_tools, iso_seconds, texts
 from .requests import dollars, usage
 
@@ -89,18 +89,14 @@ class _Trajectory(msgspec.Struct):
     subagent_trajectories: list[Any] = []
 
 
-def _shape(outer: str) -> frozenset[str]:
-    return frozenset(
-        f"{outer}.{key}" for key in ("schema_version", "agent", "steps", "steps[].step_id", "steps[].source")
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Atif:
     """Trajectories of Harbor's agents."""
 
     about: ClassVar[str] = "ATIF trajectories (Harbor)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (_shape(""), _shape("[]"))
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".schema_version", ".agent", ".steps", ".steps[].step_id", ".steps[].source")
+    )
     folder: ClassVar[bool] = False
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:

@@ -21,7 +21,7 @@ import msgspec
 from ..errors import Place
 from ..model import Call
 from ..source import Problems, as_text, convert
-from . import Recordings
+from . import Recordings, anywhere
 from .prompts import as_object, exchange, text_of
 from .requests import dollars, effort, usage
 from .spans import Kind, TraceSpan, counted, paged_traces
@@ -56,9 +56,8 @@ class Braintrust:
     """Logs and experiments of Braintrust."""
 
     about: ClassVar[str] = "Braintrust logs (API JSON, exports as JSON or JSON Lines)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in ("span_id", "root_span_id", "span_attributes", "input", "output"))
-        for outer in ("", "[]", ".events[]", ".data[]")
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".span_id", ".root_span_id", ".span_attributes", ".input", ".output"), under=("", "[]", ".events[]", ".data[]")
     )
     folder: ClassVar[bool] = True
 

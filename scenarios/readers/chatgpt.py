@@ -26,7 +26,7 @@ from ..errors import Place, RecordingError
 from ..media import sized
 from ..model import Call, Conversation, Media, Message, ToolCall
 from ..source import Problems, convert, decode
-from . import Recordings
+from . import Recordings, anywhere
 from .messages import History, role_of
 from .requests import numbered
 from .responses_api import joined
@@ -64,10 +64,7 @@ class ChatGpt:
     """Conversations of ChatGPT."""
 
     about: ClassVar[str] = "ChatGPT's data export (conversations.json)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset({f"{outer}.mapping", f"{outer}.mapping.*.message", f"{outer}.mapping.*.children"})
-        for outer in ("", "[]")
-    )
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere((".mapping", ".mapping.*.message", ".mapping.*.children"))
     folder: ClassVar[bool] = False
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:

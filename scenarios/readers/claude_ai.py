@@ -28,7 +28,7 @@ from ..errors import Place, RecordingError
 from ..media import media_of
 from ..model import Call, Conversation, Media, Message, ToolCall
 from ..source import Problems, decode
-from . import Recordings
+from . import Recordings, anywhere
 from .messages import History, iso_seconds, texts
 from .responses_api import joined
 from .spans import span_records
@@ -75,10 +75,7 @@ class ClaudeAi:
     """Conversations of Claude.ai."""
 
     about: ClassVar[str] = "Claude.ai's data export (conversations.json)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset({f"{outer}.uuid", f"{outer}.chat_messages", f"{outer}.chat_messages[].sender"})
-        for outer in ("", "[]")
-    )
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere((".uuid", ".chat_messages", ".chat_messages[].sender"))
     folder: ClassVar[bool] = False
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:

@@ -21,7 +21,7 @@ import msgspec
 from ..errors import Place
 from ..model import Call
 from ..source import Problems, convert
-from . import Recordings
+from . import Recordings, anywhere
 from .prompts import as_object, exchange, text_of
 from .requests import dollars, other_than, tier, usage
 from .spans import TraceSpan, counted, moments, number, paged_traces
@@ -56,9 +56,8 @@ class Helicone:
     """Requests logged by Helicone."""
 
     about: ClassVar[str] = "Helicone requests with their bodies (exports, API)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in ("request_id", "request_created_at", "request_body", "response_body"))
-        for outer in ("", "[]", ".data[]")
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".request_id", ".request_created_at", ".request_body", ".response_body"), under=("", "[]", ".data[]")
     )
     folder: ClassVar[bool] = True
 

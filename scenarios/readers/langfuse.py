@@ -27,7 +27,7 @@ import msgspec
 from ..errors import Place
 from ..model import Call
 from ..source import Problems, convert, decode
-from . import Recordings
+from . import Recordings, anywhere
 from .attributes import Attributes, agent_name, offered_tools, span_kind
 from .prompts import as_object, decoded, exchange, text_of
 from .requests import dollars, tier, usage
@@ -72,15 +72,12 @@ class Langfuse:
     """Traces of Langfuse, from its API or its exports."""
 
     about: ClassVar[str] = "Langfuse traces and observations (API JSON, exports as JSON or JSON Lines)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in keys)
-        for outer in ("", "[]", ".data[]", ".observations[]", "[].observations[]")
-        for keys in (
-            ("id", "traceId", "type", "parentObservationId", "startTime"),
-            ("id", "trace_id", "type", "parent_observation_id", "start_time"),
-            ("id", "sessionId", "timestamp", "bookmarked", "tags"),
-            ("id", "session_id", "timestamp", "bookmarked", "tags"),
-        )
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".id", ".traceId", ".type", ".parentObservationId", ".startTime"),
+        (".id", ".trace_id", ".type", ".parent_observation_id", ".start_time"),
+        (".id", ".sessionId", ".timestamp", ".bookmarked", ".tags"),
+        (".id", ".session_id", ".timestamp", ".bookmarked", ".tags"),
+        under=("", "[]", ".data[]", ".observations[]", "[].observations[]"),
     )
     folder: ClassVar[bool] = True
 

@@ -26,7 +26,7 @@ import msgspec
 from ..errors import Place
 from ..model import Call
 from ..source import Problems, convert, decode
-from . import Recordings
+from . import Recordings, anywhere
 from .langchain import metadata_counts
 from .prompts import as_object, exchange, text_of
 from .requests import dollars, effort, other_than, tier, usage
@@ -66,9 +66,8 @@ class LangSmith:
     """Runs of LangSmith."""
 
     about: ClassVar[str] = "LangSmith runs (API JSON, exports as JSON Lines, batches of its clients)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in ("id", "run_type", "inputs", "start_time", "trace_id"))
-        for outer in ("", "[]", ".runs[]", ".post[]", "[].post[]")
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".id", ".run_type", ".inputs", ".start_time", ".trace_id"), under=("", "[]", ".runs[]", ".post[]", "[].post[]")
     )
     folder: ClassVar[bool] = True
 

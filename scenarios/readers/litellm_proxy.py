@@ -26,7 +26,7 @@ import msgspec
 from ..errors import Place
 from ..model import Call
 from ..source import Problems, as_text, convert
-from . import Recordings
+from . import Recordings, anywhere
 from .prompts import as_object, decoded, exchange, text_of
 from .requests import dollars, tier, usage
 from .spans import TraceSpan, counted, moments, number, paged_traces
@@ -61,9 +61,8 @@ class LitellmProxy:
     """Spend logs of LiteLLM's proxy."""
 
     about: ClassVar[str] = "LiteLLM proxy spend logs (rows of LiteLLM_SpendLogs)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in ("request_id", "call_type", "spend", "startTime", "response"))
-        for outer in ("", "[]", ".data[]")
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".request_id", ".call_type", ".spend", ".startTime", ".response"), under=("", "[]", ".data[]")
     )
     folder: ClassVar[bool] = True
 

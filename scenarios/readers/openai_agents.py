@@ -23,7 +23,7 @@ import msgspec
 from ..errors import Place
 from ..model import Call
 from ..source import Problems, convert
-from . import Recordings
+from . import Recordings, anywhere
 from .prompts import as_object, exchange, text_of
 from .requests import effort, tier, usage
 from .spans import Kind, TraceSpan, counted, moments, paged_traces
@@ -48,9 +48,8 @@ class OpenAIAgents:
     """Traces of the OpenAI Agents SDK."""
 
     about: ClassVar[str] = "OpenAI Agents SDK traces (spans as its exporters write them)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in ("object", "id", "trace_id", "span_data", "span_data.type"))
-        for outer in ("", "[]", ".data[]")
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".object", ".id", ".trace_id", ".span_data", ".span_data.type"), under=("", "[]", ".data[]")
     )
     folder: ClassVar[bool] = True
 

@@ -21,7 +21,7 @@ import msgspec
 from ..errors import Place
 from ..model import Call
 from ..source import Problems, convert
-from . import Recordings
+from . import Recordings, anywhere
 from .prompts import as_object, exchange, text_of
 from .requests import effort, tier, usage
 from .spans import TraceSpan, moments, paged_traces
@@ -48,9 +48,8 @@ class Weave:
     """Calls that Weave traced."""
 
     about: ClassVar[str] = "W&B Weave calls (API or export, JSON or JSON Lines)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in ("id", "trace_id", "op_name", "started_at", "inputs"))
-        for outer in ("", "[]", ".calls[]")
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".id", ".trace_id", ".op_name", ".started_at", ".inputs"), under=("", "[]", ".calls[]")
     )
     folder: ClassVar[bool] = True
 
