@@ -50,6 +50,7 @@ _BLANK = b" \t\r\n"
 _OPENING = (b"{", b"[", b",", b":")
 _BOM = b"\xef\xbb\xbf"
 _LONGEST_SHOWN = 120
+_TOGETHER = 64  # lines whose key paths are made together
 _ROWS = 16  # rows of a table that tell its format
 _RESIDENT = 16 << 20  # bytes of a mapped file that may stay in memory
 _FORM = 1 << 20  # bytes that tell the form of most files
@@ -419,18 +420,23 @@ def key_paths(data: bytes, most: int = 50_000) -> frozenset[str]:
     """
     paths: set[str] = set()
     if (whole := _decoded(data)) is not None:
-        _add_paths(whole, paths)
+        _add_paths([whole], paths)
         return frozenset(paths)
-    start = 0
+    start, values = 0, list[Any]()
     for record in data.split(b"\n"):
         value = _decoded(record)
         if value is None and record.strip(_BLANK):  # cut off, no JSON, or one value on many lines
+            most -= _add_paths(values, paths)
             return frozenset(paths | _scanned(data[start:], most))
+        values.append(value)
+        start += len(record) + 1
         # Counted over all records together: a head of many short lines takes no longer than one of a long value.
-        most -= _add_paths(value, paths)
+        if len(values) == _TOGETHER:
+            most -= _add_paths(values, paths)
+            values = []
         if most < 0:
             break
-        start += len(record) + 1
+    _add_paths(values, paths)
     return frozenset(paths)
 
 
@@ -442,10 +448,10 @@ def _decoded(text: bytes) -> Any:
         return None
 
 
-def _add_paths(value: Any, paths: set[str]) -> int:
-    """Add the key paths of a value, and return how many values stand in it."""
-    count, level = 1, {"": [value]} if isinstance(value, (dict, list)) else {}
-    # Level by level, all values of one path together: a list of records has each of their paths made once.
+def _add_paths(records: list[Any], paths: set[str]) -> int:
+    """Add the key paths of some values, and return how many values stand in them."""
+    count, level = len(records), {"": [value for value in records if isinstance(value, (dict, list))]}
+    # Level by level, all values of one path together: records that are alike have each of their paths made once.
     for _ in range(DEEPEST + 1):  # else a path could grow without bound
         below: dict[str, list[Any]] = {}
         for path, values in level.items():
