@@ -75,6 +75,9 @@ class Langfuse:
     shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
         (".id", ".traceId", ".type", ".parentObservationId", ".startTime"),
         (".id", ".trace_id", ".type", ".parent_observation_id", ".start_time"),
+        # The columns of a table of observations without parents.
+        (".id", ".traceId", ".type", ".startTime", ".input"),
+        (".id", ".trace_id", ".type", ".start_time", ".input"),
         (".id", ".sessionId", ".timestamp", ".bookmarked", ".tags"),
         (".id", ".session_id", ".timestamp", ".bookmarked", ".tags"),
         under=("", "[]", ".data[]", ".observations[]", "[].observations[]"),
