@@ -52,7 +52,7 @@ from .messages import (
     chat_marks,
     chat_messages,
     chat_tools,
-    forward,
+    in_order,
     role_of,
     tool,
 )
@@ -108,10 +108,7 @@ class HttpRecordings:
             requests = (request for exchange in exchanges(path, problems) for request in recording.logged(exchange))
             for group in series(requests):
                 place, conversation = group.conversation(path.stem)
-                times, _ = forward(message.time for message in conversation.messages)
-                pairs = zip(conversation.messages, times, strict=True)
-                messages = tuple(msgspec.structs.replace(message, time=time) for message, time in pairs)
-                yield place, msgspec.structs.replace(conversation, messages=messages)
+                yield place, msgspec.structs.replace(conversation, messages=in_order(conversation.messages))
 
 
 def _provider(url: str) -> str:

@@ -33,7 +33,7 @@ from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, Scalar, ToolCall
 from ..source import LONGEST, Problems, as_text, convert, decode, file_head, whole_file
 from . import Recordings
-from .messages import History, forward, iso_seconds, role_of, texts, tool
+from .messages import History, in_order, iso_seconds, role_of, texts, tool
 from .requests import LoggedRequest, dollars, effort, numbered, other_than, series, usage
 
 T = TypeVar("T")
@@ -230,11 +230,8 @@ def _conversations(sample: _Sample, task: str, place: Place, problems: Problems)
         for group in series(calls):
             full = name if owner == main else f"{name}/{owner or 'main'}"
             _, conversation = group.conversation(full)
-            times, _ = forward(message.time for message in conversation.messages)
-            pairs = zip(conversation.messages, times, strict=True)
-            messages = tuple(msgspec.structs.replace(message, time=time) for message, time in pairs)
             about = meta if owner == main else {**meta, "parent": name}
-            yield place, msgspec.structs.replace(conversation, messages=messages, meta=about)
+            yield place, msgspec.structs.replace(conversation, messages=in_order(conversation.messages), meta=about)
     if not requests and sample.messages:
         history = History(problems)
         for at, recorded in enumerate(sample.messages):

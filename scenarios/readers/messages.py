@@ -374,6 +374,15 @@ def forward(times: Iterable[float | None]) -> tuple[list[float | None], int]:
     return cleaned, sum(time is not None for time in recorded) - len(in_order)
 
 
+def in_order(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return messages without the times that run backwards: clocks of several machines disagree."""
+    times, backwards = forward(message.time for message in messages)
+    if not backwards:
+        return tuple(messages)
+    pairs = zip(messages, times, strict=True)
+    return tuple(m if m.time == time else msgspec.structs.replace(m, time=time) for m, time in pairs)
+
+
 def rising(times: Sequence[float | None]) -> list[int]:
     """Return the indices of a longest non-decreasing subsequence of the times; None is skipped.
 
@@ -429,9 +438,7 @@ class History:
 
     def in_order(self) -> tuple[Message, ...]:
         """Return all messages, with the times that run backwards removed."""
-        times, _ = forward(message.time for message in self.messages)
-        pairs = zip(self.messages, times, strict=True)
-        return tuple(m if m.time == time else msgspec.structs.replace(m, time=time) for m, time in pairs)
+        return in_order(self.messages)
 
     @property
     def last(self) -> str:

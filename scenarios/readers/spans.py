@@ -41,7 +41,7 @@ from ..errors import Place, RecordingError
 from ..model import STOPPED, Call, Conversation, Mark, Message, Scalar, Tool
 from ..source import Problems, convert, decode, records
 from . import Recordings
-from .messages import forward, iso_seconds
+from .messages import in_order, iso_seconds
 from .prompts import LoggedCall
 from .requests import LoggedRequest, Responses, numbered, series
 
@@ -133,7 +133,7 @@ def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name
             parent = names[(started or callers)[-1 if started else 0].place]
             if parent != conversation.id:
                 meta["parent"] = parent
-        yield place, msgspec.structs.replace(conversation, messages=_in_order(conversation), meta=meta)
+        yield place, msgspec.structs.replace(conversation, messages=in_order(conversation.messages), meta=meta)
 
 
 def moments(place: Place, **times: str | None) -> tuple[float | None, ...]:
@@ -342,15 +342,6 @@ def _request(call: _ModelCall, values: _Values, read: dict[int, Message]) -> Log
     answer = msgspec.structs.replace(answer, call=recorded, time=span.end)
     tools = values.get(call.tools, tuple[Tool, ...]) if call.tools else ()
     return LoggedRequest(span.place, tuple(read[number] for number in numbers), answer, tools)
-
-
-def _in_order(conversation: Conversation) -> tuple[Message, ...]:
-    """Return the messages without times that run backwards: clocks of several machines disagree."""
-    times, backwards = forward(message.time for message in conversation.messages)
-    if not backwards:
-        return conversation.messages
-    pairs = zip(conversation.messages, times, strict=True)
-    return tuple(msgspec.structs.replace(message, time=time) for message, time in pairs)
 
 
 class _Tree:

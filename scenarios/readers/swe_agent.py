@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Call, Conversation, Message, Scalar
 from ..source import Problems, convert, decode, records
 from . import Recordings
@@ -105,13 +105,11 @@ def _model(config: Any, place: Place, problems: Problems) -> str:
     """Return the name of the model in the configuration of the run; empty if there is none."""
     if config is None:
         return ""
-    try:
+    with problems.collect():
         if isinstance(config, str):
             return decode(config.encode(), _Replay, place).agent.model.name
         return convert(config, _Replay, place).agent.model.name
-    except RecordingError as error:
-        problems.add(error)
-        return ""
+    return ""
 
 
 def _messages(turn: _Turn, name: str, model: str, place: Place, problems: Problems) -> Iterator[Message]:
