@@ -189,8 +189,9 @@ def unreadable(path: Path, error: OSError) -> RecordingError:
 
 
 def whole_file(path: Path, problems: Problems, data: bytes | None = None) -> bytes:
-    """Return all bytes of a file that is one record; `data`, if they were read. Raises RecordingError if it is empty or
-    too large.
+    """Return all bytes of a file that is one record: `data`, if they were read before.
+
+    Raises RecordingError if it is empty or too large.
     """
     place = Place(str(path))
     if data is None:
