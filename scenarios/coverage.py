@@ -35,6 +35,7 @@ LONG = 1 << 20
 _HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 # At least three words, and no token longer than a URL: identifiers, hashes, keys and encoded bytes are no text.
 _WORDS = re.compile(r"\w+\W+\w+\W+\w+")
+_LETTERS = re.compile(r"[^\W\d_]{2}")  # a time has none
 _LONG_TOKEN = re.compile(r"[A-Za-z0-9+/=_-]{200}")
 # Not a single space: a text that needs no change is not copied.
 _BLANK = re.compile(r"\s{2,}|[^\S ]")
@@ -281,4 +282,4 @@ def _is_text(text: str) -> bool:
     is_han = not text.isascii() and _HAN.search(text) is not None
     if _LONG_TOKEN.search(text) or len(text) < (SHORTEST * 2 // 5 if is_han else SHORTEST):
         return False
-    return is_han or (" " in text and _WORDS.search(text) is not None)
+    return is_han or (" " in text and bool(_WORDS.search(text)) and bool(_LETTERS.search(text)))

@@ -16,7 +16,7 @@ SystemExit included: that is its failure. Only Stopped is the user's wish, where
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
 class Stopped(SystemExit):
@@ -27,8 +27,9 @@ class UserError(Exception):
     """An error that the user can fix. Its text says where, what was wrong and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(
+    msgspec.Struct, frozen=True, gc=False
+):  # made for every message that is read: a data class takes 5 times as long
     """A place in a file: line from 1 (0 = the whole file), field as `messages[3].role`."""
 
     file: str

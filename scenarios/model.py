@@ -319,31 +319,33 @@ def faults(conversation: Conversation) -> Iterator[tuple[str, str, str]]:
     calls: set[str] = set()
     clock = 0.0
     for at, message in enumerate(conversation.messages):
-        field = f"messages[{at}]"
         if message.id in seen:
-            yield f"{field}.id", f"message id {message.id!r} stands twice", "give every message an id of its own"
+            yield f"messages[{at}].id", f"message id {message.id!r} stands twice", "give every message an id of its own"
         seen.add(message.id)
-        calls.update(call.id for call in message.calls)
+        if message.calls:
+            calls.update(call.id for call in message.calls)
         if message.role == "tool" and message.answers not in calls:
             yield (
-                f"{field}.answers",
+                f"messages[{at}].answers",
                 f"tool result for {message.answers!r}, which no earlier message called",
                 "name an earlier tool call, or leave the result out",
             )
         if message.role != "tool" and message.answers is not None:
             yield (
-                f"{field}.answers",
+                f"messages[{at}].answers",
                 f"a message of role {message.role!r} answers a tool call",
                 "give it the role 'tool'",
             )
         if message.role != "assistant" and message.calls:
-            yield f"{field}.calls", f"a message of role {message.role!r} calls tools", "only the assistant calls tools"
+            what = f"a message of role {message.role!r} calls tools"
+            yield f"messages[{at}].calls", what, "only the assistant calls tools"
         if message.time is not None:
             if not isfinite(message.time) or message.time < 0:
-                yield f"{field}.time", f"time {message.time} is not a moment after 1970", "give seconds since 1970"
+                what = f"time {message.time} is not a moment after 1970"
+                yield f"messages[{at}].time", what, "give seconds since 1970"
             elif message.time < clock:
                 yield (
-                    f"{field}.time",
+                    f"messages[{at}].time",
                     f"time {message.time} is {clock - message.time:g} s before an earlier message's",
                     "put the messages in the order they were said",
                 )
@@ -352,7 +354,7 @@ def faults(conversation: Conversation) -> Iterator[tuple[str, str, str]]:
             sizes = (medium.width, medium.height, medium.seconds, medium.pages)
             if not all(size is None or (isfinite(size) and 0 <= size < _LARGEST) for size in sizes):
                 what = f"a size of the {medium.kind} is no size: {medium}"
-                yield f"{field}.media[{number}]", what, "correct it, or leave the size out"
+                yield f"messages[{at}].media[{number}]", what, "correct it, or leave the size out"
     yield from _reference_faults(conversation, seen)
 
 

@@ -4,6 +4,8 @@
     logs.zip                      is read as logs.zip/day1/a.jsonl …, its members, which may be compressed
     logs.tar, logs.tar.gz         likewise; also .tgz, and .tar with any of the suffixes above
     s3://bucket/logs              is read as s3:/bucket/logs/a.jsonl …; whatever fsspec knows (extra: remote)
+    s3://bucket/logs/*.jsonl      the files that fit
+    hf://owner/data/logs          files of a data set's repository on the Hugging Face hub
 
 A path needs nothing else to be opened: `opened` finds the file that holds it. Nothing is unpacked to disk, but what has
 to be read out of order: a file (`seekable`), and the tar within a compressed one. What unpacks to more than a thousand
@@ -74,6 +76,8 @@ _DAMAGED = (
     *(lzma.LZMAError, zlib.error, zipfile.BadZipFile, tarfile.TarError, zstandard.ZstdError),
 )
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://?(?=[^/])")
+# fsspec takes an address of the hub without its kind for a model.
+_DATA_SET, _DATA_SETS = re.compile(r"^hf://(?!(?:datasets|spaces|buckets)/)"), "hf://datasets/"
 _CHUNK = 1 << 16
 
 
@@ -116,12 +120,17 @@ def files_within(path: Path) -> tuple[list[Path], list[str]]:
 def remote_files(address: str) -> list[Path]:
     """Return the paths of an address: itself, or the files below it. Raises RecordingError if it cannot be reached."""
     url = url_of(address)
-    filesystem, below = reached(url, lambda: file_systems(url).core.url_to_fs(url))
+    known = _DATA_SET.sub(_DATA_SETS, url)
+    filesystem, below = reached(url, lambda: file_systems(url).core.url_to_fs(known))
     if url.startswith("http"):  # a page has links, but is no folder
         return [Path(url)]
-    if not reached(url, lambda: filesystem.isdir(below)):
+    if "*" in below:
+        if not (names := reached(url, lambda: filesystem.glob(below))):
+            raise RecordingError(Place(url), "no file fits this pattern", "check the address")
+    elif not reached(url, lambda: filesystem.isdir(below)):
         return [Path(url)]
-    names = reached(url, lambda: filesystem.find(below))
+    else:
+        names = reached(url, lambda: filesystem.find(below))
     return [Path(filesystem.unstrip_protocol(name)) for name in sorted(names)]
 
 
@@ -165,6 +174,8 @@ def opened(path: Path) -> BinaryIO:
     """Open a file for its bytes, unpacked. Raises OSError if it is not there, RecordingError if it is damaged."""
     if is_address(str(path)):
         return _remote(str(path))
+    if os.path.isfile(path):  # nearly always, and told at once
+        return open_file(path)
     if (packed := _compressed(path)) is not None:
         return _unpacked(open_file(packed), packed.suffix, packed.stat().st_size, packed)
     above = _archive_above(path)
@@ -409,7 +420,8 @@ def url_of(name: str) -> str:
 def _remote(name: str) -> BinaryIO:
     """Open a remote file, which is copied into the cache first."""
     url = url_of(name)
-    opening = file_systems(url).open(f"filecache::{url}", "rb", filecache={"cache_storage": _cache_folder()})
+    chained = f"filecache::{_DATA_SET.sub(_DATA_SETS, url)}"
+    opening = file_systems(url).open(chained, "rb", filecache={"cache_storage": _cache_folder()})
     file = reached(url, opening.open)
     suffix = PurePosixPath(url).suffix
     return (

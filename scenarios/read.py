@@ -22,7 +22,7 @@ from . import packed, spec
 from .errors import Place, RecordingError
 from .model import Conversation, Message, check, usage_faults
 from .readers import Reader, readers
-from .readers.huggingface import HUB, HuggingFace, from_address
+from .readers.huggingface import HUB, HuggingFace, from_address, names_files
 from .source import (
     COMPRESSED,
     MISFIT,
@@ -43,6 +43,7 @@ _NO_CONVERSATION = {
     False: ("no conversation is there, and no path is given", "name the files or folders to read"),
 }
 _FORMATS = "`ctxbench list formats` names what is read; --format chooses one of them"
+_LOG = 4  # key paths of a shape that tell a log from a data set
 _SMALL = 1 << 16  # a larger file is not searched for brackets without content
 _BRACKETS = re.compile(rb"[\s\[\]{},]*+")
 _EMPTY = re.compile(rb'"([^"\\]+)"\s*:\s*\[\s*\]')
@@ -144,16 +145,21 @@ def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> 
                 problems.add(error)
                 continue
             if reader is None:
-                _report_unknown(file, problems, named=file == path)
+                _report_unknown(file, problems, named=path in (file, Path(packed.shown(str(file)))))
             else:
-                groups.setdefault((reader, file.parent if reader.folder else file), []).append(file)
+                folder_of = getattr(reader, "folder_of", _parent)
+                groups.setdefault((reader, folder_of(file) if reader.folder else file), []).append(file)
         batches += (Batch(reader, tuple(group)) for (reader, _), group in groups.items())
     return batches
 
 
+def _parent(file: Path) -> Path:
+    return file.parent
+
+
 def is_remote(name: str) -> bool:
-    """Return whether an input is the address of a data set on the hub, and no path."""
-    return name.startswith(HUB)
+    """Return whether an input is the address of a data set on the hub, and names no file or folder there."""
+    return name.startswith(HUB) and not names_files(name)
 
 
 def remote(address: str, form: str | None = None) -> Batch:
@@ -171,16 +177,20 @@ def detect(path: Path) -> Reader | None:
     It has its default options. Raises RecordingError if the file cannot be read.
     """
     head = file_head(path)
-    for kind in readers().values():
-        if (recognises := getattr(kind, "recognises", None)) is not None and recognises(path, head):
-            reader: Reader = kind()
-            return reader
+    known = (kind for kind in readers().values() if hasattr(kind, "recognises") and kind.recognises(path, head))
+    recognised: type[Any] | None = next(known, None)
+    if recognised is not None and recognised is not HuggingFace:
+        reader: Reader = recognised()
+        return reader
     if is_table(path.suffix, head):
         head = record_head(path)
     keys = key_paths(head)
     fits = [(_fit(shape, keys), name, shape) for name, kind in readers().items() for shape in kind.shapes]
     # Of shapes that fit equally well the name decides, not the order in which plug-ins were found.
     size, name, shape = max(fits, key=lambda fit: fit[:2], default=(0, "", frozenset()))
+    # A column of messages alone makes a data set, but not beside the other columns of a log.
+    if recognised is not None and size < _LOG:
+        return HuggingFace()
     return readers()[name]() if size and _in_one_record(shape, head) else None
 
 
@@ -191,18 +201,23 @@ def parse_format(text: str) -> Any:
 
 def _fit(shape: frozenset[str], keys: frozenset[str]) -> int:
     """Return the number of key paths of the shape if the file has all of them, else 0. `*` stands for any one key."""
-    plain = {path for path in shape if "*" not in path}
-    patterns = [re.escape(path).replace(r"\*", r"[^.\[]+") for path in shape - plain]
-    fits = plain <= keys and all(any(re.fullmatch(pattern, key) for key in keys) for pattern in patterns)
-    return len(shape) if fits else 0
+    plain, patterns = _parts(shape)
+    return len(shape) if plain <= keys and all(any(map(pattern.fullmatch, keys)) for pattern in patterns) else 0
+
+
+@cache
+def _parts(shape: frozenset[str]) -> tuple[frozenset[str], tuple[re.Pattern[str], ...]]:
+    """Return the key paths of a shape without a `*`, and patterns of the others."""
+    plain = frozenset(path for path in shape if "*" not in path)
+    return plain, tuple(re.compile(re.escape(path).replace(r"\*", r"[^.\[]+")) for path in sorted(shape - plain))
 
 
 def _in_one_record(shape: frozenset[str], head: bytes) -> bool:
     """Return whether one line has all keys, in a file of JSON Lines: keys of several lines together tell no format."""
-    lines = [line for line in head.splitlines() if line.strip()]
-    if len(lines) < 2 or not is_value(lines[0]):
+    first, _, rest = head.lstrip().partition(b"\n")
+    if not rest or rest.isspace() or not is_value(first):
         return True
-    return any(_fit(shape, key_paths(line)) for line in lines)
+    return any(_fit(shape, key_paths(line)) for line in head.splitlines() if line.strip())
 
 
 def _report_unknown(path: Path, problems: Problems, named: bool) -> None:
@@ -273,7 +288,8 @@ def _has_empty_lists(text: bytes) -> bool:
 
 def _explained(error: RecordingError, batch: Batch) -> RecordingError:
     """Return the first error of an empty batch, with the keys of the file if it is of another format."""
-    path, shapes = Path(error.place.file), batch.reader.shapes
+    named, shapes = Path(error.place.file), batch.reader.shapes
+    path = next((file for file in batch.files if packed.shown(str(file)) == error.place.file), named)
     if is_compressed(path):
         return RecordingError(Place(error.place.file), COMPRESSED)
     try:

@@ -7,6 +7,7 @@ is in a folder and not read is named in `Problems.ignored`.
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
 import re
@@ -46,8 +47,10 @@ _NUMBER = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity)\b")
 _FOLLOWED = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
 _GLUED = re.compile(rb"\}[ \t]*\{")
 _BLANK = b" \t\r\n"
+_OPENING = (b"{", b"[", b",", b":")
 _BOM = b"\xef\xbb\xbf"
 _LONGEST_SHOWN = 120
+_TOGETHER = 64  # lines whose key paths are made together
 _ROWS = 16  # rows of a table that tell its format
 _RESIDENT = 16 << 20  # bytes of a mapped file that may stay in memory
 _FORM = 1 << 20  # bytes that tell the form of most files
@@ -78,6 +81,10 @@ class Problems:
             raise error
         self.errors.append(error)
 
+    def collect(self) -> _Collecting:
+        """Return a context for one part of a recording: a RecordingError that ends it is added, and reading goes on."""
+        return _Collecting(self)
+
     def unknown(self, what: str, place: Place) -> None:
         """Count a part of a recording of a type that its reader does not read, such as `codex: item of type 'x'`."""
         self._unknown.setdefault(what[:_LONGEST_SHOWN], []).append(place)
@@ -89,6 +96,24 @@ class Problems:
             where = str(places[0]) if files == 1 else f"{files} files, first {places[0]}"
             self.notes.append(f"{what}: {len(places):,} not read ({where})")
         self._unknown.clear()
+
+
+class _Collecting:
+    """A context that ends with the first RecordingError in it."""
+
+    __slots__ = ("_problems",)
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        if isinstance(error, RecordingError):
+            self._problems.add(error)
+            return True
+        return False
 
 
 def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:
@@ -122,6 +147,11 @@ def json_text(part: msgspec.Raw) -> str:
         return bytes(part).decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 ({error.reason})") from None
+
+
+def as_text(value: Any) -> str:
+    """Return a recorded value as text: itself, or as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _mismatch(error: msgspec.ValidationError, place: Place) -> RecordingError:
@@ -158,11 +188,15 @@ def unreadable(path: Path, error: OSError) -> RecordingError:
     return RecordingError(Place(str(path)), f"cannot be read: {error.strerror or error}", "check that it may be read")
 
 
-def whole_file(path: Path, problems: Problems) -> bytes:
-    """Read all bytes of a file that is one record. Raises RecordingError if it is empty or too large."""
+def whole_file(path: Path, problems: Problems, data: bytes | None = None) -> bytes:
+    """Return all bytes of a file that is one record: `data`, if they were read before.
+
+    Raises RecordingError if it is empty or too large.
+    """
     place = Place(str(path))
-    with _opened(path) as file:
-        data = file.read(16 * LONGEST + 1)
+    if data is None:
+        with _opened(path) as file:
+            data = file.read(16 * LONGEST + 1)
     if len(data) > 16 * LONGEST:
         raise RecordingError(place, f"one record of over {16 * LONGEST >> 20} MiB", "split it, or use JSON Lines")
     problems.consumed += len(data)
@@ -172,11 +206,14 @@ def whole_file(path: Path, problems: Problems) -> bytes:
     return data
 
 
-def lines(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
-    """Yield the lines of a file that are not blank, without their ends. A line over LONGEST is a problem."""
+def lines(path: Path, problems: Problems, data: bytes | None = None) -> Iterator[tuple[Place, bytes]]:
+    """Yield the lines of a file that are not blank, without their ends. A line over LONGEST is a problem.
+
+    `data` are the bytes of the file, if they were read.
+    """
     name = str(path)
     any_line = False
-    with _opened(path) as file:
+    with _opened(path) if data is None else io.BytesIO(data) as file:
         number = 0
         while line := file.readline(LONGEST + 1):
             number += 1
@@ -228,30 +265,34 @@ def records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
 
     In JSON Lines a line may be an array, and is one record then. A file of one such line is a JSON array.
     """
-    if is_table(path.suffix, file_head(path, 8)):
-        yield from table_rows(path, problems)
-        return
-    form = _form(path)
-    if form == "object":
-        yield Place(str(path), 1), whole_file(path, problems)
-    else:
-        yield from lines(path, problems) if form == "lines" else elements(path, problems)
-
-
-def _form(path: Path) -> Literal["lines", "array", "object"]:
-    """Return the form of a JSON file, from as little of its start as tells it."""
     window = min(_FORM, LONGEST)
     with _opened(path) as file:
-        start = file.read(window).removeprefix(_BOM).lstrip(_BLANK)
-        first, _, rest = start.partition(b"\n")
-        if rest.strip(_BLANK) and is_value(first):  # nearly always: a large file is not read further to be told
+        start = file.read(window)
+        form = "table" if is_table(path.suffix, start) else _form(start, file)
+    data = start if len(start) < window else None  # many small files: each is opened once
+    if form == "object":
+        yield Place(str(path), 1), whole_file(path, problems, data)
+    elif form == "lines":
+        yield from lines(path, problems, data)
+    else:
+        yield from table_rows(path, problems) if form == "table" else elements(path, problems)
+
+
+def _form(head: bytes, file: BinaryIO) -> Literal["lines", "array", "object"]:
+    """Return the form of a JSON file, from as little behind its head as tells it."""
+    start = head.removeprefix(_BOM).lstrip(_BLANK)
+    first, _, rest = start.partition(b"\n")
+    if rest.strip(_BLANK):  # nearly always: a large file is not read further to be told
+        if is_value(first):
             return "lines"
-        start += file.read(LONGEST - window)
-        if b"\n" not in start:  # the first line may be over the limit: the lines after it show the form
-            while (part := file.readline(LONGEST)) and not part.endswith(b"\n"):
-                pass
-            # The `!` spoils what was read of the first line: a start of it that happens to be JSON is no line.
-            start += b"!\n" + file.read(LONGEST) if part else b""
+        if start.startswith(b"[") and first.strip(_BLANK).endswith(_OPENING):
+            return "array"
+    start += file.read(LONGEST - len(head))
+    if b"\n" not in start:  # the first line may be over the limit: the lines after it show the form
+        while (part := file.readline(LONGEST)) and not part.endswith(b"\n"):
+            pass
+        # The `!` spoils what was read of the first line: a start of it that happens to be JSON is no line.
+        start += b"!\n" + file.read(LONGEST) if part else b""
     if start.startswith(b"["):
         return "lines" if start.partition(b"\n")[2].strip(_BLANK) and _is_lines(start) else "array"
     return "lines" if _is_lines(start) else "object"
@@ -272,7 +313,7 @@ def _is_lines(start: bytes) -> bool:
         return True
     # A damaged first line should not cost the other lines. But if it looks like the opening of a value on many lines,
     # an array is read as an array: its elements can be separated even if some are damaged.
-    if first.strip(_BLANK).endswith((b"{", b"[", b",", b":")) and (start.startswith(b"[") or len(start) >= LONGEST):
+    if first.strip(_BLANK).endswith(_OPENING) and (start.startswith(b"[") or len(start) >= LONGEST):
         return False
     others = (line.strip(_BLANK) for line in rest)
     return any(line.startswith((b"{", b"[")) and is_value(line) for line in others) and not is_value(start)
@@ -380,18 +421,23 @@ def key_paths(data: bytes, most: int = 50_000) -> frozenset[str]:
     """
     paths: set[str] = set()
     if (whole := _decoded(data)) is not None:
-        _add_paths(whole, paths)
+        _add_paths([whole], paths)
         return frozenset(paths)
-    start = 0
+    start, values = 0, list[Any]()
     for record in data.split(b"\n"):
         value = _decoded(record)
         if value is None and record.strip(_BLANK):  # cut off, no JSON, or one value on many lines
+            most -= _add_paths(values, paths)
             return frozenset(paths | _scanned(data[start:], most))
+        values.append(value)
+        start += len(record) + 1
         # Counted over all records together: a head of many short lines takes no longer than one of a long value.
-        most -= _add_paths(value, paths)
+        if len(values) == _TOGETHER:
+            most -= _add_paths(values, paths)
+            values = []
         if most < 0:
             break
-        start += len(record) + 1
+    _add_paths(values, paths)
     return frozenset(paths)
 
 
@@ -403,23 +449,28 @@ def _decoded(text: bytes) -> Any:
         return None
 
 
-def _add_paths(value: Any, paths: set[str]) -> int:
-    """Add the key paths of a value, and return how many values stand in it."""
-    count, stack = 1, [(value, "", 0)]
-    while stack:
-        inner, path, depth = stack.pop()
-        if not isinstance(inner, (dict, list)) or depth > DEEPEST:  # else a path could grow without bound
-            continue
-        count += len(inner)
-        if isinstance(inner, dict):
-            for key, one in inner.items():
-                below = f"{path}.{key}"
-                paths.add(below)
-                if isinstance(one, (dict, list)):
-                    stack.append((one, below, depth + 1))
-        else:
-            below = f"{path}[]"
-            stack += [(one, below, depth + 1) for one in inner if isinstance(one, (dict, list))]
+def _add_paths(records: list[Any], paths: set[str]) -> int:
+    """Add the key paths of some values, and return how many values stand in them."""
+    count, level = len(records), {"": [value for value in records if isinstance(value, (dict, list))]}
+    # Level by level, all values of one path together: records that are alike have each of their paths made once.
+    for _ in range(DEEPEST + 1):  # else a path could grow without bound
+        below: dict[str, list[Any]] = {}
+        for path, values in level.items():
+            count += sum(map(len, values))
+            held: dict[str, list[Any]] = {}
+            keys: set[str] = set()
+            for inner in values:
+                if isinstance(inner, dict):
+                    keys.update(inner)
+                    for key, one in inner.items():
+                        if isinstance(one, (dict, list)):
+                            held.setdefault(f".{key}", []).append(one)
+                elif nested := [one for one in inner if isinstance(one, (dict, list))]:
+                    held.setdefault("[]", []).extend(nested)
+            paths.update(f"{path}.{key}" for key in keys)
+            for step, found in held.items():
+                below.setdefault(path + step, []).extend(found)
+        level = below
     return count
 
 

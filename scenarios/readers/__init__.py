@@ -24,7 +24,8 @@ class Reader(Protocol):
     """How one recorded format is recognised and read.
 
     A format that is no JSON may have a static method `recognises(path, head)`: whether a file is of it, by its name and
-    its first bytes.
+    its first bytes. One whose recordings spread over several folders may have a static method `folder_of(path)`: the
+    folder whose files make a recording together.
     """
 
     about: ClassVar[str]
@@ -42,6 +43,11 @@ class Reader(Protocol):
         reading of these files only.
         """
         ...
+
+
+def anywhere(*forms: Sequence[str], under: Sequence[str] = ("", "[]")) -> tuple[frozenset[str], ...]:
+    """Return the shapes of files whose records have all key paths of one of these forms, wherever the records stand."""
+    return tuple(frozenset(f"{outer}{key}" for key in keys) for outer in under for keys in forms)
 
 
 @cache

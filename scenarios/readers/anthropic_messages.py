@@ -88,7 +88,7 @@ class AnthropicMessages:
 def _requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
     responses = Responses(problems)
     for place, raw in records(path, problems):
-        try:
+        with problems.collect():
             logged = decode(raw, _Logged, place)
             if logged.request is None:
                 yield logged_request(decode(raw, AnthropicRequest, place), None, place, place, problems)
@@ -96,8 +96,6 @@ def _requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
                 yield logged_request(
                     logged.request, logged.response, place.at("request"), place.at("response"), problems
                 )
-        except RecordingError as error:
-            problems.add(error)
 
 
 def logged_request(
@@ -136,23 +134,30 @@ def logged_request(
         marks += mark(messages[-1].id, request.cache_control)
     answer = None
     if response is not None and response.content is not None:
-        used, iterations = response_usage(response.usage, answered.below("usage"), problems)
-        call = Call(
-            model=response.model,
-            provider="anthropic",
-            usage=used,
-            marks=tuple(marks),
-            effort=effort(request.thinking, request.output_config),
-            stop=response.stop_reason or "",
-            iterations=iterations,
-            request_id=response.id or "",
-            tier=tier(response.usage),
-            edits=context_edits(response.context_management, answered.below("context_management"), problems),
-            requested=other_than(response.model, request.model) if isinstance(request.model, str) else "",
-        )
-        answer = assistant_message(response.content, next(names), answered.below("content"), problems, call=call)
+        model = request.model if isinstance(request.model, str) else ""
+        thinking = effort(request.thinking, request.output_config)
+        call = Call(model, "anthropic", marks=tuple(marks), effort=thinking)
+        answer = anthropic_answer(response, next(names), answered, problems, call)
     tools = tuple(tool(schema) for schema in request.tools)
     return LoggedRequest(Place(place.file, place.line), tuple(messages), answer, tools, tuple(compactions))
+
+
+def anthropic_answer(response: AnthropicResponse, name: str, place: Place, problems: Problems, asked: Call) -> Message:
+    """Return the answer of a response at `place`; its call is `asked` with all that the response reports."""
+    used, iterations = response_usage(response.usage, place.below("usage"), problems)
+    model = response.model or asked.model
+    call = msgspec.structs.replace(
+        asked,
+        model=model,
+        usage=used,
+        stop=response.stop_reason or "",
+        iterations=iterations,
+        request_id=response.id or "",
+        tier=tier(response.usage),
+        edits=context_edits(response.context_management, place.below("context_management"), problems),
+        requested=other_than(model, asked.model),
+    )
+    return assistant_message(response.content or [], name, place.below("content"), problems, call=call)
 
 
 def _compactions(content: Sequence[Block], after: str, place: Place, problems: Problems) -> Iterator[Compaction]:

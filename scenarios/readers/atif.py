@@ -29,8 +29,8 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
-from ..source import Problems, convert, decode, records
-from . import Recordings
+from ..source import Problems, as_text, convert, decode, records
+from . import Recordings, anywhere
 from .messages import ChatTool, History, chat_tools, iso_seconds, texts
 from .requests import dollars, usage
 
@@ -89,27 +89,21 @@ class _Trajectory(msgspec.Struct):
     subagent_trajectories: list[Any] = []
 
 
-def _shape(outer: str) -> frozenset[str]:
-    return frozenset(
-        f"{outer}.{key}" for key in ("schema_version", "agent", "steps", "steps[].step_id", "steps[].source")
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Atif:
     """Trajectories of Harbor's agents."""
 
     about: ClassVar[str] = "ATIF trajectories (Harbor)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (_shape(""), _shape("[]"))
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".schema_version", ".agent", ".steps", ".steps[].step_id", ".steps[].source")
+    )
     folder: ClassVar[bool] = False
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     yield from _conversations(decode(raw, _Trajectory, place), path.stem, {}, place, problems)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _conversations(
@@ -121,15 +115,13 @@ def _conversations(
     names = (f"m{number}" for number in count())
     for at, recorded in enumerate(trajectory.steps):
         where = place.below(f"steps[{at}]")
-        try:
+        with problems.collect():
             step = convert(recorded, _Step, where)
             if step.source == "system" and any(message.role == "assistant" for message in history.messages):
                 compactions += _compactions(step, history, where, problems)
             else:
                 for message in _messages(step, agent, names, where, problems):
                     history.add(message, where)
-        except RecordingError as error:
-            problems.add(error)
     if history.messages:
         about: dict[str, Scalar] = {"agent": agent.name, **meta}
         if agent.extra is not None and agent.extra.parent_session_id:
@@ -140,12 +132,10 @@ def _conversations(
         yield place, Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
     for at, recorded in enumerate(trajectory.subagent_trajectories):
         where = place.below(f"subagent_trajectories[{at}]")
-        try:
+        with problems.collect():
             started = convert(recorded, _Trajectory, where)
             started.session_id = f"{name}/{started.agent.name or at}"
             yield from _conversations(started, name, {"parent": name}, where, problems)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _compactions(step: _Step, history: History, place: Place, problems: Problems) -> Iterator[Compaction]:
@@ -168,9 +158,7 @@ def _messages(step: _Step, agent: _Agent, names: Iterator[str], place: Place, pr
         yield Message(next(names), "user", text, time=time, media=media)
     elif step.source == "agent":
         name, calls = next(names), step.tool_calls or []
-        made = (
-            ToolCall(c.tool_call_id, c.function_name, msgspec.json.encode(c.arguments or {}).decode()) for c in calls
-        )
+        made = (ToolCall(c.tool_call_id, c.function_name, as_text(c.arguments or {})) for c in calls)
         thinking = step.reasoning_content or thinking
         call = None if step.is_copied_context else _call(step, agent, place, problems)
         yield Message(name, "assistant", text, tuple(made), time=time, thinking=thinking, media=media, call=call)

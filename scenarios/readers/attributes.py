@@ -7,6 +7,7 @@
     ai.*                    Vercel's AI SDK
     gcp.vertex.agent.*      Google's ADK: request and response as JSON
     events, *_parameters    Pydantic AI
+    request_data, response_data   Logfire's own instrumentations of OpenAI and Anthropic
 
 Attributes are flat (`a.0.b`) or nested; both are read alike. `ai.generateText` repeats what the calls inside it have,
 so it is an agent and no call; so does everything that its convention calls a chain, a workflow or a task.
@@ -14,14 +15,14 @@ so it is an agent and no call; so does everything that its convention calls a ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..errors import Place, RecordingError
 from ..model import Call
-from ..source import Problems
-from .prompts import LoggedCall, as_text, decoded, exchange
+from ..source import Problems, as_text
+from .prompts import LoggedCall, decoded, exchange
 from .requests import dollars, other_than, tier, usage
 from .spans import Kind, TraceSpan, counted
 
@@ -76,6 +77,10 @@ _REASONING = (
     *("llm.token_count.completion_details.reasoning", "llm.usage.reasoning_tokens"),
     *("ai.usage.reasoningTokens", "ai.usage.outputTokenDetails.reasoningTokens"),
 )
+_PROMPTS = (
+    *("gen_ai.input.messages", "gen_ai.prompt.0.role", "gen_ai.prompt.0.content", "gen_ai.prompt"),
+    "request_data.messages",
+)
 _TIERS = ("openai.response.service_tier", "gen_ai.openai.response.service_tier")
 _WRITTEN_1H = ("ctxbench.usage.cache_write_1h_input_tokens",)
 """No convention has a name for it: this is what `ctxbench convert` writes."""
@@ -112,19 +117,9 @@ class Attributes:
         """Return all that stands below a name as objects and lists (`name.0.role`), or its own value."""
         if (own := self.get(name)) is not None:
             return own
-        root: dict[str, Any] = {}
-        for key, value in self._flat.items():
-            if key.startswith(f"{name}."):
-                *path, last = key[len(name) + 1 :].split(".", _DEEPEST)
-                inner = root
-                for step in path:
-                    if not isinstance(inner.get(step), dict):
-                        inner[step] = {}
-                    inner = inner[step]
-                # A name may have a value and names below it. What is below counts, in whichever order they come.
-                if not isinstance(inner.get(last), dict):
-                    inner[last] = value
-        return _listed(root) or None
+        start = f"{name}."
+        below = ((key.removeprefix(start), value) for key, value in self._flat.items() if key.startswith(start))
+        return _tree(below) or None
 
 
 def _flat(recorded: Mapping[str, Any], before: str, depth: int) -> Iterator[tuple[str, Any]]:
@@ -133,6 +128,29 @@ def _flat(recorded: Mapping[str, Any], before: str, depth: int) -> Iterator[tupl
             yield from _flat(value, f"{before}{name}.", depth + 1)
         else:
             yield f"{before}{name}", value
+
+
+def _tree(flat: Iterable[tuple[str, Any]]) -> Any:
+    """Return values by their full names as objects and lists."""
+    root: dict[str, Any] = {}
+    for key, value in flat:
+        *path, last = key.split(".", _DEEPEST)
+        inner = root
+        for step in path:
+            if not isinstance(inner.get(step), dict):
+                inner[step] = {}
+            inner = inner[step]
+        # A name may have a value and names below it. What is below counts, in whichever order they come.
+        if not isinstance(inner.get(last), dict):
+            inner[last] = value
+    return _listed(root)
+
+
+def _nested(value: Any) -> Any:
+    """Return a list whose objects have flat names, `{"message.role": …}`, as in Phoenix's data frames, with trees."""
+    if isinstance(value, list):
+        return [_nested(one) for one in value]
+    return _tree((key, _nested(one)) for key, one in _flat(value, "", 0)) if isinstance(value, dict) else value
 
 
 def _listed(tree: Any) -> Any:
@@ -167,6 +185,8 @@ def model_call(
         return span
     said = _exchange(attributes, events, span.place, problems, format_name)
     reported = counted(*(attributes.get(*names) for names in (_INPUT, _OUTPUT, _READ, _WRITTEN, _TOTAL, _REASONING)))
+    if isinstance(told := attributes.tree("response_data.usage"), dict):
+        reported = told  # Logfire's: the provider's own block, with what was read from caches
     if (hour := attributes.get(*_WRITTEN_1H)) is not None:
         reported = {**(reported or {}), "ephemeral_1h_input_tokens": hour}
     where = span.place.below("attributes")
@@ -214,8 +234,7 @@ def span_kind(attributes: Attributes) -> Kind:
         return "llm"
     if attributes.text("agent_name"):
         return "agent"
-    prompts = ("gen_ai.input.messages", "gen_ai.prompt.0.role", "gen_ai.prompt.0.content", "gen_ai.prompt")
-    return "llm" if attributes.get(*prompts) is not None else "other"
+    return "llm" if attributes.get(*_PROMPTS) is not None else "other"
 
 
 def _exchange(
@@ -231,19 +250,21 @@ def _exchange(
     prompt = _first(
         *(lambda d=d: d.get("gen_ai.input.messages") for d in details),
         lambda: _with_blocks(attributes.tree("gen_ai.prompt")),
-        lambda: attributes.tree("llm.input_messages"),
+        lambda: _nested(attributes.tree("llm.input_messages")),
         lambda: attributes.get("ai.prompt.messages"),
         lambda: attributes.get("gcp.vertex.agent.llm_request"),
         lambda: [message for kind, message in logged if kind != "choice"],
+        lambda: attributes.tree("request_data"),
         lambda: attributes.get("input.value", "ai.prompt"),
     )
     answer = _first(
         *(lambda d=d: d.get("gen_ai.output.messages") for d in details),
         lambda: _with_blocks(attributes.tree("gen_ai.completion")),
-        lambda: attributes.tree("llm.output_messages"),
+        lambda: _nested(attributes.tree("llm.output_messages")),
         lambda: _vercel_answer(attributes),
         lambda: attributes.get("gcp.vertex.agent.llm_response"),
         lambda: [message for kind, message in logged if kind == "choice"],
+        lambda: _logfire_answer(attributes),
         lambda: attributes.get("output.value"),
     )
     system = next((s for d in details if (s := d.get("gen_ai.system_instructions")) is not None), None)
@@ -254,7 +275,7 @@ def offered_tools(attributes: Attributes) -> Any:
     """Return the logged schemas of the tools that a call offered; None if there are none."""
     return _first(
         *(lambda name=name: attributes.tree(name) for name in _TOOLS),
-        lambda: attributes.tree("llm.tools"),
+        lambda: _nested(attributes.tree("llm.tools")),
         lambda: _pydantic_ai_tools(attributes),
     )
 
@@ -308,6 +329,12 @@ def _vercel_answer(attributes: Attributes) -> Any:
     for call in calls if isinstance(calls, list) else []:
         parts.append({**call, "type": "tool-call"} if isinstance(call, dict) else call)
     return {"role": "assistant", "content": parts} if parts else None
+
+
+def _logfire_answer(attributes: Attributes) -> Any:
+    """Return the answer of a call that Logfire traced; that of a streamed one is its text alone."""
+    told = attributes.tree("response_data")
+    return told.get("message") or told.get("combined_chunk_content") if isinstance(told, dict) else None
 
 
 def _logged(events: Sequence[tuple[str, Attributes]]) -> Iterator[tuple[str, Any]]:

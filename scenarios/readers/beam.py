@@ -77,7 +77,7 @@ class Beam:
         problems.ignored += [str(path) for path in others if path not in chats]
         for path in chats:
             place = Place(str(path))
-            try:
+            with problems.collect():
                 batches = decode(whole_file(path, problems), list[_Batch], place)
                 turns = list(_turns(batches, place))
                 messages, times_dropped = _messages(turns)
@@ -93,8 +93,6 @@ class Beam:
                         meta={"batches": len(batches), "evidence_dropped": dropped, "times_dropped": times_dropped},
                     ),
                 )
-            except RecordingError as error:
-                problems.add(error)
 
 
 def _turns(batches: Sequence[_Batch], place: Place) -> Iterator[tuple[_Turn, float | None, Place]]:

@@ -11,9 +11,8 @@ in the metadata is the thread. All files of a folder are read together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,11 +20,11 @@ import msgspec
 
 from ..errors import Place
 from ..model import Call
-from ..source import Problems, convert
-from . import Recordings
-from .prompts import as_object, as_text, exchange, text_of
+from ..source import Problems, as_text, convert
+from . import Recordings, anywhere
+from .prompts import as_object, exchange, text_of
 from .requests import dollars, effort, usage
-from .spans import Kind, TraceSpan, counted, paged_records, sound, traces
+from .spans import Kind, TraceSpan, counted, paged_traces
 
 _KINDS: dict[str, Kind] = {"llm": "llm", "tool": "tool"}
 _METRICS = (
@@ -57,19 +56,13 @@ class Braintrust:
     """Logs and experiments of Braintrust."""
 
     about: ClassVar[str] = "Braintrust logs (API JSON, exports as JSON or JSON Lines)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in ("span_id", "root_span_id", "span_attributes", "input", "output"))
-        for outer in ("", "[]", ".events[]", ".data[]")
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".span_id", ".root_span_id", ".span_attributes", ".input", ".output"), under=("", "[]", ".events[]", ".data[]")
     )
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from traces(files, _spans, problems, "braintrust")
-
-
-def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
-    for place, row in paged_records(path, problems, "events", "data"):
-        yield from sound(partial(_span, row, place, problems), place, problems)
+        yield from paged_traces(files, _span, problems, "braintrust", "events", "data")
 
 
 def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:

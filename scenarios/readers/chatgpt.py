@@ -26,7 +26,7 @@ from ..errors import Place, RecordingError
 from ..media import sized
 from ..model import Call, Conversation, Media, Message, ToolCall
 from ..source import Problems, convert, decode
-from . import Recordings
+from . import Recordings, anywhere
 from .messages import History, role_of
 from .requests import numbered
 from .responses_api import joined
@@ -64,24 +64,22 @@ class ChatGpt:
     """Conversations of ChatGPT."""
 
     about: ClassVar[str] = "ChatGPT's data export (conversations.json)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset({f"{outer}.mapping", f"{outer}.mapping.*.message", f"{outer}.mapping.*.children"})
-        for outer in ("", "[]")
-    )
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere((".mapping", ".mapping.*.message", ".mapping.*.children"))
     folder: ClassVar[bool] = False
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             unnamed = 0
             for place, raw in span_records(path, problems):
-                try:
+                with problems.collect():
                     export = decode(raw, _Export, place)
                     name = export.conversation_id or export.id
                     unnamed += not name
                     messages = _messages(export, place, problems)
-                    yield place, Conversation(name or numbered(path.stem, unnamed), messages)
-                except RecordingError as error:
-                    problems.add(error)
+                    if messages:
+                        yield place, Conversation(name or numbered(path.stem, unnamed), messages)
+                    else:
+                        problems.unknown("chatgpt: conversation without messages", place)
 
 
 def _branch(export: _Export, place: Place, problems: Problems) -> Iterator[tuple[_Said, Place]]:

@@ -28,7 +28,7 @@ from ..errors import Place, RecordingError
 from ..media import media_of
 from ..model import Call, Conversation, Media, Message, ToolCall
 from ..source import Problems, decode
-from . import Recordings
+from . import Recordings, anywhere
 from .messages import History, iso_seconds, texts
 from .responses_api import joined
 from .spans import span_records
@@ -75,23 +75,21 @@ class ClaudeAi:
     """Conversations of Claude.ai."""
 
     about: ClassVar[str] = "Claude.ai's data export (conversations.json)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset({f"{outer}.uuid", f"{outer}.chat_messages", f"{outer}.chat_messages[].sender"})
-        for outer in ("", "[]")
-    )
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere((".uuid", ".chat_messages", ".chat_messages[].sender"))
     folder: ClassVar[bool] = False
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in span_records(path, problems):
-                try:
+                with problems.collect():
                     chat = decode(raw, _Chat, place)
                     answers = _Messages(History(problems), problems)
                     for at in _branch(chat, place, problems):
                         answers.add(chat.chat_messages[at], place.below(f"chat_messages[{at}]"))
-                    yield place, Conversation(chat.uuid, answers.history.in_order())
-                except RecordingError as error:
-                    problems.add(error)
+                    if chat.chat_messages:
+                        yield place, Conversation(chat.uuid, answers.history.in_order())
+                    else:
+                        problems.unknown("claude_ai: conversation without messages", place)
 
 
 def _branch(chat: _Chat, place: Place, problems: Problems) -> list[int]:

@@ -34,7 +34,7 @@ from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar
 from ..source import Problems, decode, objects
 from . import Recordings
-from .messages import Block, Content, History, Moment, assistant_message, blocks, user_messages
+from .messages import Block, Content, History, Moment, assistant_message, blocks, moment_seconds, user_messages
 from .requests import context_edits, dollars, response_usage, tier
 
 # Lines that are not sent: what the screen shows, snapshots of files, settings and titles.
@@ -126,7 +126,7 @@ def _lines(path: Path, problems: Problems) -> Iterator[_Line]:
     seen: set[str] = set()
     agents: dict[str, str] = {}
     for place, raw in objects(path, problems):
-        try:
+        with problems.collect():
             entry = decode(raw, _Entry, place)
             for part, where in (entry, place), _agents_line(entry, agents, place):
                 if part is None:
@@ -140,8 +140,6 @@ def _lines(path: Path, problems: Problems) -> Iterator[_Line]:
                     # Seen only once it was read: of a damaged line a sound repetition still counts.
                     yield _Line(where, part, _recorded_message(part, where))
                     seen.add(part.uuid)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _agents_line(entry: _Entry, agents: dict[str, str], place: Place) -> tuple[_Entry | None, Place]:
@@ -299,13 +297,15 @@ def _compaction(entry: _Entry, messages: Iterable[Message]) -> Compaction:
     first_kept = metadata.preserved_segment.head_uuid if metadata.preserved_segment else None
     kept = first_kept if first_kept in ids else None
     # The summary has a line of its own behind this one.
-    return Compaction(ids[-1], "", kept, metadata.pre_tokens, _seconds(entry), hidden="it is not recorded")
+    return Compaction(
+        ids[-1], "", kept, metadata.pre_tokens, moment_seconds(entry.timestamp), hidden="it is not recorded"
+    )
 
 
 def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:
     """Yield the one message of a response's lines, or the messages of a user's line; nothing for other lines."""
     first, last = group[0], group[-1]
-    time = _seconds(last.entry)
+    time = moment_seconds(last.entry.timestamp)
     place = first.place.below("message.content")
     if isinstance(first.message, _User):
         names = chain([first.entry.uuid], (f"{first.entry.uuid}.{n}" for n in count(1)))
@@ -335,7 +335,3 @@ def _call(message: _Assistant, line: _Line, problems: Problems) -> Call | None:
         tier=tier(message.usage),
         edits=context_edits(message.context_management, line.place.below("message.context_management"), problems),
     )
-
-
-def _seconds(entry: _Entry) -> float | None:
-    return None if entry.timestamp is None else entry.timestamp.timestamp()

@@ -111,13 +111,11 @@ class Cline:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         screen = next((path for path in files if path.name == _SCREEN), None)
         for path in files:
-            try:
+            with problems.collect():
                 if path.name == _HISTORY:
                     yield from _task(path, screen, problems)
                 elif path.name != _SCREEN:
                     yield from _sessions(path, problems)
-            except RecordingError as error:
-                problems.add(error)
 
 
 def _sessions(path: Path, problems: Problems) -> Recordings:
@@ -139,10 +137,8 @@ def _sessions(path: Path, problems: Problems) -> Recordings:
 def _task(path: Path, screen: Path | None, problems: Problems) -> Recordings:
     turns, place = list[Any](), Place(str(path), 1)
     for _, raw in records(path, problems):
-        try:
+        with problems.collect():
             turns.append(decode(raw, dict[str, Any], place.at(f"[{len(turns)}]")))
-        except RecordingError as error:
-            problems.add(error)
     requests = [] if screen is None else list(_requests(screen, problems))
     messages, compactions = _messages(turns, place, requests, problems)
     if messages:
@@ -151,19 +147,15 @@ def _task(path: Path, screen: Path | None, problems: Problems) -> Recordings:
 
 def _requests(path: Path, problems: Problems) -> Iterator[tuple[float | None, Usage | None]]:
     """Yield the time and usage of every request that the screen of a task shows."""
-    try:
+    with problems.collect():  # the messages are read without it
         for place, raw in records(path, problems):
-            try:
+            with problems.collect():
                 row = decode(raw, _Row, place)
                 if row.say != "api_req_started" or not row.text:
                     continue
                 request = decode(row.text.encode(), _Request, place.below("text"))
                 if request.cancel_reason is None:
                     yield row.ts, _request_usage(request, place.below("text"), problems)
-            except RecordingError as error:
-                problems.add(error)
-    except RecordingError as error:  # the messages are read without it
-        problems.add(error)
 
 
 def _request_usage(request: _Request, place: Place, problems: Problems) -> Usage | None:
@@ -187,13 +179,11 @@ def _messages(
     turns = []
     for at, one in enumerate(recorded):
         where = place.at(f"{place.field}[{at}]")
-        try:
+        with problems.collect():
             turns.append((convert(one, _Turn, where), where))
-        except RecordingError as error:
-            problems.add(error)
     reported = _reported([turn for turn, _ in turns if turn.role == "assistant"], requests)
     for turn, where in turns:
-        try:
+        with problems.collect():
             metadata = turn.metadata or _Metadata()
             used = reported.pop(0) if turn.role == "assistant" else None
             first = len(history.messages)
@@ -208,8 +198,6 @@ def _messages(
                 notice = Compaction(added[-1].id, _notice(turn), added[0].id)
             elif metadata.compaction == "preserved" and notice is not None:
                 notice = msgspec.structs.replace(notice, after=history.last)
-        except RecordingError as error:
-            problems.add(error)
     if notice is not None:
         compactions.append(notice)
     return history.in_order(), tuple(compactions)

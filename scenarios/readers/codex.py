@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Call, Compaction, Conversation, Message, Scalar, Tool
 from ..source import Problems, decode, objects
 from . import Recordings
@@ -124,10 +124,8 @@ class Codex:
         for path in files:
             session = _Rollout(problems)
             for place, raw in objects(path, problems):
-                try:
+                with problems.collect():
                     session.add(decode(raw, _Row, place), place)
-                except RecordingError as error:
-                    problems.add(error)
             if session.history.messages:
                 yield Place(str(path)), session.conversation(path.stem)
 

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
 from ..source import Problems, decode, objects
 from . import Recordings
@@ -114,10 +114,8 @@ class CopilotCli:
         for path in files:
             events = _Events(problems)
             for place, raw in objects(path, problems):
-                try:
+                with problems.collect():
                     events.add(decode(raw, _Row, place), place)
-                except RecordingError as error:
-                    problems.add(error)
             name = events.session.session_id or (path.parent.name if path.stem == "events" else path.stem)
             yield from ((Place(str(path)), conversation) for conversation in events.conversations(name))
 

@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Call
 from ..source import Problems, convert, decode
-from . import Recordings
+from . import Recordings, anywhere
 from .attributes import seconds_of
 from .prompts import as_object, exchange, text_of
 from .requests import usage
@@ -67,13 +67,13 @@ class DatadogLLM:
 
     about: ClassVar[str] = "Datadog LLM Observability spans (as sent, or from the Export API)"
     shapes: ClassVar[tuple[frozenset[str], ...]] = (
-        *(
-            frozenset(f"{outer}.{key}" for key in ("span_id", "trace_id", "parent_id", "start_ns", "meta"))
-            for outer in ("", "[]", ".spans[]", "[].spans[]", ".data.attributes.spans[]")
+        *anywhere(
+            (".span_id", ".trace_id", ".parent_id", ".start_ns", ".meta"),
+            under=("", "[]", ".spans[]", "[].spans[]", ".data.attributes.spans[]"),
         ),
-        *(
-            frozenset(f"{outer}.{key}" for key in ("span_id", "trace_id", "parent_id", "span_kind", "input"))
-            for outer in (".data[].attributes", "[].attributes", ".attributes")
+        *anywhere(
+            (".span_id", ".trace_id", ".parent_id", ".span_kind", ".input"),
+            under=(".data[].attributes", "[].attributes", ".attributes"),
         ),
     )
     folder: ClassVar[bool] = True
@@ -84,13 +84,9 @@ class DatadogLLM:
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
     for place, raw in span_records(path, problems):
-        try:
-            record = decode(raw, dict[str, Any], place)
-        except RecordingError as error:
-            problems.add(error)
-            continue
-        for where, fields, session in _unpacked(record, place, ""):
-            yield from sound(partial(_span, fields, session, where, problems), where, problems)
+        with problems.collect():
+            for where, fields, session in _unpacked(decode(raw, dict[str, Any], place), place, ""):
+                yield from sound(partial(_span, fields, session, where, problems), where, problems)
 
 
 def _unpacked(record: Any, place: Place, session: str) -> Iterator[tuple[Place, Any, str]]:

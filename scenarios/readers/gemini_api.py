@@ -18,7 +18,7 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..media import media_of
 from ..model import Call, Media, Message, ToolCall
-from ..source import Problems
+from ..source import Problems, as_text
 
 
 class FunctionCall(msgspec.Struct):
@@ -116,10 +116,7 @@ def model_message(
     """Return a model's content as a message with the id `name`."""
     text, media = part_text(parts, place, problems)
     made = [part.function_call for part in parts if part.function_call is not None]
-    calls = (
-        ToolCall(one.id or f"{name}c{at}", one.name, msgspec.json.encode(one.args or {}).decode())
-        for at, one in enumerate(made)
-    )
+    calls = (ToolCall(one.id or f"{name}c{at}", one.name, as_text(one.args or {})) for at, one in enumerate(made))
     thinking = "\n".join(part.text for part in parts if part.thought and part.text)
     return Message(name, "assistant", text, tuple(calls), time=time, thinking=thinking, media=media, call=call)
 
@@ -127,4 +124,4 @@ def model_message(
 def _response(response: dict[str, Any]) -> str:
     """Return what a tool answered: its output or error, or else the whole of it as JSON."""
     shown = response.get("output", response.get("error"))
-    return shown if isinstance(shown, str) else msgspec.json.encode(response).decode()
+    return shown if isinstance(shown, str) else as_text(response)

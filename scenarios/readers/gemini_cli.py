@@ -25,10 +25,10 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, ToolCall, Usage
-from ..source import Problems, convert, decode, records
+from ..source import Problems, as_text, convert, decode, records
 from . import Recordings
 from .gemini_api import GeminiPart, part_text
-from .messages import History, Moment
+from .messages import History, Moment, moment_seconds
 
 _SCREEN = ("info", "warning", "error")
 
@@ -85,27 +85,22 @@ class GeminiCli:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     session = decode(raw, _Session, place)
-                except RecordingError as error:
-                    problems.add(error)
-                    continue
-                history, names = History(problems), (f"m{number}" for number in count())
-                for at, recorded in enumerate(session.messages):
-                    where = place.at(f"messages[{at}]")
-                    try:
-                        for message in _messages(convert(recorded, _Message, where), names, where, problems):
-                            history.add(message, where)
-                    except RecordingError as error:
-                        problems.add(error)
-                if history.messages:
-                    yield place, Conversation(session.session_id, history.in_order())
+                    history, names = History(problems), (f"m{number}" for number in count())
+                    for at, recorded in enumerate(session.messages):
+                        where = place.at(f"messages[{at}]")
+                        with problems.collect():
+                            for message in _messages(convert(recorded, _Message, where), names, where, problems):
+                                history.add(message, where)
+                    if history.messages:
+                        yield place, Conversation(session.session_id, history.in_order())
 
 
 def _messages(message: _Message, names: Iterator[str], place: Place, problems: Problems) -> Iterator[Message]:
     """Yield the message, and the results of its tool calls; nothing for what only the screen shows."""
     text, media = part_text(_parts(message.content), place.at(f"{place.field}.content"), problems)
-    time = _seconds(message.timestamp)
+    time = moment_seconds(message.timestamp)
     if message.type == "user":
         yield Message(next(names), "user", text, time=time, media=media)
     elif message.type == "gemini":
@@ -114,7 +109,7 @@ def _messages(message: _Message, names: Iterator[str], place: Place, problems: P
             next(names),
             "assistant",
             text,
-            calls=tuple(ToolCall(call.id, call.name, msgspec.json.encode(call.args).decode()) for call in calls),
+            calls=tuple(ToolCall(call.id, call.name, as_text(call.args)) for call in calls),
             time=time,
             thinking="\n".join(f"{thought.subject}\n{thought.description}" for thought in message.thoughts or ()),
             media=media,
@@ -125,7 +120,7 @@ def _messages(message: _Message, names: Iterator[str], place: Place, problems: P
                 text, media = part_text(
                     _parts(call.result), place.at(f"{place.field}.toolCalls[{at}].result"), problems
                 )
-                when = _seconds(call.timestamp)
+                when = moment_seconds(call.timestamp)
                 yield Message(next(names), "tool", text, answers=call.id, name=call.name, time=when, media=media)
     elif message.type not in _SCREEN:
         problems.unknown(f"gemini_cli: message of type {message.type!r}", place)
@@ -147,7 +142,3 @@ def _usage(recorded: Any, place: Place, problems: Problems) -> Usage | None:
     prompt, output = tokens.input + (tokens.tool or 0), tokens.output + (tokens.thoughts or 0)
     used = Usage(prompt, output, tokens.cached, reasoning=tokens.thoughts)
     return used if any((used.input, used.output, used.cache_read)) else None
-
-
-def _seconds(time: Moment | None) -> float | None:
-    return None if time is None else time.timestamp()

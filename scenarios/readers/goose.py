@@ -95,7 +95,7 @@ class Goose:
         for path in files:
             session = _Session(problems)
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     record = decode(raw, dict[str, Any], place)
                     if "role" in record:
                         session.add(record, place)
@@ -105,8 +105,6 @@ class Goose:
                     if isinstance(conversation, list):
                         for at, message in enumerate(conversation):
                             session.try_add(message, place.at(f"conversation[{at}]"))
-                except RecordingError as error:
-                    problems.add(error)
             if session.history.messages:
                 yield Place(str(path)), session.conversation(path.stem)
 
@@ -138,10 +136,8 @@ class _Session:
 
     def try_add(self, recorded: Any, place: Place) -> None:
         """Add the next message, or report why it cannot be read."""
-        try:
+        with self.problems.collect():
             self.add(recorded, place)
-        except RecordingError as error:
-            self.problems.add(error)
 
     def add(self, recorded: Any, place: Place) -> None:
         """Add the next message. Raises RecordingError if it cannot be read."""

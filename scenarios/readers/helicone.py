@@ -11,9 +11,8 @@ The session is the thread. Usage is that of the response, else the columns. Fail
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,10 +21,10 @@ import msgspec
 from ..errors import Place
 from ..model import Call
 from ..source import Problems, convert
-from . import Recordings
+from . import Recordings, anywhere
 from .prompts import as_object, exchange, text_of
 from .requests import dollars, other_than, tier, usage
-from .spans import TraceSpan, counted, moments, paged_records, sound, traces
+from .spans import TraceSpan, counted, moments, number, paged_traces
 
 _FAILED = 400
 
@@ -57,19 +56,13 @@ class Helicone:
     """Requests logged by Helicone."""
 
     about: ClassVar[str] = "Helicone requests with their bodies (exports, API)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in ("request_id", "request_created_at", "request_body", "response_body"))
-        for outer in ("", "[]", ".data[]")
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".request_id", ".request_created_at", ".request_body", ".response_body"), under=("", "[]", ".data[]")
     )
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from traces(files, _spans, problems, "helicone")
-
-
-def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
-    for place, row in paged_records(path, problems, "data"):
-        yield from sound(partial(_span, row, place, problems), place, problems)
+        yield from paged_traces(files, _span, problems, "helicone", "data")
 
 
 def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:
@@ -82,9 +75,11 @@ def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:
     counts = (logged.prompt_tokens, logged.completion_tokens, logged.prompt_cache_read_tokens)
     columns = counted(*counts, logged.prompt_cache_write_tokens, logged.total_tokens)
     reported = response.get("usage") or response.get("usageMetadata") or columns
-    failed = isinstance(logged.response_status, int) and not 0 <= logged.response_status < _FAILED
-    cost = dollars(logged.cost, place.below("costUSD"), problems)
-    model, wait = logged.response_model or logged.model or logged.request_model or "", logged.time_to_first_token
+    status = number(logged.response_status)
+    failed = isinstance(status, int) and not 0 <= status < _FAILED
+    cost = dollars(number(logged.cost), place.below("costUSD"), problems)
+    model = logged.response_model or logged.model or logged.request_model or ""
+    wait = number(logged.time_to_first_token)
     call = Call(
         model=model,
         provider=(logged.provider or "").lower(),

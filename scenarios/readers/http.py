@@ -48,11 +48,11 @@ from .messages import (
     ChatMessage,
     ChatResponse,
     ChatTool,
+    chat_answer,
     chat_marks,
-    chat_message,
     chat_messages,
     chat_tools,
-    forward,
+    in_order,
     role_of,
     tool,
 )
@@ -108,10 +108,7 @@ class HttpRecordings:
             requests = (request for exchange in exchanges(path, problems) for request in recording.logged(exchange))
             for group in series(requests):
                 place, conversation = group.conversation(path.stem)
-                times, _ = forward(message.time for message in conversation.messages)
-                pairs = zip(conversation.messages, times, strict=True)
-                messages = tuple(msgspec.structs.replace(message, time=time) for message, time in pairs)
-                yield place, msgspec.structs.replace(conversation, messages=messages)
+                yield place, msgspec.structs.replace(conversation, messages=in_order(conversation.messages))
 
 
 def _provider(url: str) -> str:
@@ -255,25 +252,16 @@ class HttpExchanges:
         response = decode(body, ChatResponse, answered)
         if not self.responses.new(response.id, answered.below("id")):
             return None
-        if not response.choices:
-            raise RecordingError(answered.below("choices"), "no answer", "leave the failed call out")
         messages = chat_messages(request.messages, asked.below("messages"), self.problems)
         call = Call(
-            response.model or request.model,
+            request.model,
             _provider(exchange.url),
-            usage(response.usage, answered.below("usage"), self.problems),
-            exchange.started or response.created,
-            tuple(chat_marks(request.messages, request.tools or (), _ttl(request.prompt_cache_options))),
+            started=exchange.started or response.created,
+            marks=tuple(chat_marks(request.messages, request.tools or (), _ttl(request.prompt_cache_options))),
             effort=effort(request.reasoning_effort, request.reasoning, request.thinking),
-            stop=response.choices[0].finish_reason or "",
-            request_id=response.id or "",
-            tier=tier({"service_tier": response.service_tier}),
-            requested=other_than(response.model or request.model, request.model),
         )
-        where, name = answered.below("choices[0].message"), f"m{len(messages)}"
-        answer = chat_message(
-            response.choices[0].message, name, where, self.problems, time=exchange.finished, call=call
-        )
+        name, finished = f"m{len(messages)}", exchange.finished
+        answer = chat_answer(response, name, answered, self.problems, call, finished)
         return LoggedRequest(_file(asked), messages, answer, chat_tools(request.tools))
 
     def _messages(self, exchange: Exchange) -> LoggedRequest | None:

@@ -1,7 +1,8 @@
 """Hugging Face datasets with a conversation in each row. Needs the extra `datasets`.
 
     hf://owner/data                                    a data set on the hub, streamed
-    hf://owner/data@revision?split=test&config=main    any part of one; hf://owner/data/file.parquet is one file
+    hf://owner/data@revision?split=test&config=main    any part of one
+    hf://owner/data/part*.parquet?column=chosen        some files of one
     rows.parquet | rows.arrow | rows.csv               tables, known by their content
     folder                                             what `save_to_disk` wrote, or a folder of tables
     --format "huggingface(column='chosen')"            any of these, and JSON Lines, with options
@@ -14,7 +15,8 @@ recording as JSON text, and counts alone. Other columns are not read. An error's
 
 `config`, `split`, `revision` and `streaming` are parameters of `datasets.load_dataset` for the hub; of local files all
 rows are read, one at a time. A hub data set is downloaded: this is the one reader that may use the network, and it does
-so for nothing but a name of the hub.
+so for nothing but a name of the hub. An address of files without options, `hf://owner/data/logs` or `hf://owner/data/`
+with its slash, is none of this reader's: they are read in whatever format they are, through fsspec (`packed.py`).
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from .sharegpt import Share, ShareMessages, share_tools
 
 HUB = "hf://"
 _NAME = re.compile(r"[\w-][\w.-]*")
+_FILES = re.compile(rf"{HUB}(?:datasets/)?(?!datasets/){_NAME.pattern}/{_NAME.pattern}(?:@[^/?]+)?/(?P<below>[^?]*)")
 _BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".arrow": "arrow", ".csv": "csv"}
 _PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 # Files beside the tables of a data set, with a key of each.
@@ -96,10 +99,8 @@ class HuggingFace:
             raise RecordingError(Place("--format huggingface"), "neither a data set nor a path is named", remedy)
         library = _library(f"{HUB}{self.name}" if self.name else str(files[0]))
         for place, rows in self._tables(files, library):
-            try:
+            with problems.collect():
                 yield from self._conversations(_loaded(rows, place, library), place, problems)
-            except RecordingError as error:
-                problems.add(error)
 
     def _tables(self, files: Sequence[Path], library: Any) -> Iterator[tuple[Place, Callable[[], _Rows]]]:
         """Yield the place of every table, and a function that opens it."""
@@ -128,22 +129,24 @@ class HuggingFace:
         for at, row in enumerate(rows):
             if not self.column and isinstance(whole := row.get(_WHOLE), str):
                 where = Place(place.file, at + 1)
-                try:
+                with problems.collect():
                     yield where, decode(whole.encode(), Conversation, where.at(_WHOLE))
-                except RecordingError as error:
-                    problems.add(error)
                 continue
             column = self.column or next((name for name in _COLUMNS if row.get(name) is not None), "")
             if column not in row:
                 what = f"no column {column or ' or '.join(_COLUMNS)}: it has {', '.join(row)}"
                 raise RecordingError(place, what, "name the column that holds the conversation: column='…'")
             where = Place(place.file, at + 1)
-            try:
+            with problems.collect():
                 messages = _messages(row[column], column, where, problems)
                 tools = share_tools(without_nulls(row.get("tools")), where.at("tools"))
                 yield where, Conversation(id=f"{name}/{row.get('id', at)}", messages=messages, tools=tools)
-            except RecordingError as error:
-                problems.add(error)
+
+
+def names_files(address: str) -> bool:
+    """Return whether an address names files or folders of a data set's repository, or all of them by a last slash."""
+    match = _FILES.fullmatch(address)
+    return match is not None and ".." not in match["below"].split("/")
 
 
 def from_address(address: str, reader: HuggingFace | None = None) -> HuggingFace:
@@ -227,7 +230,10 @@ def _loaded(rows: Callable[[], _Rows], place: Place, library: Any) -> Iterator[d
         yield from rows()
     except (OSError, ValueError, library.exceptions.DatasetsError) as error:
         what = f"cannot be loaded: {str(error).partition(chr(10))[0] or type(error).__name__}"
-        raise RecordingError(place, what, "check name, config, split and revision, or the file") from None
+        remedy = "check name, config, split and revision, or the file"
+        if place.file.startswith(HUB):
+            remedy += "; with a slash at its end, an address stands for the files, of any format"
+        raise RecordingError(place, what, remedy) from None
 
 
 def _messages(value: Any, column: str, place: Place, problems: Problems) -> tuple[Message, ...]:

@@ -31,9 +31,9 @@ import zstandard
 from .. import packed
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, Scalar, ToolCall
-from ..source import LONGEST, Problems, convert, decode, file_head, whole_file
+from ..source import LONGEST, Problems, as_text, convert, decode, file_head, whole_file
 from . import Recordings
-from .messages import History, forward, iso_seconds, role_of, texts, tool
+from .messages import History, in_order, iso_seconds, role_of, texts, tool
 from .requests import LoggedRequest, dollars, effort, numbered, other_than, series, usage
 
 T = TypeVar("T")
@@ -155,13 +155,11 @@ class Inspect:
             archived = file_head(path, 2) == b"PK"
             task = ""
             for place, raw in _archived(path, problems) if archived else _listed(path, problems):
-                try:
+                with problems.collect():
                     if place.field in ("header.json", "eval"):
                         task = decode(raw, _Header, place).eval.task
                     else:
                         yield from _conversations(decode(raw, _Sample, place), task, place, problems)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _listed(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
@@ -219,7 +217,7 @@ def _conversations(sample: _Sample, task: str, place: Place, problems: Problems)
     spans = _Spans()
     for at, recorded in enumerate(sample.events):
         where = place.below(f"events[{at}]")
-        try:
+        with problems.collect():
             kind = convert(recorded, _EventKind, where)
             spans.follow(kind)
             if kind.event == "model":
@@ -227,27 +225,20 @@ def _conversations(sample: _Sample, task: str, place: Place, problems: Problems)
                 request = _request(event, sample, where, problems)
                 if request is not None:
                     requests.setdefault(spans.owner(kind.span_id), []).append(request)
-        except RecordingError as error:
-            problems.add(error)
     main = next(iter(requests), "")
     for owner, calls in requests.items():
         for group in series(calls):
             full = name if owner == main else f"{name}/{owner or 'main'}"
             _, conversation = group.conversation(full)
-            times, _ = forward(message.time for message in conversation.messages)
-            pairs = zip(conversation.messages, times, strict=True)
-            messages = tuple(msgspec.structs.replace(message, time=time) for message, time in pairs)
             about = meta if owner == main else {**meta, "parent": name}
-            yield place, msgspec.structs.replace(conversation, messages=messages, meta=about)
+            yield place, msgspec.structs.replace(conversation, messages=in_order(conversation.messages), meta=about)
     if not requests and sample.messages:
         history = History(problems)
         for at, recorded in enumerate(sample.messages):
             where = place.below(f"messages[{at}]")
-            try:
+            with problems.collect():
                 message = _typed(recorded, _SampleMessage, sample.attachments, where)
                 history.add(_message(message, f"m{at}", where, problems), where)
-            except RecordingError as error:
-                problems.add(error)
         if history.messages:
             yield place, Conversation(name, history.in_order(), meta=meta)
 
@@ -360,10 +351,7 @@ def _message(message: _SampleMessage, name: str, place: Place, problems: Problem
     text, media, thinking = texts(content, place.below("content"), problems)
     if message.error is not None:  # it is sent in the place of the result
         text = message.error.message
-    calls = (
-        ToolCall(call.id, call.function, msgspec.json.encode(call.arguments or {}).decode())
-        for call in message.tool_calls or ()
-    )
+    calls = (ToolCall(call.id, call.function, as_text(call.arguments or {})) for call in message.tool_calls or ())
     return Message(
         name,
         role,

@@ -14,7 +14,6 @@ from typing import ClassVar
 
 import msgspec
 
-from ..errors import RecordingError
 from ..model import Conversation, Message
 from ..source import Problems, decode, records
 from . import Recordings
@@ -41,22 +40,11 @@ class KdConv:
         for path in files:
             domain = path.resolve().parent.name
             for at, (place, raw) in enumerate(records(path, problems)):
-                try:
+                with problems.collect():
                     dialogue = decode(raw, _Dialogue, place)
-                except RecordingError as error:
-                    problems.add(error)
-                    continue
-                messages = tuple(
-                    Message(id=f"m{n}", role="assistant" if n % 2 else "user", text=turn.message)
-                    for n, turn in enumerate(dialogue.messages)
-                )
-                yield (
-                    place,
-                    Conversation(
-                        id=f"{domain}/{path.stem}/{at}",
-                        messages=messages,
-                        licence="Apache-2.0",
-                        language="zh",
-                        meta={"topic": dialogue.name, "domain": domain},
-                    ),
-                )
+                    messages = tuple(
+                        Message(id=f"m{n}", role="assistant" if n % 2 else "user", text=turn.message)
+                        for n, turn in enumerate(dialogue.messages)
+                    )
+                    name, meta = f"{domain}/{path.stem}/{at}", {"topic": dialogue.name, "domain": domain}
+                    yield place, Conversation(name, messages, licence="Apache-2.0", language="zh", meta={**meta})

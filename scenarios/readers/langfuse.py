@@ -24,10 +24,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Call
 from ..source import Problems, convert, decode
-from . import Recordings
+from . import Recordings, anywhere
 from .attributes import Attributes, agent_name, offered_tools, span_kind
 from .prompts import as_object, decoded, exchange, text_of
 from .requests import dollars, tier, usage
@@ -72,15 +72,15 @@ class Langfuse:
     """Traces of Langfuse, from its API or its exports."""
 
     about: ClassVar[str] = "Langfuse traces and observations (API JSON, exports as JSON or JSON Lines)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in keys)
-        for outer in ("", "[]", ".data[]", ".observations[]", "[].observations[]")
-        for keys in (
-            ("id", "traceId", "type", "parentObservationId", "startTime"),
-            ("id", "trace_id", "type", "parent_observation_id", "start_time"),
-            ("id", "sessionId", "timestamp", "bookmarked", "tags"),
-            ("id", "session_id", "timestamp", "bookmarked", "tags"),
-        )
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".id", ".traceId", ".type", ".parentObservationId", ".startTime"),
+        (".id", ".trace_id", ".type", ".parent_observation_id", ".start_time"),
+        # The columns of a table of observations without parents.
+        (".id", ".traceId", ".type", ".startTime", ".input"),
+        (".id", ".trace_id", ".type", ".start_time", ".input"),
+        (".id", ".sessionId", ".timestamp", ".bookmarked", ".tags"),
+        (".id", ".session_id", ".timestamp", ".bookmarked", ".tags"),
+        under=("", "[]", ".data[]", ".observations[]", "[].observations[]"),
     )
     folder: ClassVar[bool] = True
 
@@ -90,10 +90,8 @@ class Langfuse:
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
     for place, raw in span_records(path, problems):
-        try:
+        with problems.collect():
             yield from _record(decode(raw, dict[str, Any], place), place, problems)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _record(record: dict[str, Any], place: Place, problems: Problems) -> Iterator[TraceSpan]:
@@ -109,10 +107,8 @@ def _record(record: dict[str, Any], place: Place, problems: Problems) -> Iterato
         yield from sound(partial(_root, record, place), place, problems)
     for number, one in enumerate(record[several] if several else ()):
         where = place.below(f"{several}[{number}]")
-        try:
+        with problems.collect():
             yield from _record(convert(one, dict[str, Any], where), where, problems)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _root(fields: Any, place: Place) -> TraceSpan:

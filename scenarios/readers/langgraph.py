@@ -1,11 +1,15 @@
-"""LangGraph's checkpoints: the SQLite database of `SqliteSaver`, and states of threads as JSON.
+"""LangGraph's checkpoints: the SQLite database of `SqliteSaver`, rows of other savers, and states of threads as JSON.
 
     checkpoints(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type: "msgpack" | "json", checkpoint)
     checkpoint: {ts, channel_values: {messages: [message]}}
+    {thread_id, checkpoint_ns, checkpoint_id, checkpoint}    rows of the same table, on lines, in a list or a table
+    {config: {configurable: {thread_id}}, checkpoint}        what `list` gives; a checkpoint may stand alone
     {values: {messages: [message]}, next, created_at, checkpoint: {thread_id, checkpoint_ns}}   state, or a list of them
+    {thread_id, status, values: {messages: [message]}}       threads, as the platform's API gives them
 
-Source: github.com/langchain-ai/langgraph, `libs/checkpoint-sqlite` and `langgraph/checkpoint/serde/jsonplus.py`; tested
-on what langgraph-checkpoint-sqlite 3.1 writes. Messages are LangChain's, with usage; no tool schemas.
+Source: github.com/langchain-ai/langgraph, `libs/checkpoint-sqlite` and `langgraph/checkpoint/serde/jsonplus.py`; the
+database is tested on what langgraph-checkpoint-sqlite 3.1 writes, rows in JSON on written examples. Messages are
+LangChain's, with usage; no tool schemas.
 
 - Of each thread the last states are read, one for each branch. A state whose messages begin another one is its past.
 - Messages that a graph removed before its last state are not there. Writes that are pending are not read.
@@ -40,9 +44,12 @@ _ARRAY, _SNAPSHOT = 6, 7
 
 
 class _State(msgspec.Struct):
-    values: dict[str, Any]
+    values: dict[str, Any] | None = None
     checkpoint: dict[str, Any] | None = None
+    channel_values: dict[str, Any] | None = None
     config: dict[str, Any] | None = None
+    thread_id: str | None = None
+    checkpoint_ns: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +58,14 @@ class LangGraph:
 
     about: ClassVar[str] = "LangGraph checkpoints (SQLite) and states of threads (JSON)"
     shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}{key}" for key in (".values", ".values.messages", f".values.messages[].{kind}", ".next"))
+        frozenset(f"{outer}{key}" for key in (values, f"{values}.messages", f"{values}.messages[].{kind}", beside))
         for outer in ("", "[]")
         for kind in ("type", "lc")
+        for values, beside in (
+            *((".values", name) for name in (".next", ".thread_id")),
+            (".checkpoint.channel_values", ".checkpoint"),
+            (".channel_values", ".channel_versions"),
+        )
     )
     folder: ClassVar[bool] = False
 
@@ -87,24 +99,27 @@ class _Thread:
 
 def _checkpoints(path: Path, problems: Problems) -> Iterator[_Thread]:
     for place, (thread, namespace, kind, checkpoint) in rows(path, _LEAVES, problems):
-        try:
+        with problems.collect():
             held = _loaded(kind, checkpoint, place.at("checkpoint"))
             values = as_object(as_object(held).get("channel_values"))
             yield from _state((str(thread), str(namespace or "")), values, place, problems, "checkpoint.channel_values")
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _states(path: Path, problems: Problems) -> Iterator[_Thread]:
     for place, raw in records(path, problems):
-        try:
+        with problems.collect():
             state = decode(raw, _State, place)
-            config = as_object((state.config or {}).get("configurable"))
-            named = {**config, **(state.checkpoint or {})}
-            thread = text_of(named.get("thread_id")) or path.stem, text_of(named.get("checkpoint_ns"))
-            yield from _state(thread, state.values, place, problems, "values")
-        except RecordingError as error:
-            problems.add(error)
+            checkpoint = state.checkpoint or {}
+            named = {**as_object((state.config or {}).get("configurable")), **checkpoint}
+            thread = state.thread_id or text_of(named.get("thread_id")) or path.stem
+            namespace = state.checkpoint_ns or text_of(named.get("checkpoint_ns"))
+            held = {
+                "values": state.values,
+                "channel_values": state.channel_values,
+                "checkpoint.channel_values": as_object(checkpoint.get("channel_values")),
+            }
+            name, values = next(((name, values) for name, values in held.items() if values), ("values", {}))
+            yield from _state((thread, namespace), values, place, problems, name)
 
 
 def _state(

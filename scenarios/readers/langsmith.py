@@ -23,10 +23,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Call
 from ..source import Problems, convert, decode
-from . import Recordings
+from . import Recordings, anywhere
 from .langchain import metadata_counts
 from .prompts import as_object, exchange, text_of
 from .requests import dollars, effort, other_than, tier, usage
@@ -66,9 +66,8 @@ class LangSmith:
     """Runs of LangSmith."""
 
     about: ClassVar[str] = "LangSmith runs (API JSON, exports as JSON Lines, batches of its clients)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in ("id", "run_type", "inputs", "start_time", "trace_id"))
-        for outer in ("", "[]", ".runs[]", ".post[]", "[].post[]")
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".id", ".run_type", ".inputs", ".start_time", ".trace_id"), under=("", "[]", ".runs[]", ".post[]", "[].post[]")
     )
     folder: ClassVar[bool] = True
 
@@ -85,7 +84,7 @@ def _runs(path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any
     """Yield every run of a file, those of batches when they are complete."""
     begun: dict[str, tuple[Place, dict[str, Any]]] = {}
     for place, raw in span_records(path, problems):
-        try:
+        with problems.collect():
             record = decode(raw, dict[str, Any], place)
             batch = convert(record, _Batch, place)
             if batch.post is None and batch.patch is None:
@@ -97,18 +96,14 @@ def _runs(path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any
             for where, run in _each(batch.patch or [], "patch", place, problems):
                 first, fields = begun.pop(str(run.get("id")), (where, {}))
                 yield first, {**fields, **{name: value for name, value in run.items() if value is not None}}
-        except RecordingError as error:
-            problems.add(error)
     yield from begun.values()
 
 
 def _each(runs: Sequence[Any], name: str, place: Place, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
     for number, run in enumerate(runs):
         where = place.below(f"{name}[{number}]")
-        try:
+        with problems.collect():
             yield where, convert(run, dict[str, Any], where)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _span(fields: dict[str, Any], place: Place, problems: Problems) -> TraceSpan:

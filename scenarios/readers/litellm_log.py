@@ -21,8 +21,8 @@ from ..errors import Place, RecordingError
 from ..model import Call
 from ..source import Problems, decode, records
 from . import Recordings
-from .messages import ChatMessage, ChatResponse, ChatTool, chat_marks, chat_message, chat_messages, chat_tools
-from .requests import LoggedRequest, Responses, dollars, effort, series, tier, usage
+from .messages import ChatMessage, ChatResponse, ChatTool, chat_answer, chat_marks, chat_messages, chat_tools
+from .requests import LoggedRequest, Responses, dollars, effort, series
 
 
 class _Kwargs(msgspec.Struct):
@@ -73,33 +73,20 @@ def _first_stamp(path: Path) -> float:
 def _requests(files: Sequence[Path], problems: Problems) -> Iterator[LoggedRequest]:
     responses = Responses(problems)
     for path in files:
-        try:
+        with problems.collect():  # the file has no records; the others of its folder may
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     log = decode(raw, _Log, place)
                     if responses.new(log.response.id, place.at("response.id")):
                         yield _request(log, place, problems)
-                except RecordingError as error:
-                    problems.add(error)
-        except RecordingError as error:  # the file has no records; the others of its folder may
-            problems.add(error)
 
 
 def _request(log: _Log, place: Place, problems: Problems) -> LoggedRequest:
     messages = chat_messages(log.messages, place.at("messages"), problems)
-    if not log.response.choices:
-        raise RecordingError(place.at("response.choices"), "no answer", "leave the failed call out")
-    choice = log.response.choices[0]
-    cost = dollars(log.cost, place.at("cost"), problems)
     call = Call(
-        model=log.response.model,
-        usage=usage(log.response.usage, place.at("response.usage"), problems, cost),
         marks=tuple(chat_marks(log.messages, log.kwargs.tools or ())),
         effort=effort(log.kwargs.thinking, log.kwargs.reasoning_effort),
-        stop=choice.finish_reason or "",
-        request_id=log.response.id or "",
-        tier=tier({"service_tier": log.response.service_tier}),
     )
-    where = place.at("response.choices[0].message")
-    answer = chat_message(choice.message, f"m{len(messages)}", where, problems, time=log.timestamp, call=call)
+    name, cost = f"m{len(messages)}", dollars(log.cost, place.at("cost"), problems)
+    answer = chat_answer(log.response, name, place.at("response"), problems, call, log.timestamp, cost)
     return LoggedRequest(place, messages, answer, chat_tools(log.kwargs.tools))

@@ -16,9 +16,8 @@ alone. JSON, JSON Lines, or a table (CSV, Parquet). Keys, users and addresses ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,11 +25,11 @@ import msgspec
 
 from ..errors import Place
 from ..model import Call
-from ..source import Problems, convert
-from . import Recordings
-from .prompts import as_object, as_text, decoded, exchange, text_of
+from ..source import Problems, as_text, convert
+from . import Recordings, anywhere
+from .prompts import as_object, decoded, exchange, text_of
 from .requests import dollars, tier, usage
-from .spans import TraceSpan, counted, moments, paged_records, sound, traces
+from .spans import TraceSpan, counted, moments, number, paged_traces
 
 _CUT = "litellm_truncated"
 _NO_CHATS = ("embedding", "rerank", "moderation", "image", "speech", "transcription")
@@ -62,19 +61,13 @@ class LitellmProxy:
     """Spend logs of LiteLLM's proxy."""
 
     about: ClassVar[str] = "LiteLLM proxy spend logs (rows of LiteLLM_SpendLogs)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in ("request_id", "call_type", "spend", "startTime", "response"))
-        for outer in ("", "[]", ".data[]")
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".request_id", ".call_type", ".spend", ".startTime", ".response"), under=("", "[]", ".data[]")
     )
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from traces(files, _spans, problems, "litellm_proxy")
-
-
-def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
-    for place, row in paged_records(path, problems, "data"):
-        yield from sound(partial(_span, row, place, problems), place, problems)
+        yield from paged_traces(files, _span, problems, "litellm_proxy", "data")
 
 
 def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:
@@ -93,7 +86,7 @@ def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:
         problems.unknown("litellm_proxy: request or response that the proxy cut", place)
     logged = exchange(prompt, response or None, place, problems, "litellm_proxy", names=("", "response"))
     failed = "failure" in (row.status, metadata.get("status"))
-    cost = dollars(_number(row.spend), place.below("spend"), problems)
+    cost = dollars(number(row.spend), place.below("spend"), problems)
     call = Call(
         model=row.model or "",
         provider=row.custom_llm_provider or "",
@@ -118,15 +111,4 @@ def _counts(row: _Row, metadata: dict[str, Any], response: dict[str, Any]) -> An
         return reported
     more = as_object(metadata.get("additional_usage_values"))
     read, written = more.get("cache_read_input_tokens"), more.get("cache_creation_input_tokens")
-    whole, output, total = map(_number, (row.prompt_tokens, row.completion_tokens, row.total_tokens))
-    return counted(whole, output, read, written, total)
-
-
-def _number(cell: Any) -> Any:
-    """Return a number that a table holds as text."""
-    if not isinstance(cell, str):
-        return cell
-    try:
-        return msgspec.json.decode(cell)
-    except msgspec.DecodeError:
-        return cell
+    return counted(row.prompt_tokens, row.completion_tokens, read, written, row.total_tokens)

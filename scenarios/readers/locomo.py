@@ -84,12 +84,10 @@ class Locomo:
         corrections = _corrections(Path(self.corrections), problems) if self.corrections else {}
         for path in files:
             for at, (place, raw) in enumerate(records(path, problems)):
-                try:
+                with problems.collect():
                     sample = decode(raw, _Sample, place)
                     corrected = _corrections_of(sample.qa, at, corrections, self.corrections)
                     yield place, _conversation(sample, corrected, place)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _corrections(path: Path, problems: Problems) -> dict[str, _Correction]:

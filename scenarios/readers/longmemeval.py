@@ -68,7 +68,7 @@ class LongMemEval:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     haystack = decode(raw, _Haystack, place)
                     if haystack.questions is None:
                         questions = [_question(raw, place)]
@@ -76,8 +76,6 @@ class LongMemEval:
                         questions = list(_questions(haystack.questions, place, problems))
                     if questions:
                         yield place, _conversation(haystack, questions, place)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _question(raw: bytes | msgspec.Raw, place: Place) -> tuple[_Question, float | None]:
@@ -95,10 +93,8 @@ def _questions(
         problems.add(RecordingError(place.at("questions"), "no question is in it", "leave it out"))
     for at, raw in enumerate(recorded):
         where = place.at(f"questions[{at}]")
-        try:
+        with problems.collect():
             yield _question(raw, where)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _conversation(record: _Haystack, questions: Sequence[tuple[_Question, float | None]], place: Place) -> Conversation:

@@ -23,11 +23,11 @@ from typing import ClassVar
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Conversation, Message, Probe
 from ..source import Problems, decode, elements, file_head, whole_file
 from . import Recordings
-from .messages import forward, seconds
+from .messages import in_order, seconds
 
 _WEEKDAY = re.compile(r"\s*(?:周|星期)\S\s*")
 _FAILED = ("[ERRORQ]", "[ERRORA]")
@@ -73,10 +73,8 @@ class MemDaily:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw, name, kind in _records(path, problems):
-                try:
+                with problems.collect():
                     yield place, _conversation(decode(raw, _Trajectory, place), name, kind, place)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes, str, str]]:
@@ -104,15 +102,13 @@ def _conversation(trajectory: _Trajectory, name: str, kind: str, place: Place) -
         text = said.message + (f" ({', '.join(told)})" if told else "")
         time = _seconds(said.time, place.below(f"message_list[{at}].time")) if said.time else None
         messages.append(Message(f"m{at}", "user", text, time=time))
-    times, _ = forward(message.time for message in messages)
-    ordered = (msgspec.structs.replace(m, time=time) for m, time in zip(messages, times, strict=True))
     questions = trajectory.question_list or ([] if trajectory.question is None else [trajectory.question])
     probes = tuple(
         _probe(question, at, kind, place.below(f"question_list[{at}]"))
         for at, question in enumerate(questions)
         if question.question not in _FAILED and question.answer not in _FAILED
     )
-    return Conversation(f"{name}/{trajectory.tid}", tuple(ordered), probes=probes, language="zh")
+    return Conversation(f"{name}/{trajectory.tid}", in_order(messages), probes=probes, language="zh")
 
 
 def _probe(question: _Question, at: int, kind: str, place: Place) -> Probe:

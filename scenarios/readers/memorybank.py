@@ -62,11 +62,9 @@ class MemoryBank:
                 continue
             questions = _questions(path, {name.strip() for name in bank}, problems)
             for name, record in bank.items():
-                try:
+                with problems.collect():
                     where = place.at(name)
                     yield where, _conversation(name.strip(), convert(record, _User, where), questions, path, where)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _questions(path: Path, users: set[str], problems: Problems) -> dict[str, list[str]]:
@@ -77,17 +75,13 @@ def _questions(path: Path, users: set[str], problems: Problems) -> dict[str, lis
         return by_user
     if str(beside) in problems.ignored:  # no format fits its content, so `read.find` has listed it there
         problems.ignored.remove(str(beside))
-    try:
+    with problems.collect():  # the file is empty
         for place, line in lines(beside, problems):
-            try:
+            with problems.collect():
                 for name, questions in decode(line, dict[str, list[str]], place).items():
                     if name.strip() not in users:
                         raise RecordingError(place.at(name), "questions about nobody", f"name a user of {path.name}")
                     by_user.setdefault(name.strip(), []).extend(questions)
-            except RecordingError as error:
-                problems.add(error)
-    except RecordingError as error:  # the file is empty
-        problems.add(error)
     return by_user
 
 

@@ -33,7 +33,7 @@ from ..errors import Place, RecordingError
 from ..media import media_of, sized
 from ..model import Call, Mark, Media, MediaKind, Message, Role, Tool, ToolCall
 from ..source import Problems, json_text
-from .requests import mark
+from .requests import mark, other_than, tier, usage
 
 # Blocks that may have no text: it is empty, or encrypted, or they are read otherwise.
 _WITHOUT_TEXT = (
@@ -139,6 +139,34 @@ def chat_message(
         media=media,
         call=call,
     )
+
+
+def chat_answer(
+    response: ChatResponse,
+    name: str,
+    place: Place,
+    problems: Problems,
+    asked: Call,
+    time: float | None = None,
+    cost: float | None = None,
+) -> Message:
+    """Return the answer of a response at `place`; its call is `asked` with all that the response reports.
+
+    Raises RecordingError if there is none.
+    """
+    if not response.choices:
+        raise RecordingError(place.below("choices"), "no answer", "leave the failed call out")
+    choice, model = response.choices[0], response.model or asked.model
+    call = msgspec.structs.replace(
+        asked,
+        model=model,
+        usage=usage(response.usage, place.below("usage"), problems, cost),
+        stop=choice.finish_reason or "",
+        request_id=response.id or "",
+        tier=tier({"service_tier": response.service_tier}),
+        requested=other_than(model, asked.model),
+    )
+    return chat_message(choice.message, name, place.below("choices[0].message"), problems, time=time, call=call)
 
 
 def role_of(role: str, place: Place) -> Role:
@@ -318,6 +346,11 @@ def seconds(text: str, form: str, place: Place, example: str) -> float:
         raise RecordingError(place, f"{text!r} is no time", f"write it like {example!r}") from None
 
 
+def moment_seconds(moment: datetime | None) -> float | None:
+    """Return the seconds since 1970 of a time with its zone; None if it was not recorded."""
+    return None if moment is None else moment.timestamp()
+
+
 def iso_seconds(text: str, place: Place) -> float:
     """Return the seconds since 1970 of a time in ISO 8601; without a zone it is taken as UTC."""
     try:
@@ -339,6 +372,15 @@ def forward(times: Iterable[float | None]) -> tuple[list[float | None], int]:
     in_order = set(rising(recorded))
     cleaned = [time if at in in_order else None for at, time in enumerate(recorded)]
     return cleaned, sum(time is not None for time in recorded) - len(in_order)
+
+
+def in_order(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return messages without the times that run backwards: clocks of several machines disagree."""
+    times, backwards = forward(message.time for message in messages)
+    if not backwards:
+        return tuple(messages)
+    pairs = zip(messages, times, strict=True)
+    return tuple(m if m.time == time else msgspec.structs.replace(m, time=time) for m, time in pairs)
 
 
 def rising(times: Sequence[float | None]) -> list[int]:
@@ -396,9 +438,7 @@ class History:
 
     def in_order(self) -> tuple[Message, ...]:
         """Return all messages, with the times that run backwards removed."""
-        times, _ = forward(message.time for message in self.messages)
-        pairs = zip(self.messages, times, strict=True)
-        return tuple(m if m.time == time else msgspec.structs.replace(m, time=time) for m, time in pairs)
+        return in_order(self.messages)
 
     @property
     def last(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Call, Conversation, Scalar
 from ..source import Problems, decode, records
 from . import Recordings
@@ -81,10 +81,8 @@ class MiniSwe:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     yield place, _conversation(decode(raw, _Trajectory, place), place, problems)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _conversation(run: _Trajectory, place: Place, problems: Problems) -> Conversation:

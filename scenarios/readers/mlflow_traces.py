@@ -23,7 +23,7 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call
 from ..source import Problems, convert, decode
-from . import Recordings
+from . import Recordings, anywhere
 from .attributes import seconds_of
 from .prompts import as_object, decoded, exchange, text_of
 from .requests import dollars, usage
@@ -59,14 +59,10 @@ class MlflowTraces:
     """Traces that MLflow's tracing wrote."""
 
     about: ClassVar[str] = "MLflow traces (Trace.to_json, trace artifacts, rows of search_traces)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}{key}" for key in keys)
-        for outer in ("", "[]")
-        for keys in (
-            (".info", ".data.spans[].attributes", ".data.spans[].attributes.mlflow.spanType"),
-            (".spans", ".spans[].attributes", ".spans[].attributes.mlflow.spanType"),
-            (".trace", ".trace_id", ".trace_metadata"),
-        )
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".info", ".data.spans[].attributes", ".data.spans[].attributes.mlflow.spanType"),
+        (".spans", ".spans[].attributes", ".spans[].attributes.mlflow.spanType"),
+        (".trace", ".trace_id", ".trace_metadata"),
     )
     folder: ClassVar[bool] = True
 
@@ -76,19 +72,17 @@ class MlflowTraces:
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
     for place, raw in span_records(path, problems):
-        try:
+        with problems.collect():
             record = decode(raw, dict[str, Any], place)
             record = as_object(record.get("trace")) or record
             information, data = as_object(record.get("info")), as_object(record.get("data"))
             metadata = as_object(information.get("trace_metadata", record.get("trace_metadata")))
             at = "data.spans" if "spans" in data else "spans"
             spans = convert(decoded(data.get("spans", record.get("spans"))), list[Any], place.below(at))
-        except RecordingError as error:
-            problems.add(error)
-            continue
-        for number, span in enumerate(spans):
-            where = place.below(f"{at}[{number}]")
-            yield from sound(partial(_span, span, text_of(metadata.get(_SESSION)), where, problems), where, problems)
+            session = text_of(metadata.get(_SESSION))
+            for number, span in enumerate(spans):
+                where = place.below(f"{at}[{number}]")
+                yield from sound(partial(_span, span, session, where, problems), where, problems)
 
 
 def _span(fields: Any, session: str, place: Place, problems: Problems) -> TraceSpan:

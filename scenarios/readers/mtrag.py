@@ -94,10 +94,8 @@ class Mtrag:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, task, documents in _tasks(path, problems):
-                try:
+                with problems.collect():
                     yield place, _conversation(convert(task, _Task, place), documents, place)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _tasks(path: Path, problems: Problems) -> Iterator[tuple[Place, Any, Mapping[str, str]]]:

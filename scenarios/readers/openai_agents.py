@@ -13,9 +13,8 @@ the thread. All files of a folder are read together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,10 +23,10 @@ import msgspec
 from ..errors import Place
 from ..model import Call
 from ..source import Problems, convert
-from . import Recordings
+from . import Recordings, anywhere
 from .prompts import as_object, exchange, text_of
 from .requests import effort, tier, usage
-from .spans import Kind, TraceSpan, counted, moments, paged_records, sound, traces
+from .spans import Kind, TraceSpan, counted, moments, paged_traces
 
 _KINDS: dict[str, Kind] = {"generation": "llm", "response": "llm", "agent": "agent", "function": "tool"}
 
@@ -49,19 +48,13 @@ class OpenAIAgents:
     """Traces of the OpenAI Agents SDK."""
 
     about: ClassVar[str] = "OpenAI Agents SDK traces (spans as its exporters write them)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in ("object", "id", "trace_id", "span_data", "span_data.type"))
-        for outer in ("", "[]", ".data[]")
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".object", ".id", ".trace_id", ".span_data", ".span_data.type"), under=("", "[]", ".data[]")
     )
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from traces(files, _spans, problems, "openai_agents")
-
-
-def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
-    for place, exported in paged_records(path, problems, "data"):
-        yield from sound(partial(_span, exported, place, problems), place, problems)
+        yield from paged_traces(files, _span, problems, "openai_agents", "data")
 
 
 def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:

@@ -61,7 +61,7 @@ class OpenAIBatch:
         asked: dict[str, tuple[Place, _Line]] = {}
         answered: dict[str, tuple[Place, bytes]] = {}
         for path in files:
-            try:
+            with problems.collect():
                 for place, raw in records(path, problems):
                     try:
                         line = decode(raw, _Line, place)
@@ -74,8 +74,6 @@ class OpenAIBatch:
                         answered.setdefault(line.custom_id, (place, bytes(line.response.body)))
                     else:
                         problems.unknown("openai_batch: request that failed", place)
-            except RecordingError as error:
-                problems.add(error)
         exchanges = HttpExchanges(problems)
         for name, (place, line) in asked.items():
             endpoint = endpoint_of(line.url)

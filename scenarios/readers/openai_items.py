@@ -20,7 +20,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Conversation, Message
 from ..source import Problems, decode, record_head
 from . import Recordings
@@ -69,14 +69,10 @@ def _sessions(path: Path, problems: Problems) -> Recordings:
         items, start = list[Any](), Place(str(path))
         for place, (_, item) in stored:
             start = start if items else place
-            try:
+            with problems.collect():
                 items.append(decode(str(item).encode(), dict[str, Any], place.at("message_data")))
-            except RecordingError as error:
-                problems.add(error)
-        try:
+        with problems.collect():
             yield start, Conversation(str(session), _messages(items, "", start, problems))
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _messages(items: Sequence[Any], name: str, place: Place, problems: Problems) -> tuple[Message, ...]:

@@ -97,11 +97,9 @@ def _conversations(name: str, session: _Session, problems: Problems) -> Recordin
         history = History(problems)
         for at, raw in enumerate(recorded):
             where = place.at(f"messages[{at}]")
-            try:
+            with problems.collect():
                 for message in _message(raw, f"m{at}", where, problems):
                     history.add(message, where)
-            except RecordingError as error:
-                problems.add(error)
         if history.messages:
             yield place, Conversation(numbered(name, number), history.in_order())
 

@@ -30,10 +30,10 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..media import media_of
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall, Usage
-from ..source import Problems, convert, decode, records, whole_file
+from ..source import Problems, as_text, convert, decode, records, whole_file
 from . import Recordings
 from .messages import History
-from .prompts import as_object, as_text
+from .prompts import as_object
 from .requests import dollars, usage
 
 _READ = ("text", "reasoning", "file", "tool", "step-finish")
@@ -140,9 +140,9 @@ class OpenCode:
         for path in files:
             if path.parent.parent.name in ("message", "part"):
                 continue
-            try:
+            with problems.collect():
                 for place, raw in records(path, problems):
-                    try:
+                    with problems.collect():
                         keys = decode(raw, dict[str, msgspec.Raw], place).keys()
                         if "messages" in keys:
                             yield from _exported(decode(raw, _Export, place), place, problems)
@@ -150,10 +150,6 @@ class OpenCode:
                             yield from _stored(decode(raw, _Session, place), path, place, problems)
                         else:
                             tables.add(decode(raw, _Row, place), place)
-                    except RecordingError as error:
-                        problems.add(error)
-            except RecordingError as error:
-                problems.add(error)
         yield from tables.conversations()
 
 
@@ -161,12 +157,10 @@ def _exported(export: _Export, place: Place, problems: Problems) -> Recordings:
     messages = []
     for at, recorded in enumerate(export.messages):
         where = place.at(f"messages[{at}]")
-        try:
+        with problems.collect():
             message = convert(recorded, _Exported, where)
             parts = [(part, where.below(f"parts[{number}]")) for number, part in enumerate(message.parts)]
             messages.append(_Recorded(message.info, where.below("info"), parts))
-        except RecordingError as error:
-            problems.add(error)
     yield from _conversation(export.info, messages, place, problems)
 
 
@@ -183,10 +177,8 @@ def _stored(session: _Session, path: Path, place: Place, problems: Problems) -> 
 
 def _whole(path: Path, problems: Problems) -> Iterator[Any]:
     """Yield the value of a file; nothing if it cannot be read."""
-    try:
+    with problems.collect():
         yield decode(whole_file(path, problems), Any, Place(str(path), 1))
-    except RecordingError as error:
-        problems.add(error)
 
 
 @dataclass(slots=True)
@@ -228,7 +220,7 @@ def _conversation(session: _Session, recorded: Iterable[_Recorded], place: Place
     history, compactions, system = History(problems), list[Compaction](), ""
     names = (f"m{number}" for number in count())
     for one in recorded:
-        try:
+        with problems.collect():
             info = convert(one.info, _Info, one.place)
             parts = list(_parts(one.parts, problems))
             if info.role == "user":
@@ -242,8 +234,6 @@ def _conversation(session: _Session, recorded: Iterable[_Recorded], place: Place
                 system = system or "\n".join([info.system] if isinstance(info.system, str) else info.system or ())
                 for message in _answers(info, parts, names, problems):
                     history.add(message, one.place)
-        except RecordingError as error:
-            problems.add(error)
     if not history.messages:
         return
     meta: dict[str, Scalar] = {"version": session.version} if session.version else {}
@@ -321,7 +311,7 @@ def _answers(
             "assistant",
             _text(step),
             tuple(
-                ToolCall(part.call_id or f"{name}c{n}", part.tool, msgspec.json.encode(state.input or {}).decode())
+                ToolCall(part.call_id or f"{name}c{n}", part.tool, as_text(state.input or {}))
                 for n, (part, state) in enumerate(tools)
             ),
             time=_seconds(max(starts, default=None) if tools else info.time.completed),

@@ -140,14 +140,10 @@ class OpenHands:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         events: list[tuple[_Event, Place]] = []
         for path in files:
-            try:
+            with problems.collect():  # the file has no records; the others of its folder may
                 for place, raw in records(path, problems):
-                    try:
+                    with problems.collect():
                         events.append((decode(raw, _Event, place), place))
-                    except RecordingError as error:
-                        problems.add(error)
-            except RecordingError as error:  # the file has no records; the others of its folder may
-                problems.add(error)
         if events:
             folder = files[0].resolve().parent
             name = folder.parent.name if folder.name == "events" else folder.name
@@ -191,7 +187,7 @@ def _conversation(
         if event.kind == "ActionEvent":
             actions.setdefault(event.llm_response_id or event.id, []).append(event)
     for event, place in events:
-        try:
+        with problems.collect():
             if event.kind == "Condensation":
                 if history.messages:
                     compactions.append(_compaction(event, history, message_of, place))
@@ -209,8 +205,6 @@ def _conversation(
             if message is not None:
                 history.add(message, place)
                 message_of[event.id] = message.id
-        except RecordingError as error:
-            problems.add(error)
     if not history.messages:
         return None
     return Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions))

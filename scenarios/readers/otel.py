@@ -6,7 +6,8 @@
     Jaeger     {data: [{traceID, spans: [{spanID, operationName, references, startTime, tags: [{key, value}]}]}]}
     SDKs       the objects that exporters print: {name, spanContext | context, attributes, startTime | start_time}
     Phoenix    {name, context.span_id, parent_id, attributes} with flat or nested attributes
-    Logfire    rows of its table `records`: {span_name, span_id, parent_span_id, start_timestamp, attributes}
+    Logfire    rows of its table `records`: {span_name, span_id, parent_span_id, start_timestamp, attributes}, as its
+               API answers: {rows: [row]} or {columns: [{name, values}]}
 
 All files of a folder are read together, for a session may have several traces. Spans that are no model call, agent or
 tool only connect the others. Times of prompts are not recorded; an answer has the end of its span.
@@ -100,12 +101,18 @@ class _JaegerTrace(msgspec.Struct):
     spans: list[msgspec.Raw] = []
 
 
+class _Column(msgspec.Struct):
+    name: str = ""
+    values: list[Any] | None = None
+
+
 class _Record(msgspec.Struct, rename="camel"):
     resource_spans: list[_Resource] | None = None
     batches: list[_Resource] | None = None
     trace: Any = None
     data: list[_JaegerTrace] | None = None
     rows: list[msgspec.Raw] | None = None
+    columns: list[_Column] | None = None
 
 
 class _TempoTrace(msgspec.Struct, rename="camel"):
@@ -149,6 +156,7 @@ class Otel:
                 ".rows[].start_timestamp",
                 ".rows[].attributes",
             ),
+            (".columns[].name", ".columns[].datatype", ".columns[].values"),
         )
     )
     folder: ClassVar[bool] = True
@@ -179,11 +187,9 @@ def _span(make: Callable[[], _Recorded], problems: Problems) -> TraceSpan:
 def _json(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[[], _Recorded]]]:
     """Yield the place of every span of a JSON file, and a function that reads it."""
     for place, raw in span_records(path, problems):
-        try:
+        with problems.collect():
             record = decode(raw, _Record, place)
             yield from _record(record, raw, place)
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _record(record: _Record, raw: bytes, place: Place) -> Iterator[tuple[Place, Callable[[], _Recorded]]]:
@@ -196,6 +202,12 @@ def _record(record: _Record, raw: bytes, place: Place) -> Iterator[tuple[Place, 
     if record.rows is not None:
         for number, row in enumerate(record.rows):
             yield place.below(f"rows[{number}]"), partial(_object, row, place.below(f"rows[{number}]"))
+        return
+    if record.columns is not None:
+        named = {column.name: column.values for column in record.columns if column.values is not None}
+        for number, cells in enumerate(zip(*named.values(), strict=False)):
+            row_place = place.below(f"columns[].values[{number}]")
+            yield row_place, partial(_object, msgspec.json.encode(dict(zip(named, cells, strict=True))), row_place)
         return
     several, key = record.resource_spans or record.batches, "resourceSpans" if record.resource_spans else "batches"
     if several is None and isinstance(record.trace, dict):

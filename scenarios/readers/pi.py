@@ -30,12 +30,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..media import sized
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, Tool, ToolCall
 from ..source import Problems, decode, json_text, objects
 from . import Recordings
-from .messages import History, Moment
+from .messages import History, Moment, moment_seconds
 from .requests import dollars, other_than, usage
 
 
@@ -169,15 +169,12 @@ class Pi:
             header = _Entry(type="session")
             entries: list[_Line] = []
             for number, (place, raw) in enumerate(objects(path, problems)):
-                try:
+                with problems.collect():
                     entry = decode(raw, _Entry, place)
-                except RecordingError as error:
-                    problems.add(error)
-                    continue
-                if entry.type == "session":
-                    header = entry
-                elif entry.type != "title":
-                    entries.append(_Line(number, place, entry))
+                    if entry.type == "session":
+                        header = entry
+                    elif entry.type != "title":
+                        entries.append(_Line(number, place, entry))
             if entries:
                 yield Place(str(path)), _conversation(path, header, entries, problems)
 
@@ -197,7 +194,7 @@ def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Pr
         elif line.entry.type == "session_init":
             tools = line.entry.tools
             if (prompt := _prompt(line.entry)) and not any(message.text == prompt for message in history.messages):
-                history.add(Message(line.name, "system", prompt, time=_seconds(line.entry)), line.place)
+                history.add(Message(line.name, "system", prompt, time=moment_seconds(line.entry.timestamp)), line.place)
         elif (message := _message(line, effort, problems)) is not None:
             history.add(message, line.place.at("message"))
     meta: dict[str, Scalar] = {"off_branch": len(entries) - len(branch)}
@@ -235,16 +232,14 @@ def _compaction(line: _Line, branch: list[_Line], history: History) -> Compactio
         lowest = next((other.number for other in branch if other.entry.id == entry.first_kept_entry_id), None)
     names = {message.id for message in history.messages}
     kept = (later.name for later in branch if lowest is not None and later.number >= lowest and later.name in names)
-    return Compaction(history.last, entry.summary, next(kept, None), entry.tokens_before, _seconds(entry))
-
-
-def _seconds(entry: _Entry) -> float | None:
-    return None if entry.timestamp is None else entry.timestamp.timestamp()
+    return Compaction(
+        history.last, entry.summary, next(kept, None), entry.tokens_before, moment_seconds(entry.timestamp)
+    )
 
 
 def _message(line: _Line, effort: str, problems: Problems) -> Message | None:
     """Return the entry as a message; None if the model never saw it."""
-    entry, name, time = line.entry, line.name, _seconds(line.entry)
+    entry, name, time = line.entry, line.name, moment_seconds(line.entry.timestamp)
     if entry.type == "custom_message":
         text, _, media = _parts(entry.content or "")
         return Message(name, "user", text, name=entry.custom_type, time=time, media=media)

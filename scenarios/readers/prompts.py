@@ -24,7 +24,7 @@ from ..chat import ROLES
 from ..errors import Place, RecordingError
 from ..media import media_of, sized
 from ..model import Call, Mark, Media, Message, Role, Tool, ToolCall
-from ..source import Problems
+from ..source import Problems, as_text
 from .messages import tool
 from .requests import mark
 
@@ -135,11 +135,6 @@ def decoded(logged: Any) -> Any:
         except (msgspec.DecodeError, RecursionError, UnicodeError):
             return logged
     return logged
-
-
-def as_text(value: Any) -> str:
-    """Return a logged value as text: itself, or as JSON."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def as_object(value: Any) -> dict[str, Any]:

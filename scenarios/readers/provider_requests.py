@@ -1,12 +1,15 @@
-"""Requests to model APIs as plain files: Gemini's contents, Bedrock's Converse and Ollama's chats.
+"""Requests to model APIs as plain files: OpenAI's Responses, Gemini's contents, Bedrock's Converse, Ollama's chats.
 
+    {input: text | [{role, content} · {type: "function_call"} …], instructions, model, tools}
     {contents: [{role, parts: [{text} · {functionCall} · {functionResponse}]}], systemInstruction, tools}
     {messages: [{role, content: [{text} · {toolUse} · {toolResult}]}], system: [{text}], toolConfig: {tools}, modelId}
     {model, messages: [{role, content, images, tool_calls, tool_name}], tools, stream, options}
 
-Sources: ai.google.dev/api/caching#Content, docs.aws.amazon.com/bedrock (API_runtime_Converse), github.com/ollama/ollama
-`docs/api.md`; tested on written examples alone. A file is one request, an array of them, or one on each line; Gemini's
-and Bedrock's lists of messages are read alone too. No usage and no times: recordings with responses are `http`'s.
+Sources: platform.openai.com/docs/api-reference/responses, ai.google.dev/api/caching#Content,
+docs.aws.amazon.com/bedrock (API_runtime_Converse), github.com/ollama/ollama `docs/api.md`; tested on written examples
+alone. A file is one request, an array of them, or one on each line; those that extend each other are one conversation.
+Gemini's and Bedrock's lists of messages are read alone too. No usage and no times: requests with their responses are
+read by `api_calls`.
 """
 
 from __future__ import annotations
@@ -21,16 +24,16 @@ from ..errors import Place
 from ..source import Problems
 from . import Recordings
 from .prompts import LoggedCall, as_object, exchange
-from .stored_chats import around, chats
+from .stored_chats import around, growing_chats
 
-_LISTS = ("contents", "messages")
+_LISTS = ("contents", "messages", "input")
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderRequests:
-    """Requests of Gemini, Bedrock and Ollama."""
+    """Requests to OpenAI, Gemini, Bedrock and Ollama."""
 
-    about: ClassVar[str] = "requests to Gemini, Bedrock Converse and Ollama (plain JSON)"
+    about: ClassVar[str] = "requests to OpenAI Responses, Gemini, Bedrock Converse and Ollama (plain JSON)"
     shapes: ClassVar[tuple[frozenset[str], ...]] = (
         *around(".role", ".parts", ".parts[].text", list_name="contents"),
         *(
@@ -42,6 +45,10 @@ class ProviderRequests:
             frozenset(f"{outer}{key}" for key in keys)
             for outer in ("", "[]")
             for keys in (
+                (".model", ".input", ".instructions"),
+                (".model", ".input", ".previous_response_id"),
+                (".model", ".input", ".input[].role", ".tools"),
+                (".model", ".input", ".input[].call_id"),
                 (".messages", ".messages[].role", ".messages[].content[].text", ".modelId"),
                 (".messages", ".messages[].role", ".messages[].content[].text", ".inferenceConfig"),
                 (".messages", ".messages[].role", ".model", ".options", ".stream"),
@@ -53,7 +60,7 @@ class ProviderRequests:
     folder: ClassVar[bool] = False
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from chats(files, problems, partial(_read, problems=problems), _LISTS)
+        yield from growing_chats(files, problems, partial(_read, problems=problems), _LISTS)
 
 
 def _read(record: Any, place: Place, problems: Problems) -> LoggedCall:

@@ -30,7 +30,7 @@ left out. Nothing is corrected.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,37 +47,42 @@ OPEN = 8
 _MOST_WRITTEN, _SURE = 2, 40
 
 # The names of each count, over all providers and recorders.
-_WHOLE_PROMPT = ("prompt_tokens", "promptTokenCount", "prompt_token_count")
-_UNCACHED_PROMPT = ("input_tokens", "inputTokens", "input", "tokensIn")
-_CACHE_READ = (
-    *("cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens", "cacheRead", "cacheReadInputTokens"),
-    *("cachedContentTokenCount", "cached_content_token_count", "cache_read_tokens", "cached_input_tokens"),
-    *("input_tokens_cache_read", "cacheReadTokens", "cacheReads"),
-)
-_CACHE_MISS = ("prompt_cache_miss_tokens",)
-_CACHE_WRITE = (
-    *("cache_creation_input_tokens", "cache_write_input_tokens", "cacheWrite", "cacheWriteInputTokens"),
-    *("cache_write_tokens", "cache_creation_tokens", "input_tokens_cache_write", "cacheWriteTokens"),
-    "cacheWrites",
-)
-_CACHE_WRITE_1H = ("ephemeral_1h_input_tokens", "ephemeral1h")
-_OUTPUT = (
-    *("completion_tokens", "output_tokens", "outputTokens", "output", "tokensOut"),
-    *("candidatesTokenCount", "candidates_token_count"),
-)
-# Gemini counts thoughts, which are billed as output, and the prompts of its own tools beside the other tokens.
-_THOUGHTS, _TOOL_PROMPT = ("thoughtsTokenCount", "thoughts_token_count"), ("toolUsePromptTokenCount",)
-_REASONING = ("reasoning_tokens", "reasoning_output_tokens", "reasoningTokens")
-_TOTAL = ("total_tokens", "totalTokens")
-# Full names: the counts of prompt and completion have the same last name.
-_AUDIO_INPUT = (
-    *("prompt_tokens_details.audio_tokens", "input_tokens_details.audio_tokens", "promptTokensDetails.AUDIO"),
-    "audio_input_tokens",
-)
-_AUDIO_OUTPUT = (
-    *("completion_tokens_details.audio_tokens", "output_tokens_details.audio_tokens"),
-    *("candidatesTokensDetails.AUDIO", "audio_output_tokens"),
-)
+_NAMES = {
+    "whole prompt": ("prompt_tokens", "promptTokenCount", "prompt_token_count"),
+    "uncached prompt": ("input_tokens", "inputTokens", "input", "tokensIn"),
+    "cache read": (
+        *("cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens", "cacheRead", "cacheReadInputTokens"),
+        *("cachedContentTokenCount", "cached_content_token_count", "cache_read_tokens", "cached_input_tokens"),
+        *("input_tokens_cache_read", "cacheReadTokens", "cacheReads"),
+    ),
+    "cache miss": ("prompt_cache_miss_tokens",),
+    "cache write": (
+        *("cache_creation_input_tokens", "cache_write_input_tokens", "cacheWrite", "cacheWriteInputTokens"),
+        *("cache_write_tokens", "cache_creation_tokens", "input_tokens_cache_write", "cacheWriteTokens"),
+        "cacheWrites",
+    ),
+    "cache write, 1h": ("ephemeral_1h_input_tokens", "ephemeral1h"),
+    "output": (
+        *("completion_tokens", "output_tokens", "outputTokens", "output", "tokensOut"),
+        *("candidatesTokenCount", "candidates_token_count"),
+    ),
+    # Gemini counts thoughts, which are billed as output, and the prompts of its own tools beside the other tokens.
+    "thoughts": ("thoughtsTokenCount", "thoughts_token_count"),
+    "tool prompt": ("toolUsePromptTokenCount",),
+    "reasoning": ("reasoning_tokens", "reasoning_output_tokens", "reasoningTokens"),
+    "total": ("total_tokens", "totalTokens"),
+    # Full names: the counts of prompt and completion have the same last name.
+    "audio input": (
+        *("prompt_tokens_details.audio_tokens", "input_tokens_details.audio_tokens", "promptTokensDetails.AUDIO"),
+        "audio_input_tokens",
+    ),
+    "audio output": (
+        *("completion_tokens_details.audio_tokens", "output_tokens_details.audio_tokens"),
+        *("candidatesTokensDetails.AUDIO", "audio_output_tokens"),
+    ),
+    **{f"cleared_{what}": (f"cleared_{what}",) for what in ("input_tokens", "tool_uses", "thinking_turns")},
+}
+_KINDS = {name: kind for kind, names in _NAMES.items() for name in names}
 _TIERS = ("service_tier", "serviceTier")
 # Beside these keys of OpenAI's Responses API and of Codex, `input_tokens` is the whole prompt.
 _RESPONSES_API = ("input_tokens_details", "cached_input_tokens")
@@ -372,12 +377,10 @@ def context_edits(managed: Any, place: Place, problems: Problems) -> tuple[Conte
     applied = managed.get("applied_edits") if isinstance(managed, dict) else None
     edits = []
     for at, edit in enumerate(applied if isinstance(applied, list) else ()):
-        try:
+        with problems.collect():
             block = _Block(edit, place.below(f"applied_edits[{at}]"))
-            counts = (block.count((f"cleared_{what}",)) for what in ("input_tokens", "tool_uses", "thinking_turns"))
+            counts = (block.count(f"cleared_{what}") for what in ("input_tokens", "tool_uses", "thinking_turns"))
             edits.append(ContextEdit(str(edit.get("type") or ""), *counts))
-        except RecordingError as error:
-            problems.add(error)
     return tuple(edits)
 
 
@@ -393,11 +396,11 @@ def dollars(recorded: Any, place: Place, problems: Problems) -> float | None:
 
 def _usage(reported: Any, place: Place, cost: float | None, whole_prompt: bool) -> Usage:
     block = _Block(reported, place)
-    whole, rest = block.count(_WHOLE_PROMPT), block.count(_UNCACHED_PROMPT)
+    whole, rest = block.count("whole prompt"), block.count("uncached prompt")
     if whole is None and (whole_prompt or any(map(block.has, _RESPONSES_API))):
         whole, rest = rest, None
-    read, written = block.count(_CACHE_READ), block.count(_CACHE_WRITE)
-    missed = block.count(_CACHE_MISS)
+    read, written = block.count("cache read"), block.count("cache write")
+    missed = block.count("cache miss")
     if whole is None and rest is not None:
         whole = rest + (read or 0) + (written or 0)
     # DeepSeek reports hits and misses, which are the whole prompt between them.
@@ -406,11 +409,11 @@ def _usage(reported: Any, place: Place, cost: float | None, whole_prompt: bool) 
             what = f"{read:,} tokens hit and {missed:,} missed are not the prompt's {whole:,}"
             raise RecordingError(place, what, _REMEDY)
         whole = read + missed
-    output, thoughts, tool_prompt = block.count(_OUTPUT), block.count(_THOUGHTS), block.count(_TOOL_PROMPT)
+    output, thoughts, tool_prompt = block.count("output"), block.count("thoughts"), block.count("tool prompt")
     if whole is not None and tool_prompt is not None:
         whole += tool_prompt
-    reasoning = block.count(_REASONING)
-    if thoughts is not None or _is_apart(reasoning, output, whole, block.count(_TOTAL)):
+    reasoning = block.count("reasoning")
+    if thoughts is not None or _is_apart(reasoning, output, whole, block.count("total")):
         reasoning = reasoning if thoughts is None else thoughts
         output = (output or 0) + (reasoning or 0)
     return Usage(
@@ -418,11 +421,11 @@ def _usage(reported: Any, place: Place, cost: float | None, whole_prompt: bool) 
         output,
         read,
         written,
-        block.count(_CACHE_WRITE_1H),
+        block.count("cache write, 1h"),
         cost,
         reasoning,
-        block.count(_AUDIO_INPUT),
-        block.count(_AUDIO_OUTPUT),
+        block.count("audio input"),
+        block.count("audio output"),
     )
 
 
@@ -443,6 +446,10 @@ class _Block:
         # by the last part of the name, and by the full name: the full name and the recorded value
         self._counts: dict[str, tuple[str, Any]] = {}
         self._take(reported, "")
+        self._recorded: dict[str, list[str]] = {}
+        for name, (_, value) in self._counts.items():
+            if value is not None and name in _KINDS:
+                self._recorded.setdefault(_KINDS[name], []).append(name)
 
     def _take(self, reported: dict[str, Any], before: str) -> None:
         for name, value in reported.items():
@@ -464,16 +471,17 @@ class _Block:
         """Return whether there is a count or block of that name."""
         return name in self._counts
 
-    def count(self, names: Sequence[str]) -> int | None:
-        """Return the count under any of the names, or None. A zero yields to another count; two others must agree."""
-        if self._counts.keys().isdisjoint(names):  # mostly so, and much faster than to look for each
-            return None
-        present = {name: self._checked(name) for name in names if self._counts.get(name, ("", None))[1] is not None}
+    def count(self, kind: str) -> int | None:
+        """Return the count of a kind, or None. Of several, a zero yields to another one, and two others must agree."""
+        recorded = self._recorded.get(kind)
+        if recorded is None or len(recorded) == 1:
+            return None if recorded is None else self._checked(recorded[0])
+        present = {name: self._checked(name) for name in sorted(recorded, key=_NAMES[kind].index)}
         counts = {name: count for name, count in present.items() if count}
         if len(set(counts.values())) > 1:
             several = " and ".join(f"{self._counts[name][0]} {count:,}" for name, count in counts.items())
             raise RecordingError(self._place, f"{several} are to be the same", _REMEDY)
-        return next(iter(counts.values()), 0 if present else None)
+        return next(iter(counts.values()), 0)
 
     def _checked(self, name: str) -> int:
         at, value = self._counts[name]

@@ -21,7 +21,7 @@ import msgspec
 from ..errors import Place
 from ..media import media_of
 from ..model import Call, Media, Message, ToolCall
-from ..source import Problems
+from ..source import Problems, as_text
 
 TOOL_CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
@@ -140,5 +140,5 @@ def _tool_call(item: Item, name: str) -> ToolCall:
     if item.type == "custom_tool_call":
         return ToolCall(item.call_id or name, item.name, item.input)
     arguments = item.arguments or item.action or {}
-    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+    text = as_text(arguments)
     return ToolCall(item.call_id or name, item.name or item.type.removesuffix("_call"), text)

@@ -86,14 +86,12 @@ class ShareGpt:
         for path in files:
             unnamed = 0
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     share = decode(raw, Share, place)
                     unnamed += share.id is None
                     name = numbered(path.stem, unnamed) if share.id is None else str(share.id)
                     messages = ShareMessages(place).all(share)
                     yield place, Conversation(name, messages, tools=share_tools(share.tools, place.at("tools")))
-                except RecordingError as error:
-                    problems.add(error)
 
 
 @dataclass(slots=True)

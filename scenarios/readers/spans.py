@@ -41,7 +41,7 @@ from ..errors import Place, RecordingError
 from ..model import STOPPED, Call, Conversation, Mark, Message, Scalar, Tool
 from ..source import Problems, convert, decode, records
 from . import Recordings
-from .messages import forward, iso_seconds
+from .messages import in_order, iso_seconds
 from .prompts import LoggedCall
 from .requests import LoggedRequest, Responses, numbered, series
 
@@ -133,12 +133,22 @@ def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name
             parent = names[(started or callers)[-1 if started else 0].place]
             if parent != conversation.id:
                 meta["parent"] = parent
-        yield place, msgspec.structs.replace(conversation, messages=_in_order(conversation), meta=meta)
+        yield place, msgspec.structs.replace(conversation, messages=in_order(conversation.messages), meta=meta)
 
 
 def moments(place: Place, **times: str | None) -> tuple[float | None, ...]:
     """Return ISO times in seconds, each with the name of its field below the place of the span."""
     return tuple(None if time is None else iso_seconds(time, place.below(name)) for name, time in times.items())
+
+
+def number(cell: Any) -> Any:
+    """Return the number that a table holds as text; anything else as it is."""
+    if not isinstance(cell, str):
+        return cell
+    try:
+        return msgspec.json.decode(cell, type=int | float)
+    except msgspec.DecodeError:
+        return cell
 
 
 def counted(
@@ -154,6 +164,7 @@ def counted(
     Tracers disagree on whether the input includes what was read from or written to a cache. An input smaller than the
     cached tokens cannot include them; otherwise it does, unless the total is input, cached tokens and output.
     """
+    whole, output, read, written, total, reasoning = map(number, (whole, output, read, written, total, reasoning))
     counts = {"prompt_tokens": whole, "completion_tokens": output, "cache_read_tokens": read}
     counts = {name: count for name, count in {**counts, "cache_write_tokens": written}.items() if count is not None}
     numbers = [count if isinstance(count, int) else 0 for count in (whole, output, read, written, total)]
@@ -178,20 +189,31 @@ def span_records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]
 def paged_records(path: Path, problems: Problems, *lists: str) -> Iterator[tuple[Place, dict[str, Any]]]:
     """Yield the objects of a file, those in lists of these names one by one: an answer of an API is a page of them."""
     for place, raw in span_records(path, problems):
-        try:
+        with problems.collect():
             record = decode(raw, dict[str, Any], place)
             name = next((name for name in lists if isinstance(record.get(name), list)), "")
             if not name:
                 yield place, record
-        except RecordingError as error:
-            problems.add(error)
-            continue
-        for number, one in enumerate(record[name] if name else ()):
-            where = place.below(f"{name}[{number}]")
-            try:
-                yield where, convert(one, dict[str, Any], where)
-            except RecordingError as error:
-                problems.add(error)
+            for number, one in enumerate(record[name] if name else ()):
+                where = place.below(f"{name}[{number}]")
+                with problems.collect():
+                    yield where, convert(one, dict[str, Any], where)
+
+
+def paged_traces(
+    files: Sequence[Path],
+    read: Callable[[dict[str, Any], Place, Problems], TraceSpan],
+    problems: Problems,
+    format_name: str,
+    *lists: str,
+) -> Recordings:
+    """Yield the conversations of files whose records are spans, or pages with a list of them under one of the names."""
+
+    def spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
+        for place, fields in paged_records(path, problems, *lists):
+            yield from sound(partial(read, fields, place, problems), place, problems)
+
+    yield from traces(files, spans, problems, format_name)
 
 
 def sound(make: Callable[[], TraceSpan], place: Place, problems: Problems) -> Iterator[TraceSpan]:
@@ -215,15 +237,13 @@ def _spans_of(
     traces: set[str] = set()
     for path in files:
         found, calls, before = list[str](), 0, len(problems.errors)
-        try:
+        with problems.collect():
             for span in read(path, problems):
                 found.append(span.trace)
                 if span.kind == "llm":
                     calls += 1
                     traces.add(span.trace)
                 yield span
-        except RecordingError as error:
-            problems.add(error)
         if not calls and len(problems.errors) == before:
             others[path] = found
     for path, found in others.items():
@@ -322,15 +342,6 @@ def _request(call: _ModelCall, values: _Values, read: dict[int, Message]) -> Log
     answer = msgspec.structs.replace(answer, call=recorded, time=span.end)
     tools = values.get(call.tools, tuple[Tool, ...]) if call.tools else ()
     return LoggedRequest(span.place, tuple(read[number] for number in numbers), answer, tools)
-
-
-def _in_order(conversation: Conversation) -> tuple[Message, ...]:
-    """Return the messages without times that run backwards: clocks of several machines disagree."""
-    times, backwards = forward(message.time for message in conversation.messages)
-    if not backwards:
-        return conversation.messages
-    pairs = zip(conversation.messages, times, strict=True)
-    return tuple(msgspec.structs.replace(message, time=time) for message, time in pairs)
 
 
 class _Tree:

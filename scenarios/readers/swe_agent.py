@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Call, Conversation, Message, Scalar
 from ..source import Problems, convert, decode, records
 from . import Recordings
@@ -73,10 +73,8 @@ class SweAgent:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     yield from _conversations(decode(raw, _Trajectory, place), path.stem, place, problems)
-                except RecordingError as error:
-                    problems.add(error)
 
 
 def _conversations(trajectory: _Trajectory, name: str, place: Place, problems: Problems) -> Recordings:
@@ -84,13 +82,11 @@ def _conversations(trajectory: _Trajectory, name: str, place: Place, problems: P
     histories: dict[str, History] = {}
     for at, recorded in enumerate(trajectory.history):
         where = place.at(f"history[{at}]")
-        try:
+        with problems.collect():
             turn = convert(recorded, _Turn, where)
             history = histories.setdefault(turn.agent, History(problems))
             for message in _messages(turn, f"m{at}", model, where, problems):
                 history.add(message, where)
-        except RecordingError as error:
-            problems.add(error)
     stats, meta = trajectory.info.model_stats, dict[str, Scalar]()
     if trajectory.info.exit_status:
         meta["exit_status"] = trajectory.info.exit_status
@@ -109,13 +105,11 @@ def _model(config: Any, place: Place, problems: Problems) -> str:
     """Return the name of the model in the configuration of the run; empty if there is none."""
     if config is None:
         return ""
-    try:
+    with problems.collect():
         if isinstance(config, str):
             return decode(config.encode(), _Replay, place).agent.model.name
         return convert(config, _Replay, place).agent.model.name
-    except RecordingError as error:
-        problems.add(error)
-        return ""
+    return ""
 
 
 def _messages(turn: _Turn, name: str, model: str, place: Place, problems: Problems) -> Iterator[Message]:

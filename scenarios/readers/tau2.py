@@ -26,7 +26,7 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, ToolCall
-from ..source import Problems, convert, decode, records
+from ..source import Problems, as_text, convert, decode, records
 from . import Recordings
 from .messages import forward, iso_seconds, role_of
 from .requests import dollars, usage
@@ -111,19 +111,14 @@ class Tau2:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     results = decode(raw, _Results, place)
-                except RecordingError as error:
-                    problems.add(error)
-                    continue
-                for at, run in enumerate(results.simulations):
-                    where = place.at(f"simulations[{at}]")
-                    try:
-                        simulation = convert(run, _Simulation, where)
-                        for conversation in _conversations(simulation, results.info, path.stem, where, problems):
-                            yield where, conversation
-                    except RecordingError as error:
-                        problems.add(error)
+                    for at, run in enumerate(results.simulations):
+                        where = place.at(f"simulations[{at}]")
+                        with problems.collect():
+                            simulation = convert(run, _Simulation, where)
+                            for conversation in _conversations(simulation, results.info, path.stem, where, problems):
+                                yield where, conversation
 
 
 class _Side(NamedTuple):
@@ -220,7 +215,7 @@ def _message(
 
 
 def _tool_call(call: _ToolCall) -> ToolCall:
-    text = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
+    text = as_text(call.arguments)
     return ToolCall(id=call.id, name=call.name, arguments=text)
 
 

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..errors import RecordingError
 from ..model import Conversation
 from ..source import Problems, decode, records
 from . import Recordings
@@ -39,7 +38,7 @@ class TauBench:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
-                try:
+                with problems.collect():
                     trial = decode(raw, _Trial, place)
                     yield (
                         place,
@@ -49,5 +48,3 @@ class TauBench:
                             meta={"reward": trial.reward, "task": str(trial.task_id), "trial": str(trial.trial)},
                         ),
                     )
-                except RecordingError as error:
-                    problems.add(error)

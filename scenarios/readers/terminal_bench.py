@@ -21,23 +21,22 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..model import Call, Message
 from ..source import Problems, decode, whole_file
 from . import Recordings
-from .anthropic_messages import AnthropicResponse
+from .anthropic_messages import AnthropicResponse, anthropic_answer
 from .messages import (
     ChatMessage,
     ChatResponse,
     ChatTool,
-    assistant_message,
+    chat_answer,
     chat_marks,
-    chat_message,
     chat_messages,
     chat_tools,
     iso_seconds,
 )
-from .requests import LoggedRequest, Responses, effort, other_than, response_usage, series, tier, usage
+from .requests import LoggedRequest, Responses, effort, series
 
 _EPISODE = re.compile(r"episode-(\d+)")
 
@@ -68,42 +67,35 @@ class TerminalBench:
     )
     folder: ClassVar[bool] = True
 
+    @staticmethod
+    def folder_of(path: Path) -> Path:
+        """Return the folder of a record's trial; the folder it stands in if that is no episode."""
+        folder = path.parent
+        return next((above.parent for above in folder.parents if above.name == "agent-logs"), folder)
+
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            episodes = _episodes(path)
-            if episodes and episodes[0] == path:  # the others are read with the first
-                trial = _trial(path)
-                for requests in series(_requests(episodes, problems)):
-                    yield requests.conversation(trial.name, source=str(trial))
+        if files:
+            trial = self.folder_of(files[0])
+            for requests in series(_requests(sorted(files, key=_number), problems)):
+                yield requests.conversation(trial.name, source=str(trial))
 
 
-def _trial(path: Path) -> Path:
-    """Return the folder of a record's trial; the folder it stands in if that is no episode."""
-    folder = path.parent
-    return next((above.parent for above in folder.parents if above.name == "agent-logs"), folder)
-
-
-def _episodes(path: Path) -> list[Path]:
-    """Return the records of a trial by number; a record outside of an episode is alone."""
-    if _EPISODE.fullmatch(path.parent.name) is None:
-        return [path]
-    beside = ((_EPISODE.fullmatch(folder.name), folder / path.name) for folder in path.parent.parent.iterdir())
-    numbered = [(int(match[1]), file) for match, file in beside if match is not None and file.is_file()]
-    return [file for _, file in sorted(numbered)]
+def _number(path: Path) -> int:
+    """Return the number of a record's episode; 0 outside of any."""
+    episode = _EPISODE.fullmatch(path.parent.name)
+    return int(episode[1]) if episode else 0
 
 
 def _requests(files: Sequence[Path], problems: Problems) -> Iterator[LoggedRequest]:
     responses = Responses(problems)
     for path in files:
         place = Place(str(path), 1)
-        try:
+        with problems.collect():
             record = decode(whole_file(path, problems), _Record, place)
             name, answer = _answer(record, place, problems)
             if responses.new(name, place.at("original_response")):
                 messages = chat_messages(record.messages, place.at("messages"), problems)
                 yield LoggedRequest(place, messages, answer, chat_tools(record.optional_params.tools))
-        except RecordingError as error:
-            problems.add(error)
 
 
 def _answer(record: _Record, place: Place, problems: Problems) -> tuple[str | None, Message]:
@@ -111,32 +103,15 @@ def _answer(record: _Record, place: Place, problems: Problems) -> tuple[str | No
     where, text = place.at("original_response"), record.original_response.encode()
     keys = decode(text, dict[str, msgspec.Raw], where).keys()
     name, options = f"m{len(record.messages)}", record.optional_params
-    call = Call(
+    asked = Call(
         record.model.rpartition("/")[2],
         record.custom_llm_provider or record.model.rpartition("/")[0],
         started=iso_seconds(record.start_time, place.at("start_time")) if record.start_time else None,
         marks=tuple(chat_marks(record.messages, options.tools or ())),
         effort=effort(options.thinking, options.reasoning_effort),
     )
-    if "choices" not in keys:
-        said = decode(text, AnthropicResponse, where)
-        used, iterations = response_usage(said.usage, where.below("usage"), problems)
-        replied = {"usage": used, "iterations": iterations, "stop": said.stop_reason or "", "tier": tier(said.usage)}
-        replied["requested"] = other_than(said.model or call.model, call.model)
-        call = msgspec.structs.replace(call, model=said.model or call.model, request_id=said.id or "", **replied)
-        content = where.below("content")
-        return said.id, assistant_message(said.content or [], name, content, problems, call=call)
-    response = decode(text, ChatResponse, where)
-    if not response.choices:
-        raise RecordingError(where.below("choices"), "no answer", "leave the failed call out")
-    used, choice = usage(response.usage, where.below("usage"), problems), response.choices[0]
-    stop = choice.finish_reason or ""
-    model = response.model or call.model
-    answered = {
-        "usage": used,
-        "stop": stop,
-        "request_id": response.id or "",
-        "requested": other_than(model, call.model),
-    }
-    call = msgspec.structs.replace(call, model=model, **answered)
-    return response.id, chat_message(choice.message, name, where.below("choices[0].message"), problems, call=call)
+    if "choices" in keys:
+        response = decode(text, ChatResponse, where)
+        return response.id, chat_answer(response, name, where, problems, asked)
+    said = decode(text, AnthropicResponse, where)
+    return said.id, anthropic_answer(said, name, where, problems, asked)

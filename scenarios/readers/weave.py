@@ -5,14 +5,14 @@
 
 Source: github.com/wandb/weave, `weave/trace_server/trace_server_interface.py`. Written from it, without a recorded
 sample. A call with usage is a model call, but Weave adds the usage of a call to those around it: the innermost counts.
-Usage stands as the provider reported it. All files of a folder are read together.
+Usage is that of the response, as the provider reported it, else that of the summary. All files of a folder are read
+together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,10 +21,12 @@ import msgspec
 from ..errors import Place
 from ..model import Call
 from ..source import Problems, convert
-from . import Recordings
+from . import Recordings, anywhere
 from .prompts import as_object, exchange, text_of
 from .requests import effort, tier, usage
-from .spans import TraceSpan, moments, paged_records, sound, traces
+from .spans import TraceSpan, moments, paged_traces
+
+_USAGE = ("usage", "usage_metadata", "usageMetadata")
 
 
 class _WeaveCall(msgspec.Struct):
@@ -46,19 +48,13 @@ class Weave:
     """Calls that Weave traced."""
 
     about: ClassVar[str] = "W&B Weave calls (API or export, JSON or JSON Lines)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
-        frozenset(f"{outer}.{key}" for key in ("id", "trace_id", "op_name", "started_at", "inputs"))
-        for outer in ("", "[]", ".calls[]")
+    shapes: ClassVar[tuple[frozenset[str], ...]] = anywhere(
+        (".id", ".trace_id", ".op_name", ".started_at", ".inputs"), under=("", "[]", ".calls[]")
     )
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from traces(files, _spans, problems, "weave")
-
-
-def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
-    for place, call in paged_records(path, problems, "calls"):
-        yield from sound(partial(_span, call, place, problems), place, problems)
+        yield from paged_traces(files, _span, problems, "weave", "calls")
 
 
 def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:
@@ -72,15 +68,17 @@ def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:
     inputs = as_object(traced.inputs)
     said = exchange(traced.inputs, traced.output, place, problems, "weave", names=("inputs", "output"))
     [(model, reported), *others] = used.items()
-    where = place.below(f"summary.usage.{model}")
+    where, response = place.below(f"summary.usage.{model}"), as_object(traced.output)
+    if told := next((response[name] for name in _USAGE if isinstance(response.get(name), dict)), None):
+        reported, where = told, place.below("output.usage")
     call = Call(
-        model=text_of(as_object(traced.output).get("model")) or model,
+        model=text_of(response.get("model")) or model,
         # the sum over several models is of no call, and this one is around them
         usage=None if others else usage(reported, where, problems),
         started=start,
         effort=effort(inputs.get("reasoning_effort"), inputs.get("reasoning")),
         stop="error" if traced.exception and said.answer is None else "",
-        request_id=text_of(as_object(traced.output).get("id")),
+        request_id=text_of(response.get("id")),
         tier=tier(traced.output),
         error=text_of(traced.exception),
     )

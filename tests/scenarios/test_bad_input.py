@@ -6,6 +6,7 @@ What a folder holds besides recordings is in `test_folder.py`; damage to single 
 
 from __future__ import annotations
 
+import gzip
 import os
 import time
 from pathlib import Path
@@ -240,6 +241,21 @@ def test_a_file_of_no_format(tmp_path: Path, content: bytes, found: str) -> None
     _, [problem] = load(written(tmp_path / "some.json", content), form="openai_chat")
     assert problem.what.endswith(f"; openai_chat looks for .messages, .messages[].role, and finds {found}")
     assert problem.remedy == "no known format fits it"
+
+
+def test_a_compressed_file_of_no_format(tmp_path: Path) -> None:
+    """It is refused like one that is not compressed, and a record that is wrong is named by the file's own name."""
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"what": 1}\n'))
+    problems = Problems()
+    assert not find([path], problems)
+    [error] = problems.errors
+    assert (error.place.file, error.what) == (str(path), "no known format fits; no reader knows these keys: .what")
+    path.write_bytes(gzip.compress(b'{"messages": [{"role": "wizard"}]}\n'))
+    problems = Problems()
+    assert not list(read(find([path], problems), problems))
+    [error] = problems.errors
+    assert (error.place.file, error.what) == (str(path), "unknown role 'wizard'")
 
 
 def test_a_format_that_fits_in_part(tmp_path: Path) -> None:

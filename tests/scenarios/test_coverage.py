@@ -40,6 +40,12 @@ def test_a_copy_counts_once_and_names_and_hashes_do_not(tmp_path: Path) -> None:
     assert (compared.characters, compared.missing) == (len(QUESTION) + len(ANSWER), {})
 
 
+def test_times_are_no_text(tmp_path: Path) -> None:
+    """Numbers with blanks between them are no words."""
+    compared = of(chat(tmp_path / "a.jsonl", start="2025-06-15 15:06:10.000000"))
+    assert (compared.characters, compared.missing) == (len(QUESTION) + len(ANSWER), {})
+
+
 def test_json_in_a_string_is_looked_into(tmp_path: Path) -> None:
     """A log that wraps what was said into JSON text, or into a longer text, has it all the same."""
     inner = json.dumps({"said": ANSWER, "drawn": NOTE})

@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 import zstandard
@@ -29,7 +30,7 @@ from ctxbench.scenarios.errors import Place
 from ctxbench.scenarios.model import Conversation, check
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems
-from tests.scenarios.readers.samples import SAMPLES
+from tests.scenarios.readers.samples import SAMPLES, codex
 from tests.scenarios.readers.test_fuzz import contents
 
 
@@ -328,6 +329,69 @@ def test_web_addresses_are_files(tmp_path: Path) -> None:
     assert [each.source for each in found] == [f"{address}/a.jsonl:1", f"{address}/b.jsonl.gz:1"]
     [error] = problems.errors
     assert str(error).startswith(f"{address}/none.jsonl: cannot be reached: ")
+
+
+class Hub(Quiet):
+    """Answers as the Hugging Face hub does for one data set, `org/data`, with the files of its folder."""
+
+    def do_GET(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        files = {file.relative_to(self.directory).as_posix(): file for file in Path(self.directory).rglob("*.*")}
+        name = path.partition("/resolve/main/")[2]
+        if path.startswith("/api/datasets/org/data/tree/"):
+            folders = {parent for file in files for parent in Path(file).parents if parent.name}
+            rows = [{"type": "directory", "oid": "1" * 40, "size": 0, "path": str(folder)} for folder in folders]
+            rows += [
+                {"type": "file", "oid": "1" * 40, "size": file.stat().st_size, "path": name}
+                for name, file in files.items()
+            ]
+            self.answer(json.dumps(rows).encode())
+        elif path == "/api/datasets/org/data":
+            self.answer(json.dumps({"_id": "1", "id": "org/data", "sha": "0" * 40, "siblings": []}).encode())
+        elif name in files:
+            self.answer(files[name].read_bytes(), ETag='"e"', **{"X-Repo-Commit": "0" * 40})
+        else:
+            self.send_error(404)
+
+    do_HEAD = do_GET
+
+    def answer(self, data: bytes, **headers: str) -> None:
+        self.send_response(200)
+        for key, value in {**headers, "Content-Length": str(len(data))}.items():
+            self.send_header(key, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+
+def test_files_of_the_hub_are_read_in_any_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file, a folder, a pattern or a whole repository, by the hub's own file system; its server is a stand-in."""
+    pytest.importorskip("huggingface_hub")
+    config = pytest.importorskip("fsspec.config").conf
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.jsonl").write_bytes(chat("a"))
+    (tmp_path / "logs" / "b.jsonl.gz").write_bytes(gzip.compress(chat("b")))
+    (tmp_path / "rollout.jsonl").write_text("".join(json.dumps(line) + "\n" for line in codex("c")))
+    (tmp_path / "README.md").write_text("# Logs")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Hub, directory=str(tmp_path))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setitem(config, "hf", {"endpoint": f"http://127.0.0.1:{server.server_port}"})
+        found = {}
+        for name in ("logs/a.jsonl", "logs", "logs/*.gz", "", "none.jsonl"):
+            problems = Problems()
+            read = RunInputs((f"hf://org/data/{name}",)).open(problems).conversations()
+            found[name] = [one.source for one in read], [str(error) for error in problems.errors], problems.ignored
+        server.shutdown()
+    top = "hf://datasets/org/data"
+    logs = [f"{top}/logs/a.jsonl:1", f"{top}/logs/b.jsonl.gz:1"]
+    assert found["logs/a.jsonl"] == (["hf://org/data/logs/a.jsonl:1"], [], [])
+    assert found["logs"] == (logs, [], [])
+    assert found["logs/*.gz"] == (logs[1:], [], [])
+    sources, errors, ignored = found[""]
+    assert sources == [*logs, f"{top}/rollout.jsonl"]
+    assert (errors, len(ignored)) == ([], 1)
+    [error] = found["none.jsonl"][1]
+    assert error.startswith("hf://org/data/none.jsonl: cannot be reached: ")
 
 
 def test_what_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -861,6 +861,13 @@ def provider_requests(name: str) -> dict[str, Any]:
     return {"id": name, "contents": contents, "systemInstruction": {"parts": [{"text": "Be short."}]}, "tools": tools}
 
 
+def api_calls(name: str) -> dict[str, Any]:
+    asked = [*CHAT[:4], {"role": "user", "content": name}]
+    choice = {"message": CHAT[4], "finish_reason": "stop"}
+    request = {"model": "m", "messages": asked, "tools": [{"function": FUNCTION}]}
+    return {"request": request, "response": {"model": "m", "choices": [choice], "usage": USAGE}}
+
+
 def litellm_proxy(name: str) -> list[dict[str, Any]]:
     rows = []
     for at, (asked, answered) in enumerate(((CHAT[:2], CHAT[2]), (CHAT[:4], CHAT[4]))):
@@ -918,6 +925,7 @@ class Sample:
 SAMPLES: dict[str, Sample] = {
     "ai_sdk": Sample(ai_sdk, "lines"),
     "anthropic_messages": Sample(anthropic_messages, "lines"),
+    "api_calls": Sample(api_calls, "lines"),
     "atif": Sample(atif, "object"),
     "beam": Sample(beam, "object", "chat.json", (("probing_questions/probing_questions.json", QUESTIONS),)),
     "braintrust": Sample(braintrust, "session", "logs.jsonl"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems
@@ -28,6 +30,21 @@ def test_the_current_branch_of_chatgpt_is_read(tmp_path: Path) -> None:
     assert (result.text, result.answers) == ("2", call.calls[0].id)
     assert (answer.text, answer.time, answer.call and answer.call.model) == ("Two.", 4, "m")
     assert any("another branch: 1" in note for note in problems.notes)
+
+
+ROOT = {"id": "n", "parent": None, "children": [], "message": None}
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [{**chatgpt("x"), "mapping": {"n": ROOT}, "current_node": "n"}, {**claude_ai("x"), "chat_messages": []}],
+)
+def test_conversations_that_were_never_begun_are_counted(tmp_path: Path, empty: dict[str, object]) -> None:
+    """Exports are full of them: they are in the notes, and are no errors."""
+    make = chatgpt if "mapping" in empty else claude_ai
+    [_], problems = load(tmp_path / "conversations.json", make("one"), empty)
+    assert not problems.errors
+    assert any("conversation without messages: 1 not read" in note for note in problems.notes)
 
 
 def test_a_broken_tree_is_one_error_and_costs_one_conversation(tmp_path: Path) -> None:

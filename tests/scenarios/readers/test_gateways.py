@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from ctxbench.scenarios.model import Conversation, Usage
@@ -68,6 +69,22 @@ def test_columns_count_where_nothing_else_does(tmp_path: Path) -> None:
     assert not problems.errors
     assert chat.messages[-1].call is not None
     assert chat.messages[-1].call.usage == Usage(input=100, output=5, cache_read=40, cost=0.5)
+
+
+@pytest.mark.parametrize("gateway", LOGS)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_table_of_the_log_is_no_data_set(tmp_path: Path, gateway: str, suffix: str) -> None:
+    """A column of messages beside those of the log does not hide the answers, and costs are numbers in CSV too."""
+    path = tmp_path / f"log{suffix}"
+    rows = [{**row, "messages": row.get("messages") or "[]"} for row in LOGS[gateway]("s1")]
+    frame = pd.DataFrame(rows).map(lambda cell: json.dumps(cell) if isinstance(cell, dict | list) else cell)
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    assert isinstance(detect(path), readers()[gateway])
+    problems = Problems()
+    [chat] = read(find([path], problems), problems)
+    assert not problems.errors
+    calls = [message.call for message in chat.messages if message.call]
+    assert [call.usage for call in calls] == [Usage(input=100, output=5, cache_read=60, cost=0.5)] * 2
 
 
 def test_what_the_proxy_answered_itself_is_no_call(tmp_path: Path) -> None:

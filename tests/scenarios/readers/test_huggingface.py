@@ -119,6 +119,16 @@ def test_an_address(address: str, reader: HuggingFace) -> None:
     assert remote(address, "huggingface(streaming=False)").reader == replace(reader, streaming=False)
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["hf://org/data/", "hf://org/data@v1/logs", "hf://datasets/org/data/a.jsonl", "hf://org/data/part/*.parquet"],
+)
+def test_an_address_of_files(address: str) -> None:
+    """It is a path, whose files may be of any format."""
+    assert not is_remote(address)
+    assert is_remote(f"{address}?column=chosen")
+
+
 @pytest.mark.parametrize("address", ["hf://", "hf://data", "hf://../..", "hf://org/../data", "hf://org/data?splt=test"])
 def test_a_bad_address_is_a_problem(address: str, tmp_path: Path) -> None:
     """It says how an address is written, or which options there are; the other inputs are read."""

@@ -135,6 +135,29 @@ def test_states_of_a_thread_are_one_conversation(tmp_path: Path) -> None:
     assert (chat.id, len(chat.messages)) == ("t", 4)
 
 
+def test_checkpoints_in_json_are_their_thread(tmp_path: Path) -> None:
+    """Rows of the table, what a saver lists, a checkpoint alone, and a thread of the platform."""
+    messages = langgraph("t")["values"]["messages"]
+    held = [
+        {"v": 1, "ts": "x", "channel_values": {"messages": part}, "channel_versions": {}}
+        for part in (messages[:2], messages)
+    ]
+    rows = [
+        {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": f"{at}", "checkpoint": one}
+        for at, one in enumerate(held)
+    ]
+    listed = [{"config": {"configurable": {"thread_id": "t"}}, "checkpoint": one} for one in held]
+    thread = {"thread_id": "t", "status": "idle", "values": {"messages": messages}}
+    for at, content in enumerate((rows, listed, held[1], thread)):
+        path = tmp_path / f"{at}" / "t.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps(content))
+        assert isinstance(detect(path), LangGraph)
+        [chat], problems = load(path)
+        assert not problems.errors
+        assert (chat.id, len(chat.messages)) == ("t", 4)
+
+
 def test_rows_that_are_in_the_log_alone_are_an_error(tmp_path: Path) -> None:
     """A write-ahead log beside the database is named, since its rows are not read; the database is."""
     path = tmp_path / "state.db"

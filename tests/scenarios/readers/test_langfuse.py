@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from ctxbench.scenarios.model import Usage
@@ -32,6 +33,19 @@ OBSERVATIONS = [
 def snake(fields: dict[str, Any]) -> dict[str, Any]:
     """Names as the export to blob storage has them."""
     return {"".join(f"_{c.lower()}" if c.isupper() else c for c in name): value for name, value in fields.items()}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_table_of_observations_without_parents(suffix: str, tmp_path: Path) -> None:
+    """It has no column of parents where all of them are empty, and its cells are JSON."""
+    rows = [{**one, "parentObservationId": None, "sessionId": "s1"} for one in OBSERVATIONS[:2]]
+    frame = pd.DataFrame(rows).map(lambda cell: json.dumps(cell) if isinstance(cell, dict | list) else cell)
+    path = tmp_path / f"observations{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    [chat], problems = load(tmp_path)
+    assert not problems.errors
+    assert (chat.id, shown(chat)) == ("s1", SHOWN)
+    assert usages(chat) == [Usage(100, 5)] * 2
 
 
 @pytest.mark.parametrize(

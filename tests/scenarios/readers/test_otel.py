@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from ctxbench.scenarios.model import Conversation, Usage
@@ -288,6 +289,42 @@ def logfire(*recorded: Flat) -> list[Flat]:
     return [*pending, *rows]
 
 
+def columns(rows: list[Flat]) -> Flat:
+    """Rows as Logfire's API answers, a list of values for each column."""
+    names = {name: None for row in rows for name in row}
+    return {"columns": [{"name": n, "datatype": "x", "values": [row.get(n) for row in rows]} for n in names]}
+
+
+def data_frame() -> list[Flat]:
+    """Two calls as rows of Phoenix's `get_spans_dataframe`: their messages are lists of objects with flat names."""
+
+    def message(said: Flat) -> Flat:
+        calls = [
+            {
+                "tool_call.id": call["id"],
+                **{f"tool_call.function.{key}": text for key, text in call["function"].items()},
+            }
+            for call in said.get("tool_calls", ())
+        ]
+        return {f"message.{key}": value for key, value in {**said, "tool_calls": calls}.items() if value}
+
+    def cells(prompt: list[Flat], answer: Flat) -> Flat:
+        counts = {"prompt": 100, "completion": 5, "prompt_details.cache_read": 60}
+        return {
+            "openinference.span.kind": "LLM",
+            **{f"llm.token_count.{name}": count for name, count in counts.items()},
+            "llm.input_messages": [message(one) for one in prompt],
+            "llm.output_messages": [message(answer)],
+            "llm.tools": [{"tool.json_schema": json.dumps({"type": "function", "function": {"name": "look"}})}],
+        }
+
+    rows = phoenix(
+        {"id": "a", "parent": "", "start": 1, "attributes": cells(PROMPT, CALLED)},
+        {"id": "b", "parent": "", "start": 5, "attributes": cells(LATER, SAID)},
+    )
+    return [{**{f"attributes.{key}": cell for key, cell in row.pop("attributes").items()}, **row} for row in rows]
+
+
 def check(found: list[Conversation], problems: Problems, has_tools: bool = True) -> None:
     assert not problems.errors
     [chat] = found
@@ -322,6 +359,7 @@ def test_every_convention(make: Callable[[list[Any], Any], Flat], tmp_path: Path
         phoenix(*spans()),
         logfire(*spans()),
         {"rows": [{**row, "attributes": json.dumps(row["attributes"])} for row in logfire(*spans())]},
+        columns(logfire(*spans())),
         phoenix(*[{**span, "attributes": {"llm": {"model_name": "m", "provider": "openai", "token_count": {
             "prompt": 100, "completion": 5, "prompt_details": {"cache_read": 60}}}, **span["attributes"]}}
             for span in spans()]),
@@ -330,6 +368,41 @@ def test_every_convention(make: Callable[[list[Any], Any], Flat], tmp_path: Path
 def test_every_container(container: Any, tmp_path: Path) -> None:
     """Each is recognised, and holds the same conversation, also with its spans on lines or in files of their own."""
     check(*load(tmp_path, container))
+
+
+@pytest.mark.parametrize("packed", [".parquet", ".csv", ".jsonl"])
+def test_the_data_frame_of_phoenix(packed: str, tmp_path: Path) -> None:
+    """Its flat names within lists are read as messages and tools, and the numbers of a CSV as numbers."""
+    rows = data_frame()
+    frame = pd.DataFrame(rows)
+    if packed == ".parquet":
+        frame.to_parquet(tmp_path / "spans.parquet")
+    elif packed == ".csv":
+        frame.map(lambda cell: json.dumps(cell) if isinstance(cell, list) else cell).to_csv(tmp_path / "spans.csv")
+    else:
+        (tmp_path / "spans.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    [chat], problems = load(tmp_path)
+    assert not problems.errors
+    assert not problems.notes
+    assert shown(chat) == SHOWN
+    assert usages(chat) == [Usage(100, 5, 60)] * 2
+    assert [tool.name for tool in chat.tools] == ["look"]
+
+
+def test_what_logfire_instruments_itself(tmp_path: Path) -> None:
+    """The request and the response stand in two attributes, with the provider's usage; a stream has its text alone."""
+    told = []
+    for at, (prompt, answer) in enumerate([(PROMPT, CALLED), (LATER, SAID)]):
+        counts = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 60}}
+        request = {"model": "m", "messages": prompt, "tools": [{"type": "function", "function": {"name": "look"}}]}
+        response = {"message": answer, "usage": counts} if at == 0 else {"combined_chunk_content": "A cat."}
+        fields = {"gen_ai.request.model": "m", "request_data": request, "response_data": response}
+        told.append({"id": f"b{at}", "parent": "", "start": at, "attributes": fields})
+    [chat], problems = load(tmp_path, logfire(*told))
+    assert not problems.errors
+    assert shown(chat) == SHOWN
+    assert usages(chat) == [Usage(100, 5, 60), None]
+    assert [tool.name for tool in chat.tools] == ["look"]
 
 
 def test_the_spans_of_a_trace_may_stand_in_several_files(tmp_path: Path) -> None:

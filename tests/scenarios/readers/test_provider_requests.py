@@ -63,6 +63,38 @@ def test_requests_of_all_providers_are_the_same(tmp_path: Path, provider: str) -
     assert [tool.name for tool in chat.tools] == ["look"]
 
 
+def test_requests_to_the_responses_api(tmp_path: Path) -> None:
+    """Their items are messages, calls and results, behind the instructions."""
+    call = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"at":1}'}
+    items = [{"role": "user", "content": "What is this?"}, call]
+    items += [{"type": "function_call_output", "call_id": "c1", "output": "a cat"}]
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps({"model": "m", "instructions": "Be short.", "input": items, "tools": [FUNCTION]}))
+    assert isinstance(detect(path), ProviderRequests)
+    problems = Problems()
+    [chat] = read(find([path], problems), problems)
+    assert not problems.errors
+    assert [(m.role, m.text) for m in chat.messages] == [
+        ("system", "Be short."), ("user", "What is this?"), ("assistant", ""), ("tool", "a cat")
+    ]  # fmt: skip
+    assert [tool.name for tool in chat.tools] == ["look"]
+
+
+@pytest.mark.parametrize("provider", REQUESTS)
+def test_requests_that_extend_each_other_are_one_conversation(tmp_path: Path, provider: str) -> None:
+    """A log repeats the history in each request: it is read once. Requests with names of their own stay apart."""
+    whole = {key: value for key, value in REQUESTS[provider].items() if key != "id"}
+    name = "contents" if "contents" in whole else "messages"
+    first = {**whole, name: whole[name][:-3]}
+    path = tmp_path / "log.jsonl"
+    for requests, expected in (([first, whole], [5]), ([{**first, "id": "x"}, {**whole, "id": "y"}], [2, 5])):
+        path.write_text("\n".join(map(json.dumps, requests)))
+        problems = Problems()
+        chats = list(read(find([path], problems), problems))
+        assert not problems.errors
+        assert [len(chat.messages) for chat in chats] == expected
+
+
 @pytest.mark.parametrize("provider", ["gemini", "bedrock"])
 def test_a_bare_list_is_a_conversation(tmp_path: Path, provider: str) -> None:
     """The list of contents or messages alone is read too."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -69,6 +70,20 @@ def test_the_episodes_of_a_trial_are_a_conversation(tmp_path: Path) -> None:
         Call("gpt-4o-2024", "openai", used, START + 0.5, stop="stop", request_id=f"r{at}", requested="gpt-4o")
         for at in range(3)
     ]
+
+
+def test_a_trial_in_an_archive(tmp_path: Path) -> None:
+    """The records of its folders are one batch, there as well."""
+    records = [record(chat("r0", "a0"), user("0")), record(chat("r1", "a1"), user("0"), said("a0"), user("1"))]
+    load(tmp_path / "run", *records)
+    with ZipFile(tmp_path / "run.zip", "w") as archive:
+        for path in (tmp_path / "run").rglob("debug.json"):
+            archive.write(path, path.relative_to(tmp_path))
+    problems = Problems()
+    [batch] = find([tmp_path / "run.zip"], problems)
+    [told] = read([batch], problems)
+    assert not problems.errors
+    assert (told.id, [m.text for m in told.messages]) == ("t.1-of-1.run", ["0", "a0", "1", "a1"])
 
 
 def test_a_response_of_anthropic(tmp_path: Path) -> None:

@@ -184,6 +184,16 @@ def test_braintrust_counts_anthropics_cache_beside_the_input(tmp_path: Path) -> 
     assert usages(chat) == [Usage(110, 5, 60, 10)]
 
 
+def test_weave_reads_the_usage_of_the_response_first(tmp_path: Path) -> None:
+    """The summary adds up what it knows, without what was read from caches; the provider's own block has it."""
+    call = weave("b", 1, PROMPT, SAID)
+    call["output"]["usage"] = {"input_tokens": 1, "cache_read_input_tokens": 9, "output_tokens": 5}
+    call["summary"] = {"usage": {"m": {"requests": 1, "prompt_tokens": 10, "completion_tokens": 5}}}
+    [chat], problems = load(tmp_path, [call])
+    assert not problems.errors
+    assert usages(chat) == [Usage(10, 5, 9)]
+
+
 def test_weave_sums_usage_over_several_models(tmp_path: Path) -> None:
     """A call around calls of two models is none; alone, its sum is of no call."""
     call = weave("b", 1, PROMPT, SAID)
