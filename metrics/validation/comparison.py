@@ -218,7 +218,7 @@ class CacheReplay:
         blocks, boundaries = self._starts[context].cut(size)
         ends = known.of(context, size, tokens)
         prefixes = self._prefixes(call.call.model)
-        answer = prefixes.after(blocks[-1], SentPrefix.of(call.conversation.messages[call.at]))
+        answer = prefixes.after(blocks[-1], context.answer(call.conversation.messages[call.at], call.at))
         marks = call.marks
         if call.rule is not None and isinstance(call.rule.rules, ExplicitRules):
             marks = marks[-MOST_MARKS:]
