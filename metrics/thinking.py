@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -75,20 +76,26 @@ def _reported(message: Message) -> int:
 class KeptThinking:
     """Which answers of a history keep their reasoning in the prompt of each later call.
 
-    Tool results are no user's messages: the calls of one turn are a loop that keeps its reasoning.
+    A turn is a loop of calls and results. A user's message that comes behind a result, before the answer, is part of
+    the loop: OpenAI kept reasoning across one (Codex recordings), and Anthropic takes it as part of the result's.
     """
 
-    __slots__ = ("_keeps", "_kept", "_stripped")
+    __slots__ = ("_keeps", "_kept", "_stripped", "_turns")
 
     def __init__(self, keeps: Keeps | None, messages: Sequence[Message]) -> None:
         self._keeps = keeps
         # Of prompts of each size, the messages at the start whose reasoning is gone.
         self._stripped = [0]
-        last = 0
+        self._turns, last, before = list[int](), 0, ""
         for at, message in enumerate(messages):
             if has_thinking(message):
                 last = at + 1
-            self._stripped.append(last if message.role == "user" else self._stripped[-1])
+            opens = message.role == "user" and before != "tool"
+            self._stripped.append(last if opens else self._stripped[-1])
+            if opens:
+                self._turns.append(at)
+            if message.role not in ("user", "system"):
+                before = message.role
         self._kept = [has_thinking(message) for message in messages]
         if keeps == "tools":
             self._only_turns_with_calls(messages)
@@ -96,13 +103,9 @@ class KeptThinking:
             self._kept = [False] * len(messages)
 
     def _only_turns_with_calls(self, messages: Sequence[Message]) -> None:
-        start, calls = 0, False
-        for at, message in enumerate((*messages, None)):
-            if message is None or message.role == "user":
-                self._kept[start:at] = [kept and calls for kept in self._kept[start:at]]
-                start, calls = at, False
-            else:
-                calls = calls or bool(message.calls)
+        for start, stop in pairwise((0, *self._turns, len(messages))):
+            if not any(message.calls for message in messages[start:stop]):
+                self._kept[start:stop] = [False] * (stop - start)
 
     def stripped(self, size: int) -> int:
         """Return how many messages at the start of a prompt of so many have lost reasoning that they had in another."""
