@@ -8,13 +8,14 @@ Contexts count visible text alone (`tokens.py`). Reasoning is a quantity of its 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from ..scenarios.model import Message
 from .models import plain_name
@@ -68,17 +69,34 @@ def thinking_tokens(message: Message, count: Callable[[str], int], factor: float
     return Missing("undefined", "its text and its tokens are not recorded") if message.thinking_hidden else 0
 
 
+def reports_thinking(message: Message) -> bool:
+    """Return whether the provider reports the tokens of an answer's reasoning."""
+    return bool(_reported(message))
+
+
 def _reported(message: Message) -> int:
     usage = message.call.usage if message.call is not None else None
     return (usage.reasoning or 0) if usage is not None else 0
 
 
-class KeptThinking:
-    """Which answers of a history keep their reasoning in the prompt of each later call.
+def without_thinking(message: Message) -> Message:
+    """Return an answer as it is sent without its reasoning."""
+    return replace(message, thinking="", thinking_hidden=False, call=None)
+
+
+def opens_turn(message: Message, before: Iterable[Message]) -> bool:
+    """Return whether a message opens a turn; `before` are those before it, the newest first.
 
     A turn is a loop of calls and results. A user's message that comes behind a result, before the answer, is part of
     the loop: OpenAI kept reasoning across one (Codex recordings), and Anthropic takes it as part of the result's.
     """
+    if message.role != "user":
+        return False
+    return next((other.role for other in before if other.role not in ("user", "system")), "") != "tool"
+
+
+class KeptThinking:
+    """Answers of a history that keep their reasoning in the prompt of each later call, by a rule."""
 
     __slots__ = ("_keeps", "_kept", "_stripped", "_turns")
 
@@ -86,16 +104,16 @@ class KeptThinking:
         self._keeps = keeps
         # Of prompts of each size, the messages at the start whose reasoning is gone.
         self._stripped = [0]
-        self._turns, last, before = list[int](), 0, ""
+        self._turns, last, spoke = list[int](), 0, list[Message]()
         for at, message in enumerate(messages):
             if has_thinking(message):
                 last = at + 1
-            opens = message.role == "user" and before != "tool"
+            opens = opens_turn(message, spoke)
             self._stripped.append(last if opens else self._stripped[-1])
             if opens:
                 self._turns.append(at)
             if message.role not in ("user", "system"):
-                before = message.role
+                spoke = [message]
         self._kept = [has_thinking(message) for message in messages]
         if keeps == "tools":
             self._only_turns_with_calls(messages)

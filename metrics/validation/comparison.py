@@ -8,8 +8,10 @@ Each call is put through two caches. One knows the provider's own counts: where 
 the calls come, from the prompt of a call, what it read and wrote up to its last mark, its prompt with the answer. For
 prefixes of which nothing was reported, our own count is added to the nearest prefix before it that is known; before
 the first call, what its prompt has over our count (system prompt and tools that the recording lacks) is put in front
-(`constant`). Reasoning is in prompts as the model's provider keeps it (`thinking.py`): where a user's turn strips it,
-the prompt differs from the one before from the first answer of the last turn on. So what is tested is the cache. The other knows our own counts alone, calibrated (`calibration.py`).
+(`constant`). So what is tested is the cache. The other knows our own counts alone, calibrated (`calibration.py`).
+
+Reasoning is in prompts as the model's provider keeps it (`thinking.py`). Where a user's turn strips it, the prompt is
+another one from the first answer of the turn before on.
 
 A call that cannot be compared is left out with its place and the reason, and the others are compared.
 

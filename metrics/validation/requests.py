@@ -268,7 +268,7 @@ class RecordedPrompts:
         tools = self.conversation.tools if call.tools is None else call.tools
         if call.model not in self._kept:
             rule = thinking_rule(call.model)
-            self._kept[call.model] = KeptThinking(rule and rule.keeps, self.conversation.messages)
+            self._kept[call.model] = KeptThinking(None if rule is None else rule.keeps, self.conversation.messages)
         stripped = self._kept[call.model].stripped(at)
         key = (stretch, call.model, call.effort, tools, stripped)
         if key not in self._made:
