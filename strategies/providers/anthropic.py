@@ -12,11 +12,13 @@ from typing import ClassVar, Literal
 
 from msgspec.structs import replace
 
+from ...metrics.thinking import has_thinking, opens_turn, thinking_rule, thinking_tokens, without_thinking
+from ...metrics.value import Missing
 from ...scenarios.model import Message
 from ...scenarios.view import Messages, shared_prefix
 from ..archive.session import SplicedHistory
-from ..base import Context, StrategyContext, View
-from ..events import Cleared, PromptKind
+from ..base import Context, StrategyContext, Unsupported, View
+from ..events import Cleared, ClearedThinking, PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient
 from ..parts.language import ConversationLanguage, LanguageSetting
 from ..parts.summarize import PROMPTS, RunningSummary, Summariser
@@ -149,6 +151,104 @@ class _Clearing:
         self._substitutes |= substitutes
         self._cleared |= saved
         desk.record(Cleared(tuple(history[at].id for at, _ in uses), tokens))
+
+
+@dataclass(frozen=True, slots=True)
+class ClearThinking:
+    """Reasoning of older turns is taken out of the prompt (`clear_thinking_20251015`).
+
+    The newest `keep` turns with reasoning keep theirs, with "all" every turn does. "default" is what the API does
+    unasked, by the model of the newest answer, or by `model`: Opus from 4.5 on, Sonnet from 4.6 on, Fable and Mythos
+    keep all; older ones lose the reasoning of the turns before the user's last message.
+
+    A turn is the documentation's assistant turn with its tool calls; whether each answer in it is one is not said.
+    `turn` has both readings: `loop`, all answers up to the user's next message, and `answer`.
+
+    Contexts count visible text alone, so their tokens stay. `ctxbench bill --thinking` has what it saves and costs.
+    """
+
+    keep: int | Literal["all", "default"] = "default"
+    turn: Literal["loop", "answer"] = "loop"
+    model: str = ""
+
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "Anthropic, context editing, 2026-09"
+    fails: ClassVar[str] = (
+        "the model reasons the same again; each edit also writes the cache anew behind it"
+    )
+
+    def __post_init__(self) -> None:
+        if isinstance(self.keep, int):
+            at_least(1, keep=self.keep)
+
+    def start(self, desk: StrategyContext) -> View:
+        return _Forgetting(self, desk)
+
+
+class _Forgetting:
+    """The view of one conversation: the history without the reasoning of its older turns."""
+
+    def __init__(self, settings: ClearThinking, desk: StrategyContext) -> None:
+        self._settings, self._desk = settings, desk
+        self._edited = SplicedHistory()
+        self._history = Messages()
+        # Places of the answers with reasoning, by turn, and those of them that were cleared. The last turn is open.
+        self._turns: list[list[int]] = [[]]
+        self._cleared: set[int] = set()
+
+    def __call__(self, context: Context) -> Context:
+        history = context.messages
+        self._read(history)
+        turns = self._older(history)
+        new = [[at for at in turn if at not in self._cleared] for turn in turns]
+        if any(new):
+            self._clear(history, [turn for turn in new if turn])
+        return context.sending(self._edited.messages(history)) if self._cleared else context
+
+    def _read(self, history: Messages) -> None:
+        same = shared_prefix(self._history, history)
+        if same < len(self._history):
+            self._edited.keep(history, same)
+            self._cleared = {at for at in self._cleared if at < same}
+            same, self._turns = 0, [[]]
+        for at, message in enumerate(history[same:], same):
+            before = (history[other] for other in range(at - 1, -1, -1))
+            if opens_turn(message, before) if self._settings.turn == "loop" else message.role == "assistant":
+                self._turns.append([])
+            if has_thinking(message):
+                self._turns[-1].append(at)
+        self._history = history
+
+    def _older(self, history: Messages) -> list[list[int]]:
+        """Return the turns to clear."""
+        keep = self._settings.keep
+        if keep == "all":
+            return []
+        if keep == "default":
+            return [] if self._keeps_all(history) else [turn for turn in self._turns[:-1] if turn]
+        thoughtful = [turn for turn in self._turns if turn]
+        return thoughtful[: max(0, len(thoughtful) - keep)]
+
+    def _keeps_all(self, history: Messages) -> bool:
+        """Return the default of the model. Raises Unsupported where there is none."""
+        asked = (m.call.model for m in reversed(history) if m.call is not None and m.call.model)
+        model = self._settings.model or next(asked, "")
+        if not model:  # before its first answer nothing can be cleared
+            return True
+        rule = thinking_rule(model) if "claude" in model else None
+        if rule is None:
+            raise Unsupported(f"no default of clear_thinking is documented for {model}: give keep or a Claude model")
+        return rule.keeps == "all"
+
+    def _clear(self, history: Messages, turns: list[list[int]]) -> None:
+        tokens: int | None = 0
+        for at in (at for turn in turns for at in turn):
+            counted = thinking_tokens(history[at], self._desk.text_tokens)
+            tokens = None if tokens is None or isinstance(counted, Missing) else tokens + counted
+            self._edited.put(history, at, without_thinking(history[at]))
+            self._cleared.add(at)
+        answers = tuple(history[at].id for turn in turns for at in turn)
+        self._desk.record(ClearedThinking(answers, len(turns), tokens))
 
 
 @dataclass(frozen=True, slots=True)

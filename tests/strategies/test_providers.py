@@ -6,13 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from ctxbench.scenarios.errors import SpecError
-from ctxbench.scenarios.model import Conversation, Message, ToolCall
+from ctxbench.scenarios.model import Call, Conversation, Message, ToolCall
+from ctxbench.strategies.base import Unsupported
 from ctxbench.strategies.chain import parse, spec
-from ctxbench.strategies.events import Called, Cleared, Dropped, Failed
+from ctxbench.strategies.events import Called, Cleared, ClearedThinking, Dropped, Failed
 from ctxbench.strategies.providers.anthropic import ClearToolUses
 from ctxbench.strategies.providers.truncation import ContextWindowCompression
 from tests.strategies.scripted_models import COUNTER, Replying, Sent, refusing, sending, summarised
-from tests.strategies.sized import agent, talk_of
+from tests.strategies.sized import agent, talk_of, words
 
 PLACEHOLDER = " a" * 6
 """With the frame of a message, 10 tokens."""
@@ -103,6 +104,72 @@ class TestClearToolUses:
             ("call1", "E", "{}"),
             ("call2", "W", '{"path": "a.py"}'),
         ]
+
+
+def thoughtful(turns: int, tokens: int = 5_000, model: str = "") -> Conversation:
+    """Questions and answers u1, a1, u2 …, each answer with so many tokens of reasoning."""
+    said = []
+    for at in range(1, turns + 1):
+        said += [
+            Message(f"u{at}", "user", "and?"),
+            Message(f"a{at}", "assistant", "so", thinking=words(tokens), call=Call(model)),
+        ]
+    return Conversation("talk", (*said, Message(f"u{turns + 1}", "user", "well?")))
+
+
+class TestClearThinking:
+    def test_a9_the_newest_turns_keep_theirs(self) -> None:
+        """A9: of 5 assistant turns with thinking, keep 2 strips turns 1 to 3, and the event says so."""
+        (last,) = sending(parse("anthropic.clear_thinking(keep=2)"), thoughtful(5), None, 11)
+        assert [message.id for message in last.messages if message.thinking] == ["a4", "a5"]
+        assert last.names == [message.id for message in thoughtful(5).messages]
+        assert last.events == (ClearedThinking(("a1", "a2", "a3"), 3, 15_000),)
+
+    def test_a2_the_edit_is_reported(self) -> None:
+        """A2: 3 turns and 15,000 tokens are in the event, and each turn is reported once."""
+        steps = sending(parse("anthropic.clear_thinking(keep=1)"), thoughtful(5), None, 9, 10, 11, twice=True)
+        assert [step.events for step in steps] == [
+            (ClearedThinking(("a1", "a2", "a3"), 3, 15_000),),
+            (ClearedThinking(("a4",), 1, 5_000),),
+            (),
+        ]
+
+    LOOP = (
+        Message("u1", "user", "why?"),
+        Message("a1", "assistant", thinking="I look.", calls=(ToolCall("c", "look"),), call=Call("claude-sonnet-4-5")),
+        Message("r1", "tool", "that", answers="c"),
+        Message("a2", "assistant", "so", thinking="I see.", call=Call("claude-sonnet-4-5")),
+        Message("u2", "user", "and then?"),
+    )
+
+    @pytest.mark.parametrize(
+        ("strategy", "kept"),
+        [
+            ("anthropic.clear_thinking", [["a1"], []]),
+            ("anthropic.clear_thinking(model='claude-opus-4-5')", [["a1"], ["a1", "a2"]]),
+            ("anthropic.clear_thinking(keep='all')", [["a1"], ["a1", "a2"]]),
+            ("anthropic.clear_thinking(keep=1)", [["a1"], ["a1", "a2"]]),
+            ("anthropic.clear_thinking(keep=1, turn='answer')", [["a1"], ["a2"]]),
+        ],
+    )
+    def test_a10_defaults_by_model(self, strategy: str, kept: list[list[str]]) -> None:
+        """A10: a user's message that is no tool result strips think1 and think2 under Sonnet 4.5; Opus 4.5 keeps both.
+
+        With keep 1 the turn of both, or the newest answer, is the one that is kept."""
+        steps = sending(parse(strategy), Conversation("talk", self.LOOP), None, 3, 5)
+        assert [[message.id for message in step.messages if message.thinking] for step in steps] == kept
+
+    def test_a_model_without_a_default(self) -> None:
+        """Where no default is documented, the conversation has no result, and the error says what to give."""
+        with pytest.raises(Unsupported, match=r"for gpt-5\.5: give keep or a Claude model"):
+            sending(parse("anthropic.clear_thinking"), thoughtful(1, model="gpt-5.5"), None, 3)
+
+    def test_hidden_reasoning_has_no_tokens(self) -> None:
+        """Of redacted reasoning the event has no number."""
+        first, answer, *rest = thoughtful(2).messages
+        hidden = (first, replace(answer, thinking="", thinking_hidden=True), *rest)
+        (last,) = sending(parse("anthropic.clear_thinking(keep=1)"), Conversation("talk", hidden), None, 5)
+        assert last.events == (ClearedThinking(("a1",), 1, None),)
 
 
 class TestThresholdCompaction:
