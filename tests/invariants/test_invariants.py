@@ -66,6 +66,7 @@ SPECS = (
     "gemini.context_window_compression(window=100, count_system=False) | window(messages=3)",
     "archive(threshold=20, trigger='hybrid', similarity=-1, limit=2) | window(max_tokens=90)",
     "anthropic.compact_on_demand(limit=60, max_summary_tokens=20)",
+    "anthropic.compact_on_demand(limit=60, background=2, max_summary_tokens=20)",
     "anthropic.compact_on_demand(limit=60, keep_turns=1, max_summary_tokens=20)",
     "anthropic.compaction_control(threshold=60, max_summary_tokens=20)",
     "openai.compact(threshold=60, max_summary_tokens=20)",
