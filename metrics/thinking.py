@@ -64,9 +64,9 @@ def thinking_tokens(message: Message, count: Callable[[str], int], factor: float
     reported = _reported(message)
     if reported:
         return round(reported / factor)
-    if message.thinking:
-        return count(message.thinking)
-    return Missing("undefined", "its text and its tokens are not recorded") if message.thinking_hidden else 0
+    if message.thinking_hidden:
+        return Missing("undefined", "its text and its tokens are not recorded")
+    return count(message.thinking) if message.thinking else 0
 
 
 def reports_thinking(message: Message) -> bool:
