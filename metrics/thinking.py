@@ -52,7 +52,8 @@ def thinking_rule(model: str) -> ThinkingRule | None:
 
 def has_thinking(message: Message) -> bool:
     """Return whether an answer was reasoned about, as far as the recording tells."""
-    return bool(message.thinking or message.thinking_hidden or _reported(message))
+    reported = _reported(message)
+    return bool(message.thinking or reported or (message.thinking_hidden and reported is None))
 
 
 def thinking_tokens(message: Message, count: Callable[[str], int], factor: float = 1.0) -> int | Missing:
@@ -64,7 +65,7 @@ def thinking_tokens(message: Message, count: Callable[[str], int], factor: float
     reported = _reported(message)
     if reported:
         return round(reported / factor)
-    if message.thinking_hidden:
+    if message.thinking_hidden and reported is None:
         return Missing("undefined", "its text and its tokens are not recorded")
     return count(message.thinking) if message.thinking else 0
 
@@ -74,9 +75,9 @@ def reports_thinking(message: Message) -> bool:
     return bool(_reported(message))
 
 
-def _reported(message: Message) -> int:
+def _reported(message: Message) -> int | None:
     usage = message.call.usage if message.call is not None else None
-    return (usage.reasoning or 0) if usage is not None else 0
+    return None if usage is None else usage.reasoning
 
 
 def without_thinking(message: Message) -> Message:

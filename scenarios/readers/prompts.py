@@ -405,7 +405,7 @@ class _Messages:
         elif kind in _THINKING:
             thoughts = _thoughts(part)
             turn.thinking += thoughts
-            turn.hides = turn.hides or not any(thoughts)
+            turn.hides = turn.hides or not (any(thoughts) or part.keys() == {"type"})
         elif (medium := media_of(part)) is not None:
             turn.media.append(medium)
         elif text is not None:

@@ -47,7 +47,9 @@ def test_the_providers_count_goes_before_the_text() -> None:
 
 
 def test_hidden_reasoning_is_missing() -> None:
-    """Reasoning without a text and a count is not 0."""
+    """Reasoning without a text and a count is not 0; where the provider reports 0, it is."""
+    said_none = Call(usage=Usage(100, 10, reasoning=0))
+    assert thinking_tokens(Message("a", "assistant", thinking_hidden=True, call=said_none), len) == 0
     assert isinstance(thinking_tokens(Message("a", "assistant", thinking_hidden=True), len), Missing)
 
 
