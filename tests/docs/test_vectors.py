@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROWS = re.findall(
-    r"^\| ([A-Z]\d.*?) \| .+? \| `(tests/\S+)` \|$", (ROOT / "docs" / "strategies.md").read_text("utf-8"), re.M
-)
+PAGE = (ROOT / "docs" / "strategies.md").read_text("utf-8")
+ROWS = re.findall(r"^\| ([A-Z]\d.*?) \| .+? \| `(tests/\S+)` \|$", PAGE, re.M)
 NUMBERED = {"A": 10, "B": 19, "C": 7, "D": 5, "G": 4, "O": 12, "S": 3}
 """Vectors by their letter, of the page of documented semantics."""
 
