@@ -209,9 +209,11 @@ class _Forgetting:
             self._edited.keep(history, same)
             self._cleared = {at for at in self._cleared if at < same}
             same, self._turns = 0, [[]]
+        # The default of a model is of whole turns.
+        loops = self._settings.turn == "loop" or self._settings.keep == "default"
         for at, message in enumerate(history[same:], same):
             before = (history[other] for other in range(at - 1, -1, -1))
-            if opens_turn(message, before) if self._settings.turn == "loop" else message.role == "assistant":
+            if opens_turn(message, before) if loops else message.role == "assistant":
                 self._turns.append([])
             if has_thinking(message):
                 self._turns[-1].append(at)

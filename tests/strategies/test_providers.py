@@ -147,6 +147,7 @@ class TestClearThinking:
         ("strategy", "kept"),
         [
             ("anthropic.clear_thinking", [["a1"], []]),
+            ("anthropic.clear_thinking(turn='answer')", [["a1"], []]),
             ("anthropic.clear_thinking(model='claude-opus-4-5')", [["a1"], ["a1", "a2"]]),
             ("anthropic.clear_thinking(keep='all')", [["a1"], ["a1", "a2"]]),
             ("anthropic.clear_thinking(keep=1)", [["a1"], ["a1", "a2"]]),
