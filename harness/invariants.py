@@ -272,7 +272,8 @@ def messages(draw: st.DrawFn, most: int = 40) -> tuple[Message, ...]:
             drawn.append(Message(f"m{at}", "tool", text, answers=call))
         else:
             role: Role = "user" if kind in ("user", "result") else "system" if kind == "system" else "assistant"
-            drawn.append(Message(f"m{at}", role, text))
+            thinking = "hm" if role == "assistant" and at % 2 else ""
+            drawn.append(Message(f"m{at}", role, text, thinking=thinking))
     return tuple(drawn)
 
 

@@ -16,6 +16,7 @@ from ..harness.bill.simulation import BOUND, Scheme, rule_of
 from ..metrics.cache.mechanisms import AutomaticRules, CachedContentRules, UnitRules
 from ..metrics.media import media_rule, media_tokens
 from ..metrics.models import storage_source
+from ..metrics.thinking import thinking_rule, thinking_tokens
 from ..metrics.value import Missing, Value
 from ..scenarios.media import media_counts
 from ..scenarios.model import Media
@@ -339,11 +340,38 @@ def _media(billed: Billed, model: str) -> Iterator[str]:
         yield f"{model}, of {_counted(recorded)}: {'; '.join(parts)}{f' ({rule.source})' if rule else ''}."
 
 
+def _thinking(billed: Billed, model: str) -> Iterator[str]:
+    """Yield whether recorded reasoning is billed in later prompts, by which rule, and why it is not."""
+    reasoned = billed.requests.run.reasoned
+    answers, rule = count(len(reasoned), "answer", "answers"), thinking_rule(model)
+    if not reasoned:
+        return
+    if not billed.thinking:
+        yield f"{model}: the reasoning of {answers} is not billed in later prompts (`--thinking` bills it)."
+    elif rule is None:
+        yield f"{model}: no rule is known by which the reasoning of {answers} stays in later prompts: not billed."
+    else:
+        hidden = sum(isinstance(thinking_tokens(message, len), Missing) for message in reasoned)
+        lacking = (
+            f", but for {hidden:,} whose text and tokens are not recorded" if hidden and rule.keeps != "none" else ""
+        )
+        yield f"{model}: of {answers} with reasoning, {_KEPT[rule.keeps or 'none']}{lacking} ({rule.source})."
+
+
+_KEPT = {
+    "all": "all have it billed in later prompts",
+    "turn": "those of the present turn have it billed in later prompts",
+    "tools": "those of turns with tool calls have it billed in later prompts",
+    "none": "none has it in later prompts",
+}
+
+
 def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
     """Yield what was assumed for one model, and what its calls are recorded to have cost."""
     rule = rule_of(scheme, None)
     yield from _recorded(billed, scheme)
     yield from _media(billed, scheme.model)
+    yield from _thinking(billed, scheme.model)
     if substitute := billed.prices.instead(scheme.model):
         yield f"{substitute}."
     if rule is None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..harness.compare.compare import Comparison, RunComparison, Unpaired
 from ..metrics.statistics.comparison import Margin
 from ..metrics.statistics.intervals import Ends
 from ..metrics.value import Missing, Value
-from .render import Table, amount, count, independent, sample
+from .render import Table, amount, count, independent, library_column, sample
 
 # Verdicts, those that need a look first.
 _WORDS = ("worse", "lost", "incomparable", "cannot tell", "better", "new", "same")
@@ -39,7 +39,7 @@ def tables(compared: RunComparison, titles: tuple[str, str] = ("before", "after"
     for metric in dict.fromkeys(comparison.metric for comparison in compared.comparisons):
         rows = [comparison for comparison in compared.comparisons if comparison.metric == metric]
         if not all(map(_is_still, rows)):
-            by_metric.append(_of_metric(metric, rows, titles))
+            by_metric.append(_of_metric(metric, rows, titles, compared.libraries))
     yield from by_metric
     if by_metric:
         yield how_to_read()
@@ -94,7 +94,9 @@ def says_all(comparison: Comparison) -> bool:
     )
 
 
-def _of_metric(metric: str, comparisons: Sequence[Comparison], titles: tuple[str, str]) -> Table:
+def _of_metric(
+    metric: str, comparisons: Sequence[Comparison], titles: tuple[str, str], libraries: Mapping[str, str]
+) -> Table:
     first = comparisons[0]
     still = [comparison.strategy for comparison in comparisons if _is_still(comparison)]
     moved = [comparison for comparison in comparisons if not _is_still(comparison)]
@@ -105,10 +107,23 @@ def _of_metric(metric: str, comparisons: Sequence[Comparison], titles: tuple[str
     ]
     if still:
         notes.append(f"Nothing moved: {', '.join(still)}.")
-    rows = tuple((comparison.strategy, *cells(comparison)) for comparison in moved)
+    brought = library_column(libraries, [comparison.strategy for comparison in moved])
+    rows = tuple(
+        (comparison.strategy, *library, *cells(comparison))
+        for comparison, library in zip(moved, brought.cells, strict=True)
+    )
     title = f"{metric} ({first.rule.better} is better, {margin(first.rule.margin, first.about.unit)})"
     heads = (
-        *("strategy", *titles, "difference", "95 % interval", "typical conversation", "verdict", "detects"),
+        *(
+            "strategy",
+            *brought.head,
+            *titles,
+            "difference",
+            "95 % interval",
+            "typical conversation",
+            "verdict",
+            "detects",
+        ),
         "conversations",
     )
     spare = ("conversations", "detects", *titles, "typical conversation")
@@ -190,7 +205,10 @@ def as_json(compared: RunComparison) -> dict[str, Any]:
         "independent_units": compared.units,
         "corrected_for": compared.family,
         "unpaired": [comparison._asdict() for comparison in compared.unpaired],
-        "comparisons": [_comparison(comparison) for comparison in compared.comparisons],
+        "comparisons": [
+            _comparison(comparison) | {"library": compared.libraries.get(comparison.strategy)}
+            for comparison in compared.comparisons
+        ],
     }
 
 

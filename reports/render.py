@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape as escape_html
 from io import StringIO
@@ -57,6 +57,22 @@ class Table:
     """True if no line is to be longer than 100 characters, however wide the terminal is."""
     model: str = ""
     """The billed model that the figures are of; the page shows one at a time."""
+
+
+class LibraryColumn(NamedTuple):
+    """The column with the packages of strategies, which a table without such strategies does not have."""
+
+    head: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    """One for each row: empty without the column."""
+
+
+def library_column(libraries: Mapping[str, str], strategies: Iterable[str]) -> LibraryColumn:
+    """Return the packages of the strategies of a table's rows, each with its version."""
+    names = list(strategies)
+    if not any(name in libraries for name in names):
+        return LibraryColumn((), ((),) * len(names))
+    return LibraryColumn(("library",), tuple((libraries.get(name, "–"),) for name in names))
 
 
 def show(console: Console, tables: Sequence[Table]) -> None:

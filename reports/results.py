@@ -362,6 +362,7 @@ def as_json(summary: RunSummary) -> dict[str, object]:
         "compared": summary.compared,
         "failed_conversations": summary.failed_conversations,
         "strategies": summary.strategies,
+        "libraries": summary.manifest.libraries(),
         "actions": summary.actions,
         "reasons": summary.reasons,
         "replies": tallies_json(summary.replies),

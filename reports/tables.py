@@ -11,7 +11,7 @@ from ..metrics.structure import FAULTS
 from ..metrics.survival import Survival, cliff
 from ..metrics.value import Missing, Value
 from . import answers, probes, tier_actions
-from .render import MARKS, Table, count, figure, figure_of_few, percent, reasons, sample, tokens
+from .render import MARKS, Table, count, figure, figure_of_few, library_column, percent, reasons, sample, tokens
 from .results import RunSummary, growth_rows
 
 COLUMNS = (
@@ -79,9 +79,10 @@ def main_table(summary: RunSummary) -> Table:
         f"{sample(summary.conversations, summary.units)}, {count(summary.messages, 'message')}, "
         f"{count(summary.calls, 'model call')}, {tokens(summary.tokens)} tokens of history ({plan.encoding})"
     )
+    brought = library_column(summary.manifest.libraries(), summary.strategies)
     rows = tuple(
-        (name + f" {_UNANSWERED}" * (name in summary.unanswered), *_cells(values))
-        for name, values in summary.strategies.items()
+        (name + f" {_UNANSWERED}" * (name in summary.unanswered), *library, *_cells(values))
+        for (name, values), library in zip(summary.strategies.items(), brought.cells, strict=True)
     )
     figures = summary.strategies.values()
     notes = [
@@ -96,7 +97,7 @@ def main_table(summary: RunSummary) -> Table:
         _unanswered(summary),
         _missing(figures),
     ]
-    return Table(title, ("strategy", *_HEADS), rows, tuple(filter(None, notes)), spare=_SPARE)
+    return Table(title, ("strategy", *brought.head, *_HEADS), rows, tuple(filter(None, notes)), spare=_SPARE)
 
 
 def _window(summary: RunSummary) -> str:

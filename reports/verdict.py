@@ -31,7 +31,19 @@ from ..metrics.value import Missing, Value
 from ..scenarios.compactions import RECORDED
 from .answers import evidence_rows, sums_of
 from .calibration import interval
-from .render import CROSS, Table, count, dollars, figure, figure_of_few, percent, reasons, sample, shares
+from .render import (
+    CROSS,
+    Table,
+    count,
+    dollars,
+    figure,
+    figure_of_few,
+    library_column,
+    percent,
+    reasons,
+    sample,
+    shares,
+)
 from .results import Results, RunSummary
 
 WHOLE = "none"
@@ -542,7 +554,8 @@ def five_measures(verdict: RunVerdict) -> Table:
         measured = _rarely_measured(results.summary, sound)
         shown = [name for name in shown if name in sound or _rarely_measured(results.summary, [name]) - measured]
     names = short_names(shown, _NAME)
-    for name in shown:
+    brought = library_column(results.summary.manifest.libraries(), shown)
+    for name, library in zip(shown, brought.cells, strict=True):
         values = results.summary.strategies[name]
         billed = ["–", "–"]
         if bills is not None and name in bills.index:
@@ -551,6 +564,7 @@ def five_measures(verdict: RunVerdict) -> Table:
         rows.append(
             (
                 f"{CROSS} {names[name]}" if name in verdict.broken else names[name],
+                *library,
                 figure("net_saving", values["net_saving"]),
                 *billed,
                 *(figure_of_few(metric, values[metric]) for metric in ("compression_ratio", "lru_k_hit_rate")),
@@ -561,7 +575,7 @@ def five_measures(verdict: RunVerdict) -> Table:
     columns = ("net_saving", "compression_ratio", "lru_k_hit_rate")
     saved, compression, lru_k = (METRICS[column].name for column in columns)
     heads = (
-        *("strategy", saved, "cost saved", "cache hit rate", compression, lru_k),
+        *("strategy", *brought.head, saved, "cost saved", "cache hit rate", compression, lru_k),
         *(verdict.quality.name, "points more, 95 %"),
     )
     title = (

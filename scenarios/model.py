@@ -176,6 +176,8 @@ class Message(_Value, frozen=True):
     """Time at which the message was complete."""
     thinking: str = ""
     """Reasoning that the recording shows apart from the text."""
+    thinking_hidden: bool = False
+    """Whether there was reasoning that the recording has no text of: redacted, encrypted."""
     media: tuple[Media, ...] = ()
     """Images, sounds, films and files in it, in order."""
     call: Call | None = None

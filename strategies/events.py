@@ -97,6 +97,16 @@ class Cleared(_Event, frozen=True, tag="cleared"):
     """Tokens that the placeholders save, those of cleared arguments among them."""
 
 
+class ClearedThinking(_Event, frozen=True, tag="cleared_thinking"):
+    """Answers are sent without their reasoning from now on."""
+
+    answers: tuple[str, ...]
+    turns: int
+    """Number of turns that lost theirs."""
+    tokens: int | None
+    """Tokens of the reasoning, which contexts do not count; None = the recording does not have all of it."""
+
+
 class Archived(_Event, frozen=True, tag="archived"):
     """A tool result was stored whole, and is sent as a placeholder."""
 
@@ -179,6 +189,7 @@ Event = (
     | OverBudget
     | Dropped
     | Cleared
+    | ClearedThinking
     | Archived
     | Loaded
     | Deleted

@@ -75,11 +75,16 @@ class RollingSummary:
         at = bisect_left(starts, self.covered + count)
         return max(0, starts[min(at, len(starts) - 1)] - self.covered)
 
-    def summarise(self, count: int) -> bool:
-        """Summarise the first `count` unsummarised messages. False if there are none, or if the model failed."""
+    def summarise(self, count: int, again: int = 0) -> bool:
+        """Summarise the first `count` unsummarised messages. False if there are none, or if the model failed.
+
+        The last `again` of them are sent behind the summary all the same, with the calls of their results.
+        """
         messages = self.rest[:count]
         if not messages or not self.running.take(messages):
             return False
+        count = self.upto(max(0, count - again)) if again else count
+        messages = messages[:count]
         self._ids.update(message.id for message in messages)
         self._orphans.note_summarised(messages)
         self.covered += count

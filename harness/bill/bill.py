@@ -87,9 +87,11 @@ class Billed:
     factors: Mapping[str, TokenFactors]
     """By model: tokens that the provider counts for each of ours. Columns are in the provider's tokens."""
     counted: Mapping[str, RunRequests]
-    """By model: the requests with images, sounds, films and files as its provider counts them."""
+    """By model: the requests with images, sounds, films, files and reasoning as its provider counts them."""
     summaries: SummaryPrompt | None = None
     """Prompts by which all summaries are asked for; None = each strategy's own."""
+    thinking: bool = False
+    """Whether recorded reasoning is part of later prompts."""
 
     def against_recorded(self, scheme: Scheme) -> CostComparison | None:
         """Return the bill of the whole history beside the recorded cost of the same calls; None where there is none."""
@@ -295,11 +297,13 @@ def bill(
     done: Callable[[], object] | None = None,
     factor: float | None = None,
     summaries: SummaryPrompt | None = None,
+    thinking: bool = False,
 ) -> Billed:
     """Bill a run under every scheme; `done` is called after each conversation and strategy.
 
     `factor`: tokens that the providers count for each of ours; None = as recorded, or as their family of models does.
     `summaries`: the prompts by which all summaries are asked for; None = each strategy's own.
+    `thinking`: whether recorded reasoning is part of later prompts, as the model's provider keeps it.
 
     Raises RunError for a model whose price is not known: it is not free. The offline optimum (placement `hindsight`) is
     left out for models whose caches take no marks.
@@ -316,14 +320,14 @@ def bill(
     needed = list(dict.fromkeys((*(scheme for scheme in billed_schemes if scheme.placement != BOUND), *bases)))
     models = dict.fromkeys(scheme.model for scheme in needed)
     given = None if factor is None else TokenFactors(factor, factor)
-    factors = {name: given or requests.token_factors(name) for name in models}
-    counted = {name: requests.with_media(name, factors[name].prompt) for name in models}
+    factors = {name: given or requests.token_factors(name, thinking) for name in models}
+    counted = {name: requests.counted_for(name, factors[name].prompt, thinking) for name in models}
     usages: dict[Scheme, Usages] = {}
     # Without media all models have the same requests, and share the work.
     for number, same in enumerate(dict.fromkeys(counted.values())):
         alike = [scheme for scheme in needed if counted[scheme.model] == same]
         usages.update(zip(alike, simulated(same, alike, None if number else done), strict=True))
-    return Billed(requests, billed_schemes, prices, usages, factors, counted, summaries)
+    return Billed(requests, billed_schemes, prices, usages, factors, counted, summaries, thinking)
 
 
 def _scaled(tokens: Ints, factor: float) -> Ints:

@@ -12,7 +12,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from ...metrics.prices import BUNDLED, Prices
-from ...metrics.tokens import TokenFactor, token_factor
+from ...metrics.thinking import KeptThinking, ThinkingRule, reports_thinking, thinking_rule, thinking_tokens
+from ...metrics.tokens import TokenCounter, TokenFactor, token_factor
+from ...metrics.value import Missing
 from ..folder.run import Run, recorded_models
 from . import MODELS
 
@@ -38,7 +40,7 @@ class TokenFactors(NamedTuple):
     """The family that the factors are of; None = they are of the recorded calls, or not known."""
 
 
-def token_factors(run: Run, model: str) -> TokenFactors:
+def token_factors(run: Run, model: str, thinking: bool = False) -> TokenFactors:
     """Return a model's token factors: of its recorded calls, where they have usage, else of its family.
 
     The factor of prompts is the growth of the recorded prompts from call to call, in all, over the growth of our counts
@@ -47,6 +49,9 @@ def token_factors(run: Run, model: str) -> TokenFactors:
     images or files were added, whose tokens we do not count. The factor of answers is
     that of their sums; reasoning that is not in the recording is part of it. Families were measured against
     `o200k_base`: under another encoding, and for a family that was not measured, the factor is 1.
+
+    With `thinking`, recorded reasoning is part of our prompts as the model's provider keeps it, and what the provider
+    reports of it is taken from the recorded ones.
     """
     family = token_factor(model) if run.manifest.plan.encoding == FACTORED else None
     messages = run.messages
@@ -54,6 +59,10 @@ def token_factors(run: Run, model: str) -> TokenFactors:
     if not len(calls):
         return TokenFactors(family.factor, family.factor, family) if family else TokenFactors()
     calls = calls.assign(media=_media_before(run, calls))
+    rule = thinking_rule(model) if thinking else None
+    if rule is not None:
+        counted, reported = _reasoning_before(run, calls, rule)
+        calls = calls.assign(whole=calls.whole + counted, usage_input=calls.usage_input - reported)
     grown = calls.groupby("conversation", observed=True)[["usage_input", "whole", "media"]].diff()
     grown = grown[(grown.usage_input > 0) & ~calls.compacted & (grown.media == 0)]
     answered = calls[calls.usage_output > 0]
@@ -92,6 +101,29 @@ def _media_before(run: Run, calls: pd.DataFrame) -> pd.Series:
     places = zip(calls.conversation.astype(str), calls["at"], strict=True)
     counts = [sum(place < at for place in run.media.get(name, ())) for name, at in places]
     return pd.Series(counts, calls.index, dtype="int64")
+
+
+def _reasoning_before(run: Run, calls: pd.DataFrame, rule: ThinkingRule) -> tuple[pd.Series, pd.Series]:
+    """Return the tokens of the reasoning in each call's prompt: by our count, and as its provider reports it."""
+    counter = TokenCounter(run.manifest.plan.encoding)
+    counted, reported = dict[tuple[str, int], int](), dict[tuple[str, int], int]()
+    recordings = {conversation.id: conversation.messages for conversation in run.conversations()}
+    for name, places in calls["at"].groupby(calls.conversation.astype(str)):
+        messages = recordings[str(name)]
+        kept = KeptThinking(rule.keeps, messages)
+        # A sum up to each message, of both counts: a prompt has the difference of two of them.
+        sums = [(0, 0)]
+        for at, message in enumerate(messages):
+            tokens = thinking_tokens(message, counter.text) if kept.of(at) else 0
+            known = 0 if isinstance(tokens, Missing) else tokens
+            said = reports_thinking(message)
+            sums.append((sums[-1][0] + known * (not said), sums[-1][1] + known * said))
+        for at in places:
+            start = sums[kept.stripped(at)]
+            counted[str(name), at], reported[str(name), at] = sums[at][0] - start[0], sums[at][1] - start[1]
+    keys = list(zip(calls.conversation.astype(str), calls["at"], strict=True))
+    ours, theirs = ([table[key] for key in keys] for table in (counted, reported))
+    return pd.Series(ours, calls.index, dtype="int64"), pd.Series(theirs, calls.index, dtype="int64")
 
 
 def _ratio(recorded: float, ours: float, otherwise: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
@@ -18,6 +18,16 @@ from ...metrics.cache.prefixes import ContentBlocks
 from ...metrics.cache.requests import MessageSizes, RequestStep
 from ...metrics.cache.rules import day_of
 from ...metrics.media import media_tokens
+from ...metrics.thinking import (
+    Keeps,
+    KeptThinking,
+    has_thinking,
+    opens_turn,
+    thinking_rule,
+    thinking_tokens,
+    without_thinking,
+)
+from ...metrics.tokens import TokenCounter
 from ...metrics.value import Missing
 from ...scenarios.model import Conversation, Message
 from ..folder.contexts import Floats, Ints, LogColumns
@@ -78,7 +88,8 @@ ALIKE = (
     "_messages",
     "_written",
 )
-"""Properties of the requests of a run that are the same whatever counts their media: they are worked out once."""
+"""Properties of the requests of a run that are the same whatever counts their media and reasoning: they are worked out
+once."""
 
 
 @dataclass(frozen=True)
@@ -87,17 +98,22 @@ class RunRequests:
 
     Images, sounds, films and files have the tokens that the provider of `model` counts for them, over `factor`, the
     tokens that it counts for each of ours. Those whose tokens are not known have none, and so have all without a model.
+
+    With `thinking`, answers have their reasoning in later requests as the provider keeps it (`metrics/thinking.py`).
+    Where a user's turn strips it, the message is another one from then on: it breaks the prefix.
     """
 
     run: Run
     model: str = ""
     factor: float = 1.0
+    thinking: bool = False
 
-    def with_media(self, model: str, factor: float) -> RunRequests:
-        """Return the requests with media by the rule of a model; these, where the run has none."""
-        if not self.run.media:
+    def counted_for(self, model: str, factor: float, thinking: bool = False) -> RunRequests:
+        """Return the requests with media and reasoning by the rules of a model; these, where the run has none."""
+        thinking = thinking and thinking_rule(model) is not None and bool(self.run.reasoned)
+        if not self.run.media and not thinking:
             return self
-        requests = replace(self, model=model, factor=factor)
+        requests = replace(self, model=model, factor=factor, thinking=thinking)
         vars(requests).update({name: getattr(self, name) for name in ALIKE})
         return requests
 
@@ -128,7 +144,7 @@ class RunRequests:
         estimates = {"hidden": self.whole.hidden, "_known_factors": self.whole._known_factors}
         # The fork server of the workers may have been started in another folder.
         run, whole = (replace(some, folder=some.folder.absolute()) for some in (self.run, self.whole.run))
-        return _restored, (run, self.model, self.factor, whole, estimates)
+        return _restored, (run, self.model, self.factor, self.thinking, whole, estimates)
 
     @cached_property
     def whole(self) -> RunRequests:
@@ -140,16 +156,37 @@ class RunRequests:
         """Whether conversations share a cache: then they must be simulated together."""
         return any(f'"{SHARES}"' in (meta or "") for meta in self.run.table("conversations").meta)
 
-    def token_factors(self, model: str) -> TokenFactors:
-        """Return a model's token factors, of all recorded calls of the run."""
+    def token_factors(self, model: str, thinking: bool = False) -> TokenFactors:
+        """Return a model's token factors, of all recorded calls of the run; with `thinking`, beside its reasoning."""
         known = self.whole._known_factors
-        if model not in known:
-            known[model] = token_factors(self.whole.run, model)
-        return known[model]
+        if (model, thinking) not in known:
+            known[model, thinking] = token_factors(self.whole.run, model, thinking)
+        return known[model, thinking]
 
     @cached_property
-    def _known_factors(self) -> dict[str, TokenFactors]:
+    def _known_factors(self) -> dict[tuple[str, bool], TokenFactors]:
         return {}
+
+    @property
+    def _keeps(self) -> Keeps | None:
+        rule = thinking_rule(self.model) if self.thinking else None
+        return None if rule is None else rule.keeps
+
+    @cached_property
+    def _kept(self) -> dict[str, KeptThinking]:
+        """The answers whose reasoning stays in later prompts, by conversation."""
+        return {name: KeptThinking(self._keeps, recorded.messages) for name, recorded in self.recordings.items()}
+
+    @cached_property
+    def _places(self) -> dict[str, dict[str, int]]:
+        return {
+            name: {message.id: at for at, message in enumerate(recorded.messages)}
+            for name, recorded in self.recordings.items()
+        }
+
+    @cached_property
+    def _counter(self) -> TokenCounter:
+        return TokenCounter(self.run.manifest.plan.encoding)
 
     @cached_property
     def hidden(self) -> dict[str, int]:
@@ -158,13 +195,14 @@ class RunRequests:
 
     @cached_property
     def tokens(self) -> Ints:
-        """Tokens of each request, those of a hidden prefix and of media included."""
+        """Tokens of each request, those of a hidden prefix, of media and of reasoning included."""
         tokens = self._ints("tokens_sent") + self._of_recordings(
             lambda recording, at: [recording.hidden] * len(at)
         ).astype(np.int64)
         if self.model:
             for result, (first, last) in zip(self, pairwise(self.bounds), strict=True):
-                if result.conversation in self.run.media or any(message.media for message in self.written(result)):
+                shows = result.conversation in self.run.media or any(message.media for message in self.written(result))
+                if self.thinking or shows:
                     tokens[first:last] = [step.tokens for step in result.steps]
         return tokens
 
@@ -237,14 +275,14 @@ class RunRequests:
         conversation_codes, strategy_codes = self._codes("conversation"), self._codes("strategy")
         for first, last in pairwise(self.bounds):
             name, strategy = names[conversation_codes[first]], strategies[strategy_codes[first]]
-            recording, written = self._columns[name], self._written.get((name, strategy), [])
-            sizes = [tokens + self._media(message) for message, tokens in written]
+            recording, written = self._columns[name], self._written_by(name, strategy)
+            sizes = [tokens + self._beyond_text(name, message) for message, tokens in written]
             messages, rows = recording.with_written(written, sizes), slice(first, last)
             yield ConversationRequests(
                 name,
                 strategy,
-                (name, strategy if written else "", *self._log.identity(rows)),
-                partial(self._steps, rows, messages, self._times(name, rows), recording, written),
+                (name, strategy if self._written.get((name, strategy)) else "", *self._log.identity(rows)),
+                partial(self._steps, name, rows, messages, self._times(name, rows), recording, written),
                 messages,
                 len(written),
                 self._times(name, rows)[0][0],
@@ -254,6 +292,7 @@ class RunRequests:
 
     def _steps(
         self,
+        name: str,
         rows: slice,
         messages: MessageSizes,
         times: tuple[list[float], list[float]],
@@ -262,27 +301,33 @@ class RunRequests:
     ) -> list[RequestStep]:
         log, hidden = self._log, recording.hidden
         at = log.at[rows].tolist()
-        steps = (
+        steps: Iterable[RequestStep] = (
             RequestStep(*step, started, answered, place, recording.tokens[place])
             for step, started, answered, place in zip(log.entries(rows), *times, at, strict=True)
         )
         if not self.model:
             return [step._replace(tokens=step.tokens + hidden) for step in steps] if hidden else list(steps)
         texts = [*recording.tokens, *(tokens for _, tokens in written)]
-        media = [whole - text for whole, text in zip(messages.tokens, texts, strict=True)]
+        beyond = [whole - text for whole, text in zip(messages.tokens, texts, strict=True)]
         sent, counted = [0], list[RequestStep]()
+        if self._keeps == "turn":
+            recorded = self.recordings[name].messages
+            steps = _stripped(steps, (*recorded, *(message for message, _ in written)))
         for step in steps:
             del sent[step.kept + 1 :]
-            sent[-1:] = accumulate((media[number] for number in _numbers(step)), initial=sent[-1])
+            sent[-1:] = accumulate((beyond[number] for number in _numbers(step)), initial=sent[-1])
             counted.append(step._replace(tokens=step.tokens + hidden + sent[-1]))
         return counted
 
-    def _media(self, message: Message) -> int:
-        """Return the tokens of a message's media, in ours; those that are not known are left out."""
-        if not self.model or not message.media:
+    def _beyond_text(self, name: str, message: Message) -> int:
+        """Return the tokens of a message's media and reasoning, in ours; those that are not known are left out."""
+        if not self.model or not (message.media or self.thinking):
             return 0
         counts = (media_tokens(self.model, medium) for medium in message.media)
-        return round(sum(count for count in counts if not isinstance(count, Missing)) / self.factor)
+        beyond = round(sum(count for count in counts if not isinstance(count, Missing)) / self.factor)
+        at = self._places[name].get(message.id) if self.thinking else None
+        thought = thinking_tokens(message, self._counter.text, self.factor) if at is not None else 0
+        return beyond + (0 if at is None or isinstance(thought, Missing) or not self._kept[name].of(at) else thought)
 
     def _times(self, name: str, rows: slice) -> tuple[list[float], list[float]]:
         """Return when each call of a conversation began and was answered: the same under every strategy."""
@@ -305,7 +350,21 @@ class RunRequests:
 
     def written(self, requests: ConversationRequests) -> list[Message]:
         """Return the messages that the strategy wrote in a conversation, by their numbers after the recorded ones."""
-        return [message for message, _ in self._written.get((requests.conversation, requests.strategy), [])]
+        return [message for message, _ in self._written_by(requests.conversation, requests.strategy)]
+
+    def _written_by(self, name: str, strategy: str) -> list[tuple[Message, int]]:
+        """Return the messages that a strategy wrote, with their tokens, and the answers that lose their reasoning."""
+        written = self._written.get((name, strategy), [])
+        if self._keeps != "turn":
+            return written
+        tokens = (*self._columns[name].tokens, *(size for _, size in written))
+        messages = (*self.recordings[name].messages, *(message for message, _ in written))
+        stripped = [
+            (without_thinking(message), size)
+            for message, size in zip(messages, tokens, strict=True)
+            if has_thinking(message)
+        ]
+        return [*written, *stripped]
 
     @cached_property
     def _blocks(self) -> dict[str, list[ContentBlocks]]:
@@ -331,8 +390,8 @@ class RunRequests:
             tools, meta = about[name]
             shares = str(meta.get(SHARES, ""))
             hidden = self.hidden.get(name, 0)
-            media = map(self._media, self.recordings[name].messages)
-            sizes = [text + shown for text, shown in zip(tokens, media, strict=True)]
+            beyond = (self._beyond_text(name, message) for message in self.recordings[name].messages)
+            sizes = [text + more for text, more in zip(tokens, beyond, strict=True)]
             columns[name] = _RecordingColumns(tokens, sizes, roles, time, tools, shares, self._blocks[name], hidden)
         return columns
 
@@ -361,14 +420,42 @@ class RunRequests:
         return names
 
 
-def _restored(run: Run, model: str, factor: float, whole: Run, estimates: dict[str, object]) -> RunRequests:
+def _restored(
+    run: Run, model: str, factor: float, thinking: bool, whole: Run, estimates: dict[str, object]
+) -> RunRequests:
     """Return requests that were pickled."""
-    requests = RunRequests(run, model, factor)
+    requests = RunRequests(run, model, factor, thinking)
     if run == whole:
         vars(requests).update(estimates)
     else:
-        vars(requests)["whole"] = _restored(whole, model, factor, whole, estimates)
+        vars(requests)["whole"] = _restored(whole, model, factor, thinking, whole, estimates)
     return requests
+
+
+def _stripped(steps: Iterable[RequestStep], messages: Sequence[Message]) -> Iterator[RequestStep]:
+    """Yield the requests as they are sent to a model that strips the reasoning of earlier turns.
+
+    `messages` are all by their numbers; the last are those that stand for the others without their reasoning.
+    """
+    thoughtful = [number for number, message in enumerate(messages) if has_thinking(message)]
+    twins = dict(zip(thoughtful, range(len(messages) - len(thoughtful), len(messages)), strict=True))
+    logged, opening = list[int](), 0
+    for step in steps:
+        kept, before = step.kept, opening
+        logged[kept:] = _numbers(step)
+        # The newest user's message that opens a turn: among the new messages, or where it was.
+        first = kept if before < kept else 0
+        new = (at for at in range(len(logged) - 1, first - 1, -1) if _opens_turn(logged, at, messages))
+        opening = next(new, before if before < kept else 0)
+        # Between both openings, reasoning is gone now, or is there again since the strategy cut its prompt.
+        moved = range(min(before, opening), min(max(before, opening), kept))
+        kept = next((at for at in moved if logged[at] in twins), kept)
+        now = [twins.get(number, number) if at < opening else number for at, number in enumerate(logged[kept:], kept)]
+        yield step._replace(kept=kept, added=[(number, number + 1) for number in now])
+
+
+def _opens_turn(sent: Sequence[int], at: int, messages: Sequence[Message]) -> bool:
+    return opens_turn(messages[sent[at]], (messages[sent[before]] for before in range(at - 1, -1, -1)))
 
 
 class _RecordingColumns(NamedTuple):

@@ -32,6 +32,7 @@ from ...metrics.cache.requests import BY_HAND, PLACEMENTS, Placement, by_hand, i
 from ...metrics.cache.rules import DOCUMENT, RULES, STORED, CacheRule, Rules, cache_of, rule_for, rules_of
 from ...metrics.media import media_rule
 from ...metrics.prices import Price, Tariff
+from ...metrics.thinking import has_thinking, thinking_rule
 from ...metrics.tokens import FRAME, ROLE, text_encoder
 from ...scenarios.model import Message
 from ..folder.contexts import Floats, Ints
@@ -277,12 +278,14 @@ class _Texts:
             return None
         if len(conversations) == 1:
             recorded, written = self._messages(conversations[0])
+            thinking = self._run_requests.thinking
 
             def text(block: Hashable) -> tuple[str, str] | None:
                 if not isinstance(block, int):
                     return None  # tools
                 message = recorded[block] if block < len(recorded) else written[block - len(recorded)]
-                return message.role, message.text
+                # Reasoning comes before the text: where it differs, no text is shared.
+                return f"{message.role} {message.thinking if thinking else ''}", message.text
 
             return SharedStarts(text, self._encode, FRAME + ROLE)
         return SharedStarts(
@@ -294,7 +297,13 @@ class _Texts:
         keyed = []
         for conversation in conversations:
             recorded, written = self._messages(conversation)
-            keys = [SentPrefix.of(message) for message in (*recorded, *written)]
+            thinking = self._run_requests.thinking
+            keys = [
+                SentPrefix.of(
+                    message, thinking=(message.thinking or "hidden") if thinking and has_thinking(message) else ""
+                )
+                for message in (*recorded, *written)
+            ]
             tools = self._run_requests.recordings[conversation.conversation].tools
             keyed.append(replace(conversation, messages=conversation.messages._replace(keys=keys, tools_key=tools)))
         return keyed
@@ -385,7 +394,9 @@ def _name(scheme: Scheme, requests: RunRequests) -> str:
     plain = re.sub(r"[^\w.-]", "_", f"{scheme.model}-{scheme.placement}")[:100]
     # With the rules: usages simulated before a rule changed are not found any more.
     rules = [rule.rules for every in (RULES, STORED, DOCUMENT) for rule in rules_of(scheme.model, every)]
-    identity = (scheme, rules, requests.factor, media_rule(scheme.model)) if requests.model else (scheme, rules)
+    counted = (requests.factor, media_rule(scheme.model)) if requests.model else ()
+    thinking = (thinking_rule(scheme.model),) if requests.thinking else ()
+    identity = (scheme, rules, *counted, *thinking)
     return f"{plain}-{hashlib.sha256(repr(identity).encode()).hexdigest()[:8]}"
 
 

@@ -93,6 +93,10 @@ def bill(
             show_default="as each strategy asks for its own",
         ),
     ] = None,
+    thinking: Annotated[
+        bool,
+        typer.Option("--thinking", help="Bill recorded reasoning in later prompts, as the model's provider keeps it."),
+    ] = False,
     batch: Annotated[bool, typer.Option("--batch", help="Use the prices of batch calls.")] = False,
     prices: PricesOption = None,
     calls: Annotated[
@@ -143,7 +147,7 @@ def bill(
         )
     ]
     with counting(len(requests), "conversations × strategies") as done:
-        billed = billed_as(requests, schemes, paid, done, token_factor, summaries)
+        billed = billed_as(requests, schemes, paid, done, token_factor, summaries, thinking)
     sums = totals(billed.conversations())
     if out is not None:
         _draw(billed, sums, out)

@@ -7,8 +7,8 @@ version of the metric, another recording under the same name).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -96,6 +96,8 @@ class RunComparison:
     family: int
     """Number of comparisons in which anything moved: p-values are adjusted for these. The others could raise no alarm
     (Tarone, "A Modified Bonferroni Method for Discrete Data", 1990)."""
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    """By strategy of another package: that package and its version, or both versions where they differ."""
 
     def counted(self, word: Word) -> int:
         """Return how many comparisons have this verdict."""
@@ -124,7 +126,9 @@ def compare(
         )
     about = {**after.metrics, **before.metrics}
     comparisons, unpaired = list[Comparison](), conversations(before, after)
+    libraries = dict[str, str]()
     for strategy, against in strategies:
+        libraries[strategy] = _library(before.libraries.get(against) if strategy == against else None, after, strategy)
         unpaired += failures(sides, strategy, against)
         for metric, description in about.items():
             rule = rules(metric, description)
@@ -132,7 +136,14 @@ def compare(
             comparisons += [comparison] if comparison else []
     judged, family = _judged(comparisons, alpha)
     names, units = len(sides.before.names), len(set(sides.units))
-    return RunComparison(before.source, after.source, names, units, tuple(judged), tuple(unpaired), family)
+    named = {strategy: library for strategy, library in libraries.items() if library}
+    return RunComparison(before.source, after.source, names, units, tuple(judged), tuple(unpaired), family, named)
+
+
+def _library(before: str | None, after: MeasuredRun, strategy: str) -> str:
+    """Return the package of a strategy with its version; with both versions where the run before had another."""
+    now = after.libraries.get(strategy, "")
+    return f"{before}, then {now}" if before and now and before != now else now or before or ""
 
 
 def _compared(sides: Sides, strategy: str, against: str, metric: str, rule: ComparisonRule) -> Comparison | None:

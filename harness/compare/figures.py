@@ -63,6 +63,8 @@ class MeasuredRun:
     units: Mapping[str, str] = field(default_factory=dict)
     """The independent unit of each conversation. A baseline has none: those of the run that it is compared with count,
     as paired conversations have the same content."""
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    """By strategy of another package: that package and its version. A baseline has none."""
 
 
 def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices = BUNDLED) -> MeasuredRun:
@@ -99,7 +101,8 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     metrics = {
         name: description for name, description in about.items() if any(name in figures for figures in sums.values())
     }
-    return MeasuredRun(str(run.folder), run.manifest.plan.encoding, digests, metrics, sums, failed, run.units)
+    about_run = (str(run.folder), run.manifest.plan.encoding, digests, metrics, sums, failed, run.units)
+    return MeasuredRun(*about_run, run.manifest.libraries())
 
 
 def _about(name: str, metric: Metric, run: Run) -> About:

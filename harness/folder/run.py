@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import zstandard
 
 from ...metrics.models import listed
+from ...metrics.thinking import has_thinking
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation, Media, Message, independent_units
 from ...scenarios.spec import nearest
@@ -142,7 +143,26 @@ class Run:
     def media(self) -> dict[str, dict[int, tuple[Media, ...]]]:
         """Images, sounds, films and files of the recorded messages, by conversation and place in it."""
         shown = {
-            conversation.id: {at: message.media for at, message in enumerate(conversation.messages) if message.media}
+            name: {at: message.media for at, message in places.items() if message.media}
+            for name, places in self._beyond_text.items()
+        }
+        return {name: places for name, places in shown.items() if places}
+
+    @property
+    def reasoned(self) -> tuple[Message, ...]:
+        """The recorded answers with reasoning, shown or hidden, without their texts."""
+        messages = (message for places in self._beyond_text.values() for message in places.values())
+        return tuple(message for message in messages if has_thinking(message))
+
+    @cached_property
+    def _beyond_text(self) -> dict[str, dict[int, Message]]:
+        """Messages with media or reasoning by conversation and place: all recordings are read once for both."""
+        shown = {
+            conversation.id: {
+                at: msgspec.structs.replace(message, text="", calls=())
+                for at, message in enumerate(conversation.messages)
+                if message.media or has_thinking(message)
+            }
             for conversation in self.conversations()
         }
         return {name: places for name, places in shown.items() if places}

@@ -126,6 +126,15 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Calls that were not made because of the spend limit."""
 
 
+_BY = "strategy "
+"""Start of the names of `Manifest.versions` that stand for packages of strategies."""
+
+
+def _stands_in(name: str, strategy: str) -> bool:
+    """Return whether a strategy, or a stage of a chain, is the one of this name."""
+    return any(stage.strip().partition("(")[0] == name for stage in strategy.split("|"))
+
+
 # A field that nobody wrote is an error: the manifest of another version must not be read as one of this.
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `manifest.json`. Until the run is complete, `spent` is the only field with a default in it."""
@@ -151,6 +160,15 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Cost of the calls of all commands on this folder; not there if none had to be paid for."""
     blake2b: str = ""
     """Digest of all that stands above."""
+
+    def libraries(self) -> dict[str, str]:
+        """Map each strategy of other packages to these, with their versions: `langchain 1.5.2`."""
+        brought = {name.removeprefix(_BY): whose for name, whose in self.versions.items() if name.startswith(_BY)}
+        named = {
+            strategy: [whose for name, whose in brought.items() if _stands_in(name, strategy)]
+            for strategy in self.plan.strategies
+        }
+        return {strategy: ", ".join(dict.fromkeys(versions)) for strategy, versions in named.items() if versions}
 
     def signed(self) -> Manifest:
         """Return the manifest with its own digest."""

@@ -88,11 +88,14 @@ class SentPrefix(NamedTuple):
     media: tuple[Media, ...]
     effort: str = ""
     """Reasoning effort, set on the first message after the system's."""
+    thinking: str = ""
+    """The reasoning, where it is in the prompt: its text, or what else tells one from another."""
 
     @classmethod
-    def of(cls, message: Message, effort: str = "") -> SentPrefix:
+    def of(cls, message: Message, effort: str = "", thinking: str = "") -> SentPrefix:
         """Return the part of a message that is sent, without its id, its time and its provenance."""
-        return cls(message.role, message.text, message.calls, message.answers, message.name, message.media, effort)
+        said = (message.role, message.text, message.calls, message.answers, message.name, message.media)
+        return cls(*said, effort, thinking)
 
 
 class CacheMark(NamedTuple):

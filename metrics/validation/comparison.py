@@ -10,12 +10,15 @@ prefixes of which nothing was reported, our own count is added to the nearest pr
 the first call, what its prompt has over our count (system prompt and tools that the recording lacks) is put in front
 (`constant`). So what is tested is the cache. The other knows our own counts alone, calibrated (`calibration.py`).
 
+Reasoning is in prompts as the model's provider keeps it (`thinking.py`). Where a user's turn strips it, the prompt is
+another one from the first answer of the turn before on.
+
 A call that cannot be compared is left out with its place and the reason, and the others are compared.
 
 Reasons why a prediction and a report disagree (`reason`), as far as the recording tells; otherwise `unknown`:
 
     changed prefix      the recording shows it: other tools, another thinking level, a prompt that is shorter than the
-                        one it goes on from, thinking of the turn before, which older Claude models are not sent again
+                        one it goes on from
     parallel requests   the request that wrote the prefix may not have been answered when this one began
     TTL                 still there after its lifetime, or gone in the last tenth of it
     warmed by …         the tokens read are in no earlier recorded request to this cache; or in one without usage, as
@@ -27,17 +30,16 @@ Reasons why a prediction and a report disagree (`reason`), as far as the recordi
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ...scenarios.errors import Place, RecordingError
-from ...scenarios.model import STOPPED, Conversation, Message, Usage
+from ...scenarios.model import STOPPED, Conversation, Usage
 from ..cache.mechanisms import MOST_MARKS, AutomaticRules, ExplicitRules, UnitRules
 from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, common
 from ..cache.requests import Boundaries
 from ..cache.rules import Cache, CacheRule
-from ..models import model_map
 from ..prices import Prices
 from ..tokens import TokenCounter
 from .calibration import Calibration, Counted
@@ -218,7 +220,7 @@ class CacheReplay:
         blocks, boundaries = self._starts[context].cut(size)
         ends = known.of(context, size, tokens)
         prefixes = self._prefixes(call.call.model)
-        answer = prefixes.after(blocks[-1], SentPrefix.of(call.conversation.messages[call.at]))
+        answer = prefixes.after(blocks[-1], context.answer(call.conversation.messages[call.at], call.at))
         marks = call.marks
         if call.rule is not None and isinstance(call.rule.rules, ExplicitRules):
             marks = marks[-MOST_MARKS:]
@@ -497,28 +499,7 @@ def _changes(before: Before, recorded: RecordedRequest) -> str:
     shorter = (before.usage.input or 0) - ((now.usage and now.usage.input) or 0)
     if same and shorter > 0:
         return "the prompt is shorter than the one before"
-    if same and _forgets_thinking(now.model) and _thought(recorded.conversation.messages, recorded.at):
-        return "thinking of the turn before"
     return ""
-
-
-def _thought(messages: Sequence[Message], size: int) -> bool:
-    """Return whether a prompt of so many messages ends with a user's turn, and the turn before has thinking."""
-    if messages[size - 1].role != "user":
-        return False
-    for at in range(size - 2, -1, -1):
-        if messages[at].role == "user":
-            return False
-        if messages[at].thinking:
-            return True
-    return False
-
-
-def _forgets_thinking(model: str) -> bool:
-    """Return whether a model is not sent the thinking of earlier turns, as Claude before Opus 4.5 and Sonnet 4.6."""
-    name = model.rpartition("/")[2]
-    entries = (model_map().get(key, {}) for key in (model, name, name.replace(".", "-")))
-    return "claude" in model and not any(key.get("supports_thinking_cache_preservation") for key in entries)
 
 
 def _deepest(request: CacheRequest, known: Collection[int]) -> int:

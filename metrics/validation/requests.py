@@ -26,7 +26,9 @@ from ...scenarios.readers.messages import rising
 from ..cache.mechanisms import FIVE_MINUTES, HOUR, ExplicitRules
 from ..cache.prefixes import CacheMark, ContentBlocks, Places, Prefixes, SentPrefix, SharedStarts
 from ..cache.rules import CacheRule, in_force, rules_of
+from ..thinking import KeptThinking, thinking_rule, thinking_tokens
 from ..tokens import FRAME, ROLE, TokenCounter, text_encoder
+from ..value import Missing
 
 Assumed = Literal["no start", "no time", "marks", "head marks", "constant"]
 LIFETIMES = {"5m": FIVE_MINUTES, "1h": HOUR}
@@ -194,7 +196,8 @@ def _cached(usage: Usage) -> int:
 class RecordedPrompt:
     """Prompt shared by a span of a conversation's calls: each was sent a start of it.
 
-    Block 0 is the tools; the messages follow, or what the agent's own compaction left of them. The reasoning effort
+    Block 0 is the tools; the messages follow, or what the agent's own compaction left of them. Answers have their
+    reasoning as the model's provider keeps it (`thinking.py`). The reasoning effort
     stands before the first message, behind the system's: a change of it breaks what follows. A recording without system
     messages has a system prompt that it does not show; two conversations are assumed to share it only if their first
     prompts have the same size. A message that differs from one in an earlier prompt may begin alike (`SharedStarts`):
@@ -215,6 +218,12 @@ class RecordedPrompt:
     """Content blocks up to there."""
     heads: dict[str, int]
     """Blocks of the system messages that a compaction left, by their ids."""
+    kept: KeptThinking
+    """Answers that have their reasoning in it."""
+
+    def answer(self, message: Message, at: int) -> SentPrefix:
+        """Return the answer at `at` as the next prompt of the same turn has it."""
+        return SentPrefix.of(message, thinking=_thought(message) if self.kept.of(at) else "")
 
     def block(self, after: str | None, place: dict[str, int], at: int) -> int | None:
         """Return the block of a message in the prompt of the call at `at`, or None. `after` None = the tools."""
@@ -239,7 +248,9 @@ class RecordedPrompts:
     """Place of each message, by its id."""
     _compactions: tuple[PlacedCompaction, ...] = field(init=False)
     _firsts: dict[str, int] = field(init=False)
-    _made: dict[tuple[int, str, str, tuple[Tool, ...]], RecordedPrompt] = field(default_factory=dict)
+    _made: dict[tuple[int, str, str, tuple[Tool, ...], int], RecordedPrompt] = field(default_factory=dict)
+    # By model.
+    _kept: dict[str, KeptThinking] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         messages = self.conversation.messages
@@ -255,13 +266,19 @@ class RecordedPrompts:
         """Return the prompt of which the call that answered with the message at `at` was sent a start."""
         stretch = bisect_left(self._compactions, at, key=lambda placed: placed.after)
         tools = self.conversation.tools if call.tools is None else call.tools
-        key = (stretch, call.model, call.effort, tools)
+        if call.model not in self._kept:
+            rule = thinking_rule(call.model)
+            self._kept[call.model] = KeptThinking(None if rule is None else rule.keeps, self.conversation.messages)
+        stripped = self._kept[call.model].stripped(at)
+        key = (stretch, call.model, call.effort, tools, stripped)
         if key not in self._made:
             compaction = self._compactions[stretch - 1].compaction if stretch else None
-            self._made[key] = self._make(compaction, call, tools)
+            self._made[key] = self._make(compaction, call, tools, stripped)
         return self._made[key]
 
-    def _make(self, compaction: Compaction | None, call: Call, tools: tuple[Tool, ...]) -> RecordedPrompt:
+    def _make(
+        self, compaction: Compaction | None, call: Call, tools: tuple[Tool, ...], stripped: int
+    ) -> RecordedPrompt:
         counter, messages = self.counter(call.model), self.conversation.messages
         first, head = 0, tuple[Message, ...]()
         if compaction is not None:
@@ -271,8 +288,17 @@ class RecordedPrompts:
         # The number of system messages is the last block of theirs, since block 0 is the tools.
         system = next((at for at, message in enumerate(sent) if message.role != "system"), len(sent))
         hidden = None if system else self._firsts.get(call.model)
-        prefixes = (SentPrefix.of(message, call.effort if at == system else "") for at, message in enumerate(sent))
-        counts = [counter.tools(tools), *map(counter.message, sent)]
+        # The answers whose reasoning is in the prompt, by their places in it.
+        kept, base = self._kept[call.model], first - len(head)
+        thoughtful = [at >= max(len(head), stripped - base) and kept.of(at + base) for at in range(len(sent))]
+        prefixes = (
+            SentPrefix.of(message, call.effort if at == system else "", _thought(message) if thought else "")
+            for at, (message, thought) in enumerate(zip(sent, thoughtful, strict=True))
+        )
+        counts = [counter.tools(tools)]
+        for message, thought in zip(sent, thoughtful, strict=True):
+            tokens = thinking_tokens(message, counter.text) if thought else 0
+            counts.append(counter.message(message) + (0 if isinstance(tokens, Missing) else tokens))
         roles = [message.role for message in sent]
         heads = {message.id: at for at, message in enumerate(head, 1) if message.role == "system"}
         blocks = self.prefixes(call.model).of([(tools, hidden), *prefixes])
@@ -281,7 +307,7 @@ class RecordedPrompts:
             places.add(message.role, ContentBlocks.of(message))
         # `base`: a block less the place of its message is the same for all that follow the head, the first of which has
         # the place `first` and stands in block 1 + len(head).
-        return RecordedPrompt(blocks, list(accumulate(counts)), roles, system, first - 1 - len(head), places, heads)
+        return RecordedPrompt(blocks, list(accumulate(counts)), roles, system, base - 1, places, heads, kept)
 
 
 def numbering(encoding: str) -> Prefixes:
@@ -291,5 +317,11 @@ def numbering(encoding: str) -> Prefixes:
     return Prefixes(SharedStarts(_said, text_encoder(encoding), FRAME + ROLE))
 
 
+def _thought(message: Message) -> str:
+    """Return what tells an answer's reasoning from another's: its text, or that there is some."""
+    return message.thinking or "hidden"
+
+
 def _said(block: Hashable) -> tuple[str, str] | None:
-    return (f"{block.role} {block.effort}", block.text) if isinstance(block, SentPrefix) else None
+    # Reasoning comes before the text: where it differs, no text is shared.
+    return (f"{block.role} {block.effort} {block.thinking}", block.text) if isinstance(block, SentPrefix) else None

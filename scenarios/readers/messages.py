@@ -269,6 +269,7 @@ class Block(msgspec.Struct):
 
 
 Content = str | list[Block]
+_THINKING = ("thinking", "redacted_thinking")
 
 
 def blocks(content: Content) -> list[Block]:
@@ -315,6 +316,7 @@ def assistant_message(
         calls=tuple(ToolCall(block.id, block.name, json_text(block.input)) for block in uses),
         time=time,
         thinking="\n".join(block.thinking for block in content if block.thinking),
+        thinking_hidden=any(block.type in _THINKING and not block.thinking for block in content),
         media=_media(content),
         call=call,
     )

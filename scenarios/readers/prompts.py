@@ -198,6 +198,8 @@ class _Turn:
     is_item: bool = False
     texts: list[str] = field(default_factory=list)
     thinking: list[str] = field(default_factory=list)
+    hides: bool = False
+    """Whether reasoning stands in it without a text."""
     calls: list[ToolCall] = field(default_factory=list)
     media: list[Media] = field(default_factory=list)
     control: Any = None
@@ -396,7 +398,9 @@ class _Messages:
         elif kind in _CALLS:
             turn.calls.append(self._call(part, at, len(turn.calls)))
         elif kind in _THINKING:
-            turn.thinking += _thoughts(part)
+            thoughts = _thoughts(part)
+            turn.thinking += thoughts
+            turn.hides = turn.hides or not (any(thoughts) or part.keys() == {"type"})
         elif (medium := media_of(part)) is not None:
             turn.media.append(medium)
         elif text is not None:
@@ -486,6 +490,7 @@ class _Messages:
                 answers,
                 turn.name,
                 thinking="\n".join(thought for thought in turn.thinking if thought),
+                thinking_hidden=turn.hides,
                 media=tuple(turn.media),
             )
         )

@@ -113,7 +113,7 @@ def reply(
     call: Call | None = None,
 ) -> tuple[Message, int]:
     """Return the items of a reply as one message with the id `name`, and the number of hosted tool calls."""
-    text, thinking, calls, media, hosted = [], [], list[ToolCall](), list[Media](), 0
+    text, thinking, calls, media, hosted, hidden = [], [], list[ToolCall](), list[Media](), 0, False
     for item, place in items:
         said, shown = item_text(item.content, place.below("content"), problems)
         if item.type == "message":
@@ -122,12 +122,13 @@ def reply(
         elif item.type == "reasoning":
             summary, _ = item_text(item.summary, place.below("summary"), problems)
             thinking += [summary, said]
+            hidden = hidden or not (summary or said)
         elif item.type in HOSTED:
             hosted += 1
         else:
             calls.append(_tool_call(item, f"{name}c{len(calls)}"))
     message = Message(name, "assistant", joined(text), tuple(calls), time=time, media=tuple(media), call=call)
-    return msgspec.structs.replace(message, thinking=joined(thinking)), hosted
+    return msgspec.structs.replace(message, thinking=joined(thinking), thinking_hidden=hidden), hosted
 
 
 def joined(texts: Iterable[str]) -> str:

@@ -12,12 +12,14 @@ from typing import ClassVar, Literal
 
 from msgspec.structs import replace
 
+from ...metrics.thinking import has_thinking, opens_turn, thinking_rule, thinking_tokens, without_thinking
+from ...metrics.value import Missing
 from ...scenarios.model import Message
 from ...scenarios.view import Messages, shared_prefix
 from ..archive.session import SplicedHistory
-from ..base import Context, StrategyContext, View
-from ..events import Cleared, PromptKind
-from ..parts.compaction import ClientHistory, CompactingClient
+from ..base import Context, StrategyContext, Unsupported, View
+from ..events import Cleared, ClearedThinking, PromptKind
+from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.language import ConversationLanguage, LanguageSetting
 from ..parts.summarize import PROMPTS, RunningSummary, Summariser
 from ..parts.units import at_least
@@ -152,6 +154,104 @@ class _Clearing:
 
 
 @dataclass(frozen=True, slots=True)
+class ClearThinking:
+    """Reasoning of older turns is taken out of the prompt (`clear_thinking_20251015`).
+
+    The newest `keep` turns with reasoning keep theirs, with "all" every turn does. "default" is what the API does
+    unasked, by the model of the newest answer, or by `model`: Opus from 4.5 on, Sonnet from 4.6 on, Fable and Mythos
+    keep all; older ones lose the reasoning of the turns before the user's last message.
+
+    A turn is the documentation's assistant turn with its tool calls; whether each answer in it is one is not said.
+    `turn` has both readings: `loop`, all answers up to the user's next message, and `answer`.
+
+    Contexts count visible text alone, so their tokens stay. `ctxbench bill --thinking` has what it saves and costs.
+    """
+
+    keep: int | Literal["all", "default"] = "default"
+    turn: Literal["loop", "answer"] = "loop"
+    model: str = ""
+
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "Anthropic, context editing, 2026-09"
+    fails: ClassVar[str] = "the model reasons the same again; each edit also writes the cache anew behind it"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.keep, int):
+            at_least(1, keep=self.keep)
+
+    def start(self, desk: StrategyContext) -> View:
+        return _Forgetting(self, desk)
+
+
+class _Forgetting:
+    """The view of one conversation: the history without the reasoning of its older turns."""
+
+    def __init__(self, settings: ClearThinking, desk: StrategyContext) -> None:
+        self._settings, self._desk = settings, desk
+        self._edited = SplicedHistory()
+        self._history = Messages()
+        # Places of the answers with reasoning, by turn, and those of them that were cleared. The last turn is open.
+        self._turns: list[list[int]] = [[]]
+        self._cleared: set[int] = set()
+
+    def __call__(self, context: Context) -> Context:
+        history = context.messages
+        self._read(history)
+        turns = self._older(history)
+        new = [[at for at in turn if at not in self._cleared] for turn in turns]
+        if any(new):
+            self._clear(history, [turn for turn in new if turn])
+        return context.sending(self._edited.messages(history)) if self._cleared else context
+
+    def _read(self, history: Messages) -> None:
+        same = shared_prefix(self._history, history)
+        if same < len(self._history):
+            self._edited.keep(history, same)
+            self._cleared = {at for at in self._cleared if at < same}
+            same, self._turns = 0, [[]]
+        # The default of a model is of whole turns.
+        loops = self._settings.turn == "loop" or self._settings.keep == "default"
+        for at, message in enumerate(history[same:], same):
+            before = (history[other] for other in range(at - 1, -1, -1))
+            if opens_turn(message, before) if loops else message.role == "assistant":
+                self._turns.append([])
+            if has_thinking(message):
+                self._turns[-1].append(at)
+        self._history = history
+
+    def _older(self, history: Messages) -> list[list[int]]:
+        """Return the turns to clear."""
+        keep = self._settings.keep
+        if keep == "all":
+            return []
+        if keep == "default":
+            return [] if self._keeps_all(history) else [turn for turn in self._turns[:-1] if turn]
+        thoughtful = [turn for turn in self._turns if turn]
+        return thoughtful[: max(0, len(thoughtful) - keep)]
+
+    def _keeps_all(self, history: Messages) -> bool:
+        """Return the default of the model. Raises Unsupported where there is none."""
+        asked = (m.call.model for m in reversed(history) if m.call is not None and m.call.model)
+        model = self._settings.model or next(asked, "")
+        if not model:  # before its first answer nothing can be cleared
+            return True
+        rule = thinking_rule(model) if "claude" in model else None
+        if rule is None:
+            raise Unsupported(f"no default of clear_thinking is documented for {model}: give keep or a Claude model")
+        return rule.keeps == "all"
+
+    def _clear(self, history: Messages, turns: list[list[int]]) -> None:
+        tokens: int | None = 0
+        for at in (at for turn in turns for at in turn):
+            counted = thinking_tokens(history[at], self._desk.text_tokens)
+            tokens = None if tokens is None or isinstance(counted, Missing) else tokens + counted
+            self._edited.put(history, at, without_thinking(history[at]))
+            self._cleared.add(at)
+        answers = tuple(history[at].id for turn in turns for at in turn)
+        self._desk.record(ClearedThinking(answers, len(turns), tokens))
+
+
+@dataclass(frozen=True, slots=True)
 class ThresholdCompaction:
     """Everything becomes a summary once the prompt reaches a threshold (`compact_20260112`).
 
@@ -162,10 +262,16 @@ class ThresholdCompaction:
     Whether the message being answered stays beside the summary is not documented. With `keep_newest` it does (a tool
     result with its call), and the user message that opened the turn too. Without, the context of that call is the
     summary alone, which shows as empty here, since summaries are system messages in ctxbench.
+
+    A client may pause after the compaction (`pause_after_compaction`) and send the last `pause_keep` messages behind
+    the summary, which covers them too. From a `budget` of tokens on, counted as `trigger` for each compaction, it asks
+    the model to wrap up in a message behind the summary. Recorded answers do not follow it.
     """
 
     trigger: int = 150_000
     keep_newest: bool = True
+    pause_keep: int = 0
+    budget: int | None = None
     max_summary_tokens: int = 3500
     language: LanguageSetting = "auto"
     summariser: str = ""
@@ -176,6 +282,8 @@ class ThresholdCompaction:
 
     def __post_init__(self) -> None:
         at_least(LEAST_TRIGGER, trigger=self.trigger)
+        at_least(0, pause_keep=self.pause_keep)
+        at_least(1, budget=self.budget)
         self._summariser()
 
     def _summariser(self) -> Summariser:
@@ -183,16 +291,52 @@ class ThresholdCompaction:
         return Summariser("compact", PROMPTS, language, self.max_summary_tokens, None, 0.3, self.summariser, "extends")
 
     def start(self, desk: StrategyContext) -> View:
-        rolling = RollingSummary(desk, RunningSummary(desk, self._summariser()), self.keep_newest)
+        return _Threshold(self, desk)
 
-        def view(context: Context) -> Context:
-            rolling.read(context.messages)
-            if rolling.tokens + desk.schemas(context.tools) >= self.trigger:
-                count = len(rolling.rest)
-                rolling.summarise(rolling.beyond(count) if self.keep_newest else count)
-            return rolling.context(context, None)
+    def rolling(self, desk: StrategyContext) -> RollingSummary:
+        """Return the summary of one conversation, which is empty yet."""
+        return RollingSummary(desk, RunningSummary(desk, self._summariser()), self.keep_newest)
 
-        return view
+
+class _Threshold:
+    """The view of one conversation: its summary, and what came since."""
+
+    def __init__(self, settings: ThresholdCompaction, desk: StrategyContext) -> None:
+        self._settings, self._desk = settings, desk
+        self._rolling, self._compactions = settings.rolling(desk), 0
+
+    def __call__(self, context: Context) -> Context:
+        settings, rolling = self._settings, self._rolling
+        rolling.read(context.messages)
+        if self._tokens(context) >= settings.trigger:
+            count = len(rolling.rest)
+            if settings.pause_keep:
+                done = rolling.summarise(count, settings.pause_keep)
+            else:
+                done = rolling.summarise(rolling.beyond(count) if settings.keep_newest else count)
+            self._compactions += done
+        sent = rolling.context(context, None)
+        return self._wrapped_up(sent) if self._is_spent else sent
+
+    @property
+    def _is_spent(self) -> bool:
+        budget = self._settings.budget
+        return budget is not None and self._compactions * self._settings.trigger >= budget
+
+    @property
+    def _request(self) -> Message:
+        return Message("anthropic.compact:budget", "user", wording("anthropic.compact")["budget"])
+
+    def _tokens(self, context: Context) -> int:
+        more = self._desk.tokens(self._request) if self._is_spent else 0
+        return self._rolling.tokens + self._desk.schemas(context.tools) + more
+
+    def _wrapped_up(self, context: Context) -> Context:
+        """Return the context with the request to wrap up behind the summary."""
+        messages = context.messages
+        last = self._rolling.running.messages[-1].id
+        place = next(at for at, message in enumerate(messages, 1) if message.id == last)
+        return context.sending(messages[:place] + Messages.of((self._request,)) + messages[place:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +346,14 @@ class CompactionOnDemand(CompactingClient):
     The trigger is the usage of the last response; the documentation gives no default. The newest `keep_turns` turns
     stay verbatim behind the summary. It is a message of the user here; the provider's is a signed block at the start of
     the messages.
+
+    With `background`, the conversation goes on for so many calls while everything sent so far is summarised. Then the
+    summary replaces exactly that, and what came since stays behind it.
     """
 
     limit: int = 150_000
     keep_turns: int = 0
+    background: int = 0
 
     name: ClassVar[str] = "anthropic.compact_on_demand"
     prompt: ClassVar[PromptKind] = "extends"
@@ -215,10 +363,23 @@ class CompactionOnDemand(CompactingClient):
 
     def __post_init__(self) -> None:
         CompactingClient.__post_init__(self)
-        at_least(0, limit=self.limit, keep_turns=self.keep_turns)
+        at_least(0, limit=self.limit, keep_turns=self.keep_turns, background=self.background)
+        if self.background and self.keep_turns:
+            raise ValueError(
+                "give keep_turns or background, not both: what is summarised beside the calls is all of it"
+            )
+
+    def _history(self, desk: StrategyContext) -> ClientHistory:
+        return (
+            _Background(desk, self.name, self._summariser())
+            if self.background
+            else CompactingClient._history(self, desk)
+        )
 
     def compact(self, history: ClientHistory) -> None:
-        if history.used > self.limit:
+        if isinstance(history, _Background):
+            history.compact(self.limit, self.background)
+        elif history.used > self.limit:
             stop = history.settled
             turns = [
                 at for at in range(stop) if (said := history.messages[at]).role == "user" and not history.wrote(said)
@@ -228,12 +389,40 @@ class CompactionOnDemand(CompactingClient):
             history.summarise(stop)
 
 
+class _Background(ClientHistory):
+    """A history whose start is being summarised while calls go on."""
+
+    __slots__ = ("_calls", "_sent")
+
+    def __init__(self, desk: StrategyContext, name: str, summariser: Summariser) -> None:
+        super().__init__(desk, name, summariser)
+        # Messages that the summary is made of, and the calls until it is there; 0 = none is being made.
+        self._sent, self._calls = 0, 0
+
+    def compact(self, limit: int, calls: int) -> None:
+        """Have what is sent now summarised if the last response is over the limit; take a summary that is ready."""
+        if self._calls:
+            self._calls -= 1
+            if not self._calls:
+                self.summarise(min(self._sent, len(self.messages)))
+        elif self.used > limit:
+            self._sent, self._calls = len(self.messages), calls
+
+
+def _earlier_requests(answer: Message) -> int:
+    """Return the tokens of the requests that the provider made for an answer before the last, as recorded."""
+    iterations = answer.call.iterations[:-1] if answer.call is not None else ()
+    return sum((iteration.usage.input or 0) + (iteration.usage.output or 0) for iteration in iterations)
+
+
 @dataclass(frozen=True, slots=True)
 class CompactionControl(CompactingClient):
     """The SDK replaces everything by one user message, a summary (`compaction_control` of the tool runner).
 
-    The trigger is the usage of the last response. The tool calls of that response are not run: its calls and their
-    recorded results are neither summarised nor sent. The summary is asked for without system prompt and tools.
+    The trigger is the usage of the last response. It adds up all requests that the provider made for it: with
+    server-side tools several, so that it may be far over the context. Those are as recorded, in the provider's tokens.
+    The tool calls of that response are not run: its calls and their recorded results are neither summarised nor sent.
+    The summary is asked for without system prompt and tools.
     """
 
     threshold: int = 100_000
@@ -249,9 +438,9 @@ class CompactionControl(CompactingClient):
         at_least(1, threshold=self.threshold)
 
     def compact(self, history: ClientHistory) -> None:
-        if history.used < self.threshold:
-            return
         last, stop = history.answered - 1, history.settled
+        if last < 0 or history.used + _earlier_requests(history.messages[last]) < self.threshold:
+            return
         answer = history.messages[last]
         shown = (
             Messages.of((replace(answer, calls=()),) if answer.text else ()) if answer.calls else Messages.of((answer,))

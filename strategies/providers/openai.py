@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import ClassVar, Literal
 
 from ...scenarios.view import Messages
 from ..events import PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient
 from ..parts.units import NOTHING, at_least
+
+EXAMPLE = 200_000
+"""Threshold of the guide's example, in tokens; no default is published."""
+_UNKNOWN = 240_000
+
+
+@cache
+def _sandbox_threshold(model: str) -> int:
+    """Return the threshold of the Agents SDK's sandbox for a model."""
+    text = files(__package__.rpartition(".")[0]).joinpath("data", "sandbox_windows.toml").read_text(encoding="utf-8")
+    name = re.sub(r"-\d{4}-\d\d-\d\d$", "", model.strip().lower().removeprefix("openai/"))
+    windows = (row["tokens"] for row in tomllib.loads(text)["windows"] if re.fullmatch(row["models"], name))
+    window: int | None = next(windows, None)
+    return _UNKNOWN if window is None else window * 9 // 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,29 +39,40 @@ class OpenAICompaction(CompactingClient):
     compacts by their number instead, user messages and compaction items aside: the Agents SDK's session does it from 10
     on.
 
+    With `model` the threshold is that of the Agents SDK's sandbox: 90 % of the window that the SDK knows for it, and
+    240,000 for a model that it does not know.
+
     The item is encrypted. A summary stands for it here, as a message of the user. Its size and price are not published:
     it is billed as one message more behind the last prompt.
     """
 
-    threshold: int = 200_000
+    threshold: int = EXAMPLE
     mode: Literal["endpoint", "stream"] = "endpoint"
     items: int | None = None
+    model: str = ""
 
     name: ClassVar[str] = "openai.compact"
     prompt: ClassVar[PromptKind] = "extends"
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "OpenAI, compaction guide of autumn 2026 and openai 2.54.0"
+    source: ClassVar[str] = "OpenAI, compaction guide of autumn 2026, openai 2.54.0 and openai-agents 0.24.0"
     fails: ClassVar[str] = "an answer or a tool's result is needed again and the item left it out"
 
     def __post_init__(self) -> None:
         CompactingClient.__post_init__(self)
         at_least(1, threshold=self.threshold, items=self.items)
+        if self.model and self.threshold != EXAMPLE:
+            raise ValueError("give threshold or model, not both")
+
+    @property
+    def limit(self) -> int:
+        """Tokens of the last response above which the history is compacted."""
+        return _sandbox_threshold(self.model) if self.model else self.threshold
 
     def compact(self, history: ClientHistory) -> None:
         stop = history.settled
         said = [message for message in history.messages[:stop] if message.role == "user" and not history.wrote(message)]
         if self.items is None:
-            due = history.used > self.threshold
+            due = history.used > self.limit
         else:
             due = sum(not history.wrote(message) for message in history.messages[:stop]) - len(said) >= self.items
         if due:

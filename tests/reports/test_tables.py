@@ -161,3 +161,16 @@ def test_no_faults_is_a_sentence(tmp_path: Path) -> None:
         "## Which structural faults does a strategy add?\n\nNo strategy made a context with a fault.\n\n## "
         in markdown(found)
     )
+
+
+def test_the_library_stands_in_the_row_of_its_strategy(tmp_path: Path) -> None:
+    """The main table has a column with the package of each strategy and its version, where a strategy has one."""
+    run = ran(tmp_path, recording(tmp_path))
+    assert "library" not in next(tables(summarise(run))).heads
+    versions = run.manifest.versions | {f"strategy {WINDOW.partition('(')[0]}": "langchain 1.5.2"}
+    vars(run)["manifest"] = msgspec.structs.replace(run.manifest, versions=versions)
+    summary = summarise(run)
+    main = next(tables(summary))
+    assert main.heads[:2] == ("strategy", "library")
+    assert {row[0]: row[1] for row in main.rows} == dict.fromkeys(STRATEGIES, "–") | {WINDOW: "langchain 1.5.2"}
+    assert as_json(summary)["libraries"] == {WINDOW: "langchain 1.5.2"}

@@ -53,6 +53,7 @@ def by_hand(
     values: dict[str, Any] = {name: sum(these) / len(these) for name, these in shares.items()}
     figures = {name: defaultdict(int, without_newest=(faults or {}).get(name, 0)) for name in costs}
     summary = SimpleNamespace(
+        manifest=SimpleNamespace(libraries=dict),
         strategies=figures,
         conversations=8,
         units=8,

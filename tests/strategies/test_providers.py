@@ -6,13 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from ctxbench.scenarios.errors import SpecError
-from ctxbench.scenarios.model import Conversation, Message, ToolCall
+from ctxbench.scenarios.model import Call, Conversation, Iteration, Message, ToolCall, Usage
+from ctxbench.strategies.base import Unsupported
 from ctxbench.strategies.chain import parse, spec
-from ctxbench.strategies.events import Called, Cleared, Dropped, Failed
+from ctxbench.strategies.events import Called, Cleared, ClearedThinking, Dropped, Failed
 from ctxbench.strategies.providers.anthropic import ClearToolUses
+from ctxbench.strategies.providers.openai import OpenAICompaction
 from ctxbench.strategies.providers.truncation import ContextWindowCompression
 from tests.strategies.scripted_models import COUNTER, Replying, Sent, refusing, sending, summarised
-from tests.strategies.sized import agent, talk_of
+from tests.strategies.sized import agent, talk_of, words
 
 PLACEHOLDER = " a" * 6
 """With the frame of a message, 10 tokens."""
@@ -105,6 +107,73 @@ class TestClearToolUses:
         ]
 
 
+def thoughtful(turns: int, tokens: int = 5_000, model: str = "") -> Conversation:
+    """Questions and answers u1, a1, u2 …, each answer with so many tokens of reasoning."""
+    said = []
+    for at in range(1, turns + 1):
+        said += [
+            Message(f"u{at}", "user", "and?"),
+            Message(f"a{at}", "assistant", "so", thinking=words(tokens), call=Call(model)),
+        ]
+    return Conversation("talk", (*said, Message(f"u{turns + 1}", "user", "well?")))
+
+
+class TestClearThinking:
+    def test_a9_the_newest_turns_keep_theirs(self) -> None:
+        """A9: of 5 assistant turns with thinking, keep 2 strips turns 1 to 3, and the event says so."""
+        (last,) = sending(parse("anthropic.clear_thinking(keep=2)"), thoughtful(5), None, 11)
+        assert [message.id for message in last.messages if message.thinking] == ["a4", "a5"]
+        assert last.names == [message.id for message in thoughtful(5).messages]
+        assert last.events == (ClearedThinking(("a1", "a2", "a3"), 3, 15_000),)
+
+    def test_a2_the_edit_is_reported(self) -> None:
+        """A2: 3 turns and 15,000 tokens are in the event, and each turn is reported once."""
+        steps = sending(parse("anthropic.clear_thinking(keep=1)"), thoughtful(5), None, 9, 10, 11, twice=True)
+        assert [step.events for step in steps] == [
+            (ClearedThinking(("a1", "a2", "a3"), 3, 15_000),),
+            (ClearedThinking(("a4",), 1, 5_000),),
+            (),
+        ]
+
+    LOOP = (
+        Message("u1", "user", "why?"),
+        Message("a1", "assistant", thinking="I look.", calls=(ToolCall("c", "look"),), call=Call("claude-sonnet-4-5")),
+        Message("r1", "tool", "that", answers="c"),
+        Message("a2", "assistant", "so", thinking="I see.", call=Call("claude-sonnet-4-5")),
+        Message("u2", "user", "and then?"),
+    )
+
+    @pytest.mark.parametrize(
+        ("strategy", "kept"),
+        [
+            ("anthropic.clear_thinking", [["a1"], []]),
+            ("anthropic.clear_thinking(turn='answer')", [["a1"], []]),
+            ("anthropic.clear_thinking(model='claude-opus-4-5')", [["a1"], ["a1", "a2"]]),
+            ("anthropic.clear_thinking(keep='all')", [["a1"], ["a1", "a2"]]),
+            ("anthropic.clear_thinking(keep=1)", [["a1"], ["a1", "a2"]]),
+            ("anthropic.clear_thinking(keep=1, turn='answer')", [["a1"], ["a2"]]),
+        ],
+    )
+    def test_a10_defaults_by_model(self, strategy: str, kept: list[list[str]]) -> None:
+        """A10: a user's message that is no tool result strips think1 and think2 under Sonnet 4.5; Opus 4.5 keeps both.
+
+        With keep 1 the turn of both, or the newest answer, is the one that is kept."""
+        steps = sending(parse(strategy), Conversation("talk", self.LOOP), None, 3, 5)
+        assert [[message.id for message in step.messages if message.thinking] for step in steps] == kept
+
+    def test_a_model_without_a_default(self) -> None:
+        """Where no default is documented, the conversation has no result, and the error says what to give."""
+        with pytest.raises(Unsupported, match=r"for gpt-5\.5: give keep or a Claude model"):
+            sending(parse("anthropic.clear_thinking"), thoughtful(1, model="gpt-5.5"), None, 3)
+
+    def test_hidden_reasoning_has_no_tokens(self) -> None:
+        """Of redacted reasoning the event has no number."""
+        first, answer, *rest = thoughtful(2).messages
+        hidden = (first, replace(answer, thinking="", thinking_hidden=True), *rest)
+        (last,) = sending(parse("anthropic.clear_thinking(keep=1)"), Conversation("talk", hidden), None, 5)
+        assert last.events == (ClearedThinking(("a1",), 1, None),)
+
+
 class TestThresholdCompaction:
     def test_c3_least_trigger(self) -> None:
         """C3: a trigger of 49,999 tokens is refused."""
@@ -125,6 +194,28 @@ class TestThresholdCompaction:
         )
         assert [len(step.names) for step in steps] == [1, 5]
         assert steps[1].names[1:] == ["c5", "r5", "c6", "r6"]
+
+    def test_c4_the_client_sends_the_last_messages_again(self) -> None:
+        """C4: with a pause at 100,000 and the last 3 messages kept, the next request is the block and those three.
+
+        The summary covers all, so those three are shown twice: in the summary's input, and verbatim."""
+        model = Replying()
+        strategy = parse("anthropic.compact(trigger=100000, pause_keep=3)")
+        (last,) = sending(strategy, talk_of(*[20_000] * 5), model, 5)
+        assert [message.id for message in model.prompts[0].about] == ["m0", "m1", "m2", "m3", "m4"]
+        assert last.names[1:] == ["m2", "m3", "m4"]
+        assert last.messages[0].role == "system"
+
+    def test_c5_the_budget(self) -> None:
+        """C5: with a budget of 3,000,000 and a trigger of 100,000, the model is asked to wrap up at the 30th
+        compaction, and not before."""
+        strategy = parse("anthropic.compact(trigger=100000, budget=3000000, keep_newest=False)")
+        talk = talk_of(*[100_000] * 61)
+        steps = sending(strategy, talk, Replying(), *range(1, 62, 2))
+        asked = [any(name == "anthropic.compact:budget" for name in step.names) for step in steps]
+        assert [len(summarised(steps[:at])) for at in (29, 30)] == [29, 30]
+        assert asked == [False] * 29 + [True] * 2
+        assert steps[29].messages[-1].text.startswith("Please wrap up")
 
 
 class TestTruncation:
@@ -207,6 +298,18 @@ class TestOpenAICompaction:
         (last,) = sending(parse("openai.compact(items=10)"), said, Replying(), 2 * answers + 1)
         assert any(name.startswith("openai.compact:") for name in last.names) == compacts
 
+    @pytest.mark.parametrize(
+        ("model", "threshold"),
+        [("gpt-5.2", 360_000), ("openai/gpt-5.6", 942_818), ("gpt-5.6-sol", 942_818), ("llama", 240_000)],
+    )
+    def test_o12_the_sandbox_s_threshold(self, model: str, threshold: int) -> None:
+        """O12: 90 % of the window that the SDK knows, and 240,000 for a model that it does not know."""
+        strategy = parse(f"openai.compact(model='{model}', mode='stream')")
+        assert isinstance(strategy, OpenAICompaction)
+        assert strategy.limit == threshold
+        with pytest.raises(SpecError, match="threshold or model, not both"):
+            parse("openai.compact(model='gpt-5.2', threshold=100)")
+
 
 class TestCompactionOnDemand:
     def test_d2_usage_over_the_limit(self) -> None:
@@ -225,6 +328,17 @@ class TestCompactionOnDemand:
         assert [message.id for message in model.prompts[0].about] == ["m0", "m1", "m2", "m3"]
         assert last.names == ["anthropic.compact_on_demand:m3", "m4", "m5", "m6", "m7"]
 
+    def test_d4_in_the_background(self) -> None:
+        """D4: 1 to 5 were sent to be summarised, 6 to 8 came meanwhile: then the block, 6, 7 and 8 are sent."""
+        said = [*talk_of(*[50] * 5).messages, Message("m5", "assistant", calls=(CALL_A, CALL_B))]
+        said += [Message("m6", "tool", "x", answers="a"), Message("m7", "tool", "y", answers="b")]
+        model = Replying()
+        strategy = parse("anthropic.compact_on_demand(limit=100, background=1)")
+        first, then = sending(strategy, Conversation("chat", tuple(said)), model, 5, 8)
+        assert first.names == ["m0", "m1", "m2", "m3", "m4"]
+        assert [message.id for message in model.prompts[0].about] == ["m0", "m1", "m2", "m3", "m4"]
+        assert then.names == ["anthropic.compact_on_demand:m4", "m5", "m6", "m7"]
+
     def test_d5_a_failure_changes_nothing(self) -> None:
         """D5: if the summary fails the history stays, and the event says so."""
         (last,) = sending(parse("anthropic.compact_on_demand(limit=10)"), talk_of(50, 50, 50), Replying(refusing), 3)
@@ -234,7 +348,21 @@ class TestCompactionOnDemand:
         )
 
 
+CALL_A, CALL_B = ToolCall("a", "look", "{}"), ToolCall("b", "look", "{}")
+
+
 class TestCompactionControl:
+    @pytest.mark.parametrize(("threshold", "compacts"), [(334_400, True), (334_401, False)])
+    def test_s1_requests_of_server_tools_add_up(self, threshold: int, compacts: bool) -> None:
+        """S1: a usage of 63,000 + 270,000 read + 1,400 is 334,400, though the context has 64,400."""
+        own = (Iteration(Usage(270_000, 0, cache_read=270_000)), Iteration(Usage(63_000, 1_400)))
+        question, answer, thanks = talk_of(63_000, 1_400, 50).messages
+        searched = replace(answer, call=Call("claude-sonnet-4-5", iterations=own))
+        talk = Conversation("chat", (question, searched, thanks))
+        (last,) = sending(parse(f"anthropic.compaction_control(threshold={threshold})"), talk, Replying(), 3)
+        assert (last.names[0] == "anthropic.compaction_control:m1") == compacts
+        assert COUNTER.message(question) + COUNTER.message(answer) == 64_400
+
     @pytest.mark.parametrize(("answer", "compacts"), [(9_999, False), (10_000, True)])
     def test_s2_at_the_threshold(self, answer: int, compacts: bool) -> None:
         """S2: 99,999 tokens of the last response do nothing; 100,000 leave one user message."""
@@ -244,7 +372,7 @@ class TestCompactionControl:
 
     def test_s3_pending_tool_calls_are_dropped(self) -> None:
         """S3: a last assistant message of two calls alone is not shown to the summariser, nor are its results sent."""
-        calls = (ToolCall("a", "look", "{}"), ToolCall("b", "look", "{}"))
+        calls = (CALL_A, CALL_B)
         said = (
             Message("u", "user", "one"),
             Message("a1", "assistant", "so"),

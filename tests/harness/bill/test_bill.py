@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from functools import partial
-from itertools import chain, repeat
+from itertools import accumulate, chain, repeat
 from pathlib import Path
 
 import msgspec
@@ -24,13 +24,14 @@ from ctxbench.metrics.cache.mechanisms import AutomaticRules
 from ctxbench.metrics.cache.requests import PLACEMENTS
 from ctxbench.metrics.cache.rules import rule_for
 from ctxbench.metrics.prices import BUNDLED, Price, TokenUsage
-from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.reports.bill import assumptions
 from ctxbench.scenarios.errors import RunError
-from ctxbench.scenarios.model import Conversation, Media, Message
+from ctxbench.scenarios.model import Call, Conversation, Media, Message, ToolCall
 from ctxbench.strategies.events import Called
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan, recording
+from tests.strategies.sized import agent
 
 bill = partial(billed_as, factor=1.0)
 """Bills in our own tokens, so that they can be worked by hand."""
@@ -322,6 +323,96 @@ def test_a_bill_is_a_range_where_not_every_call_finds_the_cache(tmp_path: Path) 
     missed = [0.0, first / 2, second - (second / 2 + first / 4)]
     assert calls.cost_missed.tolist() == pytest.approx([each_call * (each.input - each.read) for each_call in missed])
     assert not bill(billed.requests, [Scheme("gpt-4o", reuse=1.0)]).conversations().cost_missed.any()
+
+
+def in_arguments(message: Message) -> Message:
+    """Return a message of as many tokens whose text is in the arguments of its call: one content block, not two."""
+    if not message.calls:
+        return message
+    count = TokenCounter().message
+    moved = (
+        replace(message, text="", calls=(replace(message.calls[0], arguments=f'{{"path": "{" a" * size}"}}'),))
+        for size in range(150, 200)
+    )
+    return next(other for other in moved if count(other) == count(message))
+
+
+def test_a6_what_an_edit_leaves_in_the_cache(tmp_path: Path) -> None:
+    """A6: with one mark at each prompt's end, the edit after 6 results finds the end of prompt 0 (4,000 tokens) 13
+    positions back; after 10 it is the 21st, and nothing is read. Between edits, all of the prompt before is read."""
+    clearing = f"anthropic.clear_tool_uses(trigger=30000, placeholder='{' a' * 6}')"
+    run = conversation(tmp_path, *map(in_arguments, agent(11).messages), strategies=(clearing,))
+    billed = bill(run, [Scheme("claude-sonnet-5")])
+    calls = billed.calls(billed.schemes[0])
+    assert (calls.tokens - PRIMING).tolist()[5:] == [30_000, 20_230, 25_430, 20_650, 25_850, 21_070]
+    assert calls.read.tolist()[5:] == [24_800, 4_000, 20_230, 4_000, 20_650, 0]
+
+
+THOUGHT = "word " * 200
+
+
+def reasoned(model: str = "") -> tuple[Message, ...]:
+    """A turn of two answers with reasoning, and two turns behind it."""
+    look = (ToolCall("c", "look"),)
+    said = [
+        Message("u1", "user", "why? " * 3000),
+        Message("a1", "assistant", thinking=THOUGHT, calls=look, call=Call(model)),
+        Message("r1", "tool", "that " * 300, answers="c"),
+        Message("a2", "assistant", "so", thinking=THOUGHT, call=Call(model)),
+        Message("u2", "user", "and then?"),
+        Message("a3", "assistant", "this"),
+        Message("u3", "user", "and?"),
+        Message("a4", "assistant", "well"),
+    ]
+    return tuple(replace(message, time=1.79e9 + 10 * at) for at, message in enumerate(said))
+
+
+ALL, TURN = [("u1", 0), ("r1", 1), ("u2", 2)], [("u1", 0), ("u1", 0), ("u2", 0)]
+"""End of what calls 2 to 4 read, and the answers before it that have their reasoning."""
+
+
+@pytest.mark.parametrize(
+    ("model", "kept", "read"),
+    [
+        ("claude-opus-4-5", [0, 1, 2, 2], ALL),
+        ("claude-sonnet-4-5", [0, 1, 0, 0], TURN),
+        ("gemini-2.5-pro", [0, 0, 0, 0], None),
+        ("gpt-4o", [0, 0, 0, 0], None),
+    ],
+)
+def test_reasoning_is_in_later_prompts(
+    tmp_path: Path, model: str, kept: list[int], read: list[tuple[str, int]] | None
+) -> None:
+    """With `thinking`, prompts have the reasoning that the model's provider keeps, and are read up to where it goes."""
+    run, scheme, count = conversation(tmp_path, *reasoned()), Scheme(model), TokenCounter()
+    plain, counted = (bill(run, [scheme], thinking=on).calls(scheme) for on in (False, True))
+    size = count.text(THOUGHT)
+    assert (counted.tokens - plain.tokens).tolist() == [answers * size for answers in kept]
+    if read is not None:
+        ends = dict(zip((m.id for m in reasoned()), accumulate(map(count.message, reasoned())), strict=True))
+        assert counted.read.tolist()[1:] == [ends[name] + answers * size for name, answers in read]
+
+
+def test_hidden_reasoning_is_named(tmp_path: Path) -> None:
+    """Reasoning without text and count is not billed, and the notes say of how many answers; so they do without
+    the option."""
+    hidden = [replace(m, thinking="", thinking_hidden=True) if m.id == "a1" else m for m in reasoned()]
+    run, schemes = conversation(tmp_path, *hidden), [Scheme("claude-opus-4-5")]
+    notes = [" ".join(assumptions(bill(run, schemes, thinking=on), schemes)) for on in (False, True)]
+    assert "the reasoning of 2 answers is not billed in later prompts (`--thinking` bills it)" in notes[0]
+    assert "of 2 answers with reasoning, all have it billed in later prompts, but for 1 whose text and" in notes[1]
+
+
+def test_the_default_of_clear_thinking_is_what_older_models_do(tmp_path: Path) -> None:
+    """A10: `anthropic.clear_thinking` sends Sonnet 4.5 what it strips itself, so that both bills are the same; under a
+    model that keeps all reasoning, it writes the cache anew from the first answer on."""
+    strategies = ("none", "anthropic.clear_thinking")
+    run = conversation(tmp_path, *reasoned("claude-sonnet-4-5"), strategies=strategies)
+    schemes = [Scheme("claude-sonnet-4-5"), Scheme("claude-opus-4-5")]
+    costs = bill(run, schemes, thinking=True).conversations().set_index(["model", "strategy"]).cost
+    none, cleared = (costs.xs(strategy, level="strategy") for strategy in strategies)
+    assert cleared["claude-sonnet-4-5"] == pytest.approx(none["claude-sonnet-4-5"])
+    assert cleared["claude-opus-4-5"] > none["claude-opus-4-5"]
 
 
 def test_iterations_of_a_reply_are_added_up() -> None:

@@ -66,6 +66,18 @@ def test_twins_count_once() -> None:
     assert as_json(found)["independent_units"] == 5
 
 
+def test_the_library_stands_in_the_row_of_its_strategy() -> None:
+    """A strategy of another package has its version in the table and in the JSON: both, where the runs had different
+    ones."""
+    sides = [made({"a": {"tokens_sent": [size * each for each in TOKENS]}}) for size in (1, 2)]
+    before, after = (replace(side, libraries={"a": f"langchain 1.5.{at}"}) for at, side in enumerate(sides, 1))
+    found = compared(before, after)
+    (shown,) = [table for table in tables(found) if "strategy" in table.heads]
+    assert (shown.heads[1], shown.rows[0][1]) == ("library", "langchain 1.5.1, then langchain 1.5.2")
+    assert as_json(found)["comparisons"][0]["library"] == "langchain 1.5.1, then langchain 1.5.2"
+    assert as_json(compared(*sides))["comparisons"][0]["library"] is None
+
+
 def test_what_moved_most() -> None:
     """The conversations that got worse come first, the one that weighs most at the head; then those that got better."""
     found = only(

@@ -9,7 +9,7 @@ import pytest
 from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.metrics.validation.calibration import Counters
 from ctxbench.metrics.validation.comparison import CacheReplay, ComparedCall
-from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, Tool, Usage
+from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, Tool, ToolCall, Usage
 from ctxbench.scenarios.source import Problems
 from tests.metrics.validation.recordings import MODEL, T0, call, compared, reads, replayed, said
 
@@ -165,6 +165,26 @@ def test_another_thinking_level_breaks_the_messages() -> None:
     )
     assert [row.predicted.hit for row in rows] == [-1, 1, 2]
     assert rows[2].predicted.read == 3000
+
+
+@pytest.mark.parametrize(("model", "read"), [("claude-sonnet-4-5", 5_000), ("claude-opus-4-5", 5_200)])
+def test_a10_reasoning_of_the_turn_before(model: str, read: int) -> None:
+    """A10: of user, [think1, call1], result1, [think2, text2], user2, a model that strips earlier turns reads up to
+    user1 (5,000 tokens); one that keeps them, up to result1 (5,200)."""
+    asked = [
+        call(0, 5_000, 0, 5_000, model=model),
+        call(10, 5_200, 5_000, 200, model=model),
+        call(20, 5_300, read, 5_300 - read, model=model),
+    ]
+    said = (
+        Message("u1", "user", "why?"),
+        Message("a1", "assistant", thinking="I look.", calls=(ToolCall("c", "look"),), time=T0 + 2, call=asked[0]),
+        Message("r1", "tool", "that", answers="c", time=T0 + 3),
+        Message("a2", "assistant", "so", thinking="I see.", time=T0 + 12, call=asked[1]),
+        Message("u2", "user", "and then?", time=T0 + 13),
+        Message("a3", "assistant", "this", time=T0 + 22, call=asked[2]),
+    )
+    assert reads(compared(Conversation("talk", said))) == [0, 5_000, read]
 
 
 def test_other_tools_break_everything() -> None:

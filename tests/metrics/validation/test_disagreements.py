@@ -88,18 +88,3 @@ def test_another_thinking_level() -> None:
     """It differs between the calls, and yet all was read."""
     talk = said("talk", call(0, 5000, 0, 5000, effort="off"), call(60, 5300, 5000, 300, effort="high"))
     assert reasons(talk) == ["", "changed prefix: thinking off, now high"]
-
-
-@pytest.mark.parametrize(
-    ("model", "reason"),
-    [
-        ("claude-sonnet-4-5", "changed prefix: thinking of the turn before"),
-        ("claude-opus-4-5", "unknown: gone before its lifetime, at a user's turn"),
-    ],
-)
-def test_thinking_of_the_turn_before(model: str, reason: str) -> None:
-    """At a user's turn older models are not sent it again; Opus 4.5 is."""
-    talk = said("talk", call(0, 5000, 0, 5000, model=model), call(60, 5300, 0, 5300, model=model))
-    first, answer, *rest = talk.messages
-    thought = Message(answer.id, "assistant", answer.text, time=answer.time, thinking="hm", call=answer.call)
-    assert reasons(Conversation("talk", (first, thought, *rest))) == ["", reason]

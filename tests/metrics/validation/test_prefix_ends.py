@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.metrics.cache.prefixes import Places, Prefixes
+from ctxbench.metrics.thinking import KeptThinking
 from ctxbench.metrics.validation.calibration import CalibratedEnds
 from ctxbench.metrics.validation.prefix_ends import KnownEnds
 from ctxbench.metrics.validation.requests import RecordedPrompt
@@ -33,7 +34,9 @@ def ends_of(blocks: list[int], counts: list[int], tokens: int, learned: dict[int
 
 def prompt(prefixes: Prefixes, contents: list[int], sizes: list[int]) -> RecordedPrompt:
     """A prompt whose blocks are numbered like those of other prompts that begin with the same contents."""
-    return RecordedPrompt(prefixes.of(contents), list(accumulate(sizes)), [], 0, -1, Places((1,)), {})
+    return RecordedPrompt(
+        prefixes.of(contents), list(accumulate(sizes)), [], 0, -1, Places((1,)), {}, KeptThinking(None, ())
+    )
 
 
 BLOCKS = st.integers(0, 1)

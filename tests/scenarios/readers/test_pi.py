@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from ctxbench.scenarios.errors import RecordingError
+from ctxbench.scenarios.errors import Place, RecordingError
 from ctxbench.scenarios.model import Compaction, Conversation, Usage
 from ctxbench.scenarios.read import detect, find, read
 from ctxbench.scenarios.readers.pi import Pi
+from ctxbench.scenarios.readers.requests import usage
 from ctxbench.scenarios.source import Problems
 
 START = 1_700_000_000
@@ -370,3 +371,13 @@ def test_a_usage_that_cannot_be(tmp_path: Path, usage: Any, field: str) -> None:
     chat, [problem] = load(tmp_path / "s.jsonl", HEADER, user(1, "go"), answer(2, text("ok"), usage=usage))
     assert (problem.place.line, problem.place.field) == (3, field)
     assert chat.messages[1].text == "ok"
+
+
+def test_b15_four_counts_add_up() -> None:
+    """B15: input 1,000, output 500, read 200 and written 100 are the 1,800 tokens that pi compares with its window."""
+    counts = {"input": 1_000, "output": 500, "cacheRead": 200, "cacheWrite": 100}
+    used = usage(counts, Place("session.jsonl"), Problems())
+    assert used is not None
+    assert used.input is not None
+    assert used.output is not None
+    assert used.input + used.output == 1_800

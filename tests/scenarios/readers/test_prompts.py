@@ -231,3 +231,18 @@ def test_what_is_no_prompt(prompt: Any, what: str) -> None:
     with pytest.raises(RecordingError) as error:
         read(prompt)
     assert str(error.value).startswith(what)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "redacted_thinking", "data": "x"},
+        {"type": "thinking", "thinking": "", "signature": "x"},
+        {"type": "reasoning", "summary": [], "encrypted_content": "x"},
+    ],
+)
+def test_reasoning_without_a_text_is_noted(part: dict[str, Any]) -> None:
+    """Redacted and encrypted reasoning leaves a trace on its answer."""
+    made, notes = read("What is it?", {"role": "assistant", "content": [part, {"type": "text", "text": "A cat."}]})
+    assert not notes
+    assert made.answer == Message("m1", "assistant", "A cat.", thinking_hidden=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.adapters import google_adk
 from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.chain import parse
@@ -147,6 +147,22 @@ def test_it_sends_what_the_library_would(text: str) -> None:
 def test_a_run_notes_the_library_s_version(text: str) -> None:
     """The library stands beside the strategy with its version; without it there is one line that names the extra."""
     check_version(text)
+
+
+def test_g3_invocations_that_are_summarised() -> None:
+    """G3: with an interval of 2 and an overlap of 1, invocations 1 and 2 are summarised after the second, nothing after
+    the third, and 2 to 4 after the fourth."""
+    library("google.adk.apps.app")
+    asked = [Message(f"u{at}", "user", f"question {at}") for at in range(1, 6)]
+    said = [message for question in asked for message in (question, Message(f"a{question.id}", "assistant", "so"))]
+    model = Stub(reply=lambda prompt: "summary")
+    played(
+        parse("google_adk.events_compaction(compaction_interval=2, overlap_size=1)"),
+        Conversation("talk", (*said,)),
+        model,
+    )
+    shown = ["\n".join(prompt.material) for prompt in model.prompts]
+    assert [[at for at in range(1, 6) if f"question {at}" in text] for text in shown] == [[1, 2], [2, 3, 4]]
 
 
 def test_a_summary_that_fails_is_reported() -> None:

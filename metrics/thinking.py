@@ -1,0 +1,135 @@
+"""Tokens of recorded reasoning, and what of it a model's provider keeps in later prompts.
+
+Contexts count visible text alone (`tokens.py`). Reasoning is a quantity of its own, counted where a figure says so: in
+`ctxbench lab validate`, in `ctxbench bill --thinking`, and by `anthropic.clear_thinking`. The rules are data
+(`data/thinking.toml`), each with its source. What the recording does not have is missing, never 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from ..scenarios.model import Message
+from .models import plain_name
+from .value import Missing
+
+Keeps = Literal["all", "turn", "tools", "none"]
+"""Answers whose reasoning stays in later prompts: all, those since the user's last message, those of turns with tool
+calls, none."""
+
+
+class ThinkingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the provider of a family of models keeps of earlier reasoning."""
+
+    models: str
+    """Regular expression of the models' names, without a host's prefix."""
+    source: str
+    keeps: Keeps | None = None
+    """None = not documented, and not seen in recordings."""
+
+
+@cache
+def _rules() -> tuple[ThinkingRule, ...]:
+    text = files(__package__).joinpath("data", "thinking.toml").read_bytes()
+    return msgspec.toml.decode(text, type=dict[str, tuple[ThinkingRule, ...]])["families"]
+
+
+@cache
+def thinking_rule(model: str) -> ThinkingRule | None:
+    """Return the rule of a model's family, by its name with or without `provider/`; None if none is known."""
+    name = plain_name(model).rpartition("/")[2].rpartition("anthropic.")[2]
+    rule = next((rule for rule in _rules() if re.fullmatch(rule.models, name)), None)
+    return None if rule is None or rule.keeps is None else rule
+
+
+def has_thinking(message: Message) -> bool:
+    """Return whether an answer was reasoned about, as far as the recording tells."""
+    reported = _reported(message)
+    return bool(message.thinking or reported or (message.thinking_hidden and reported is None))
+
+
+def thinking_tokens(message: Message, count: Callable[[str], int], factor: float = 1.0) -> int | Missing:
+    """Return the tokens of an answer's reasoning in our count, or why they are not known.
+
+    The provider's own count, where it reports one, is divided by `factor`, its tokens for each of ours: the text that
+    it shows may be a summary. Else the recorded text is counted.
+    """
+    reported = _reported(message)
+    if reported:
+        return round(reported / factor)
+    if message.thinking_hidden and reported is None:
+        return Missing("undefined", "its text and its tokens are not recorded")
+    return count(message.thinking) if message.thinking else 0
+
+
+def reports_thinking(message: Message) -> bool:
+    """Return whether the provider reports the tokens of an answer's reasoning."""
+    return bool(_reported(message))
+
+
+def _reported(message: Message) -> int | None:
+    usage = message.call.usage if message.call is not None else None
+    return None if usage is None else usage.reasoning
+
+
+def without_thinking(message: Message) -> Message:
+    """Return an answer as it is sent without its reasoning."""
+    return replace(message, thinking="", thinking_hidden=False, call=None)
+
+
+def opens_turn(message: Message, before: Iterable[Message]) -> bool:
+    """Return whether a message opens a turn; `before` are those before it, the newest first.
+
+    A turn is a loop of calls and results. A user's message that comes behind a result, before the answer, is part of
+    the loop: OpenAI kept reasoning across one (Codex recordings), and Anthropic takes it as part of the result's.
+    """
+    if message.role != "user":
+        return False
+    return next((other.role for other in before if other.role not in ("user", "system")), "") != "tool"
+
+
+class KeptThinking:
+    """Answers of a history that keep their reasoning in the prompt of each later call, by a rule."""
+
+    __slots__ = ("_keeps", "_kept", "_stripped", "_turns")
+
+    def __init__(self, keeps: Keeps | None, messages: Sequence[Message]) -> None:
+        self._keeps = keeps
+        # Of prompts of each size, the messages at the start whose reasoning is gone.
+        self._stripped = [0]
+        self._turns, last, spoke = list[int](), 0, list[Message]()
+        for at, message in enumerate(messages):
+            if has_thinking(message):
+                last = at + 1
+            opens = opens_turn(message, spoke)
+            self._stripped.append(last if opens else self._stripped[-1])
+            if opens:
+                self._turns.append(at)
+            if message.role not in ("user", "system"):
+                spoke = [message]
+        self._kept = [has_thinking(message) for message in messages]
+        if keeps == "tools":
+            self._only_turns_with_calls(messages)
+        elif keeps in ("none", None):
+            self._kept = [False] * len(messages)
+
+    def _only_turns_with_calls(self, messages: Sequence[Message]) -> None:
+        for start, stop in pairwise((0, *self._turns, len(messages))):
+            if not any(message.calls for message in messages[start:stop]):
+                self._kept[start:stop] = [False] * (stop - start)
+
+    def stripped(self, size: int) -> int:
+        """Return how many messages at the start of a prompt of so many have lost reasoning that they had in another."""
+        return self._stripped[size] if self._keeps == "turn" else 0
+
+    def of(self, at: int) -> bool:
+        """Return whether the answer at `at` has its reasoning in prompts that did not strip it."""
+        return self._kept[at]
