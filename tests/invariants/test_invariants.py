@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from ctxbench.harness.invariants import Replayed, check, conversations, steps
 from ctxbench.scenarios.embedded import scenario
@@ -13,6 +13,7 @@ from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.base import StrategyContext, View
 from ctxbench.strategies.chain import Chain, parse, strategies
 from tests.builders import talk
+from tests.examples import examples
 from tests.invariants.broken_strategies import BREAKING, Breaking
 
 SPECS = (
@@ -101,7 +102,7 @@ def test_every_strategy_is_put_through_the_invariants() -> None:
 
 
 @every
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(40, ignored=[HealthCheck.too_slow])
 @given(conversation=conversations())
 def test_any_conversation(spec: str, conversation: Conversation) -> None:
     """Every strategy keeps every invariant on any conversation."""

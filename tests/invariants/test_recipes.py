@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES
 from ctxbench.harness.invariants import check, conversations
@@ -11,6 +11,7 @@ from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.spec import calls
 from ctxbench.strategies.chain import NAMED, PRESETS, RECIPES, parse, spec, strategies
+from tests.examples import examples
 
 SMALL = {
     "archive_window": "archive(threshold=20) | window(max_tokens=300)",
@@ -76,7 +77,7 @@ every = pytest.mark.parametrize(
 
 
 @every
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(25, ignored=[HealthCheck.too_slow])
 @given(conversation=conversations())
 def test_any_conversation(name: str, conversation: Conversation) -> None:
     """Every recipe keeps every invariant on any conversation."""

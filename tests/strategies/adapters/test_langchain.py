@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from ctxbench.harness.invariants import check
 from ctxbench.scenarios.model import Conversation
@@ -14,6 +14,7 @@ from ctxbench.strategies import live
 from ctxbench.strategies.adapters import langchain
 from ctxbench.strategies.chain import parse
 from tests.builders import conversations, talk
+from tests.examples import examples
 from tests.strategies.adapters.native import (
     COUNT,
     SUMMARY,
@@ -143,7 +144,7 @@ def test_clearing_keeps_the_invariants() -> None:
     strategy = parse("langchain.clear_tool_uses(trigger=60, keep=1)")
 
     @given(conversation=conversations())
-    @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+    @examples(30, ignored=[HealthCheck.too_slow])
     def keeps(conversation: Conversation) -> None:
         check(strategy, conversation)
 

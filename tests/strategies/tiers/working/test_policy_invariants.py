@@ -6,12 +6,13 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.strategies.tiers.working.belady import Belady, BeladySize
 from ctxbench.strategies.tiers.working.fast import lru_k
 from ctxbench.strategies.tiers.working.policies import POLICIES
+from tests.examples import examples
 from tests.strategies.tiers.working.loads import Accesses, accesses, opened
 from tests.strategies.tiers.working.slow_lru_k import SlowLruK
 
@@ -19,7 +20,7 @@ every = pytest.mark.parametrize("name", POLICIES)
 
 
 @every
-@settings(max_examples=25)
+@examples(25)
 @given(load=accesses())
 def test_what_is_held_fits_and_what_left_was_held(name: str, load: Accesses) -> None:
     """Never over capacity; evicted items were held or just came; hits are of what was held; too large: nothing."""
@@ -39,7 +40,7 @@ def test_what_is_held_fits_and_what_left_was_held(name: str, load: Accesses) -> 
 
 
 @every
-@settings(max_examples=20)
+@examples(20)
 @given(load=accesses(), cut=st.integers(0, 80), gone=st.integers(0, 12))
 def test_goes_on_from_its_state_as_if_nothing_happened(name: str, load: Accesses, cut: int, gone: int) -> None:
     """State through JSON and back: the same hits and victims afterwards; so after an item was taken out."""
@@ -57,7 +58,7 @@ def test_goes_on_from_its_state_as_if_nothing_happened(name: str, load: Accesses
 
 
 @every
-@settings(max_examples=25)
+@examples(25)
 @given(load=accesses())
 def test_a_cache_can_be_emptied_victim_by_victim(name: str, load: Accesses) -> None:
     """As long as something is in it, it has a victim: nothing but an empty cache says that there is none."""
@@ -113,7 +114,7 @@ parameters = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(load=accesses(), given=parameters)
 def test_lru_k_evicts_as_the_papers_procedure_does(load: Accesses, given: dict[str, object]) -> None:
     """Both of ours, the policy and the compiled one, against a scan of all that is held: same hits, same victims."""
@@ -145,7 +146,7 @@ class ScannedBeladySize(Belady):
         self._leave(victim)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(load=accesses(), preloaded=st.sets(st.integers(0, 79)))
 def test_belady_by_size_evicts_as_a_scan_of_all_items_does(load: Accesses, preloaded: set[int]) -> None:
     """The same hits and victims, access by access, some of them announced by a preload of the next item."""
