@@ -37,6 +37,7 @@ LIBRARIES = (
     "scipy.special",
     "sqlite3",
     "tenacity",
+    "typer._adapters",
     "typer.rich_utils",
 )
 """Modules that those of ctxbench import when they are used."""
@@ -81,6 +82,12 @@ def _import_ctxbench() -> None:
     for module in pkgutil.walk_packages(ctxbench.__path__, "ctxbench."):
         if module.name not in ("ctxbench.__main__", "ctxbench.harness.graders.ragas_models"):  # the latter needs ragas
             import_module(module.name)
+    from ctxbench.harness.folder import derived
+    from ctxbench.scenarios.readers import readers
+    from ctxbench.strategies.chain import strategies
+
+    for registry in (readers, strategies, derived._code):  # what they find is the same in every process
+        registry()
 
 
 def _leave_plugins() -> None:

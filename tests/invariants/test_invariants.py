@@ -95,6 +95,12 @@ SPECS = (
 every = pytest.mark.parametrize("spec", SPECS)
 
 
+@pytest.fixture(scope="module")
+def traps() -> tuple[Conversation, ...]:
+    """The conversations that are made to break strategies."""
+    return tuple(scenario("traps"))
+
+
 def test_every_strategy_is_put_through_the_invariants() -> None:
     """No strategy of ours is missing here. Those of other libraries need not keep the invariants."""
     ours = {name for name, kind in strategies().items() if not hasattr(kind, "library")}
@@ -110,9 +116,9 @@ def test_any_conversation(spec: str, conversation: Conversation) -> None:
 
 
 @every
-def test_traps(spec: str) -> None:
+def test_traps(spec: str, traps: tuple[Conversation, ...]) -> None:
     """Every strategy keeps every invariant on the conversations that are made to break them."""
-    for conversation in scenario("traps"):
+    for conversation in traps:
         check(parse(spec), conversation)
 
 

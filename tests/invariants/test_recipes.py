@@ -84,9 +84,15 @@ def test_any_conversation(name: str, conversation: Conversation) -> None:
     check(parse(SMALL[name]), conversation)
 
 
+@pytest.fixture(scope="module")
+def smoke() -> tuple[Conversation, ...]:
+    """The embedded conversations that CI replays."""
+    return tuple(scenario("smoke"))
+
+
 @every
-def test_whole_conversations(name: str) -> None:
+def test_whole_conversations(name: str, smoke: tuple[Conversation, ...]) -> None:
     """Every recipe as it is shipped keeps the invariants on the embedded conversations."""
     strategy = parse(name)
-    for conversation in scenario("smoke"):
+    for conversation in smoke:
         check(strategy, conversation)
