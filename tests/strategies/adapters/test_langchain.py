@@ -22,7 +22,6 @@ from tests.strategies.adapters.native import (
     Seen,
     check_conversion,
     check_native,
-    check_version,
     library,
 )
 from tests.strategies.stubs import Stub, played
@@ -130,12 +129,6 @@ def test_it_sends_what_the_library_would(text: str) -> None:
     """At every call the messages are those of LangChain that is called natively, and some call differs from all."""
     library("langchain")
     check_native(text, NATIVE[text])
-
-
-@pytest.mark.parametrize("text", NATIVE)
-def test_a_run_notes_the_library_s_version(text: str) -> None:
-    """The library stands beside the strategy with its version; without it there is one line that names the extra."""
-    check_version(text)
 
 
 def test_clearing_keeps_the_invariants() -> None:
