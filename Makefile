@@ -62,7 +62,7 @@ $(BENCH)/report:
 # Tests make some ten thousand folders and sync what is in them: in memory, where 8 GB of it are free, that is not waited for.
 MEMORY = $(shell test "$$(df --output=avail /dev/shm 2> /dev/null | tail -n 1)" -gt 8000000 2> /dev/null && echo TMPDIR=/dev/shm)
 
-# Of the examples that hypothesis has for a test, the first 30 in a hundred are tried, or all: EXAMPLES=thorough (tests/examples.py).
+# Of a hundred examples that hypothesis is to draw for a test, 30 are drawn, or all: EXAMPLES=thorough (tests/examples.py).
 EXAMPLES ?= quick
 
 test: $(VENV)/.test  ## run the tests against the built wheel

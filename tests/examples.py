@@ -17,4 +17,5 @@ def examples(number: int, *, steps: int = 50, ignored: Collection[HealthCheck] =
     `steps` are those of a state machine, at most; `ignored` are health checks that say nothing of this test.
     """
     share = number * settings().max_examples // PROFILES["thorough"]
-    return settings(max_examples=max(FEWEST, share), stateful_step_count=steps, suppress_health_check=tuple(ignored))
+    fewest = min(number, FEWEST)
+    return settings(max_examples=max(fewest, share), stateful_step_count=steps, suppress_health_check=tuple(ignored))
