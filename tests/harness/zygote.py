@@ -17,6 +17,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
 from select import select
@@ -41,6 +42,8 @@ LIBRARIES = (
     "typer.rich_utils",
 )
 """Modules that those of ctxbench import when they are used."""
+TUNING = ("alembic.config", "optuna.artifacts", "optuna.storages._rdb.models", "scipy.cluster.hierarchy", "scipy.stats")
+"""What `tune` imports, for more than a second, where its extra is installed."""
 PROVIDERS = ("litellm", "openai.resources.chat", "openai.resources.embeddings", "fastapi")
 """What calls of a provider import, for some seconds."""
 PYTEST = ("pytest", "_pytest.assertion.rewrite", "_pytest.junitxml", "filelock", "msgspec.json", "zstandard")
@@ -53,6 +56,8 @@ def serve(alive: int, listener: socket.socket, kind: str) -> None:
     program = _command
     _import_ctxbench()
     _import(*LIBRARIES)
+    with suppress(ImportError):
+        _import(*TUNING)
     if kind == "providers":
         _import(*PROVIDERS)
     if kind == "pytest":
