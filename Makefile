@@ -62,11 +62,14 @@ $(BENCH)/report:
 # Tests make some ten thousand folders and sync what is in them: in memory, where 8 GB of it are free, that is not waited for.
 MEMORY = $(shell test "$$(df --output=avail /dev/shm 2> /dev/null | tail -n 1)" -gt 8000000 2> /dev/null && echo TMPDIR=/dev/shm)
 
+# Of a hundred examples that hypothesis is to draw for a test, 30 are drawn, or all: EXAMPLES=thorough (tests/examples.py).
+EXAMPLES ?= quick
+
 test: $(VENV)/.test  ## run the tests against the built wheel
-	@$(MEMORY) $(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not slow and not perf"
+	@$(MEMORY) $(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal --hypothesis-profile $(EXAMPLES) -m "not slow and not perf"
 
 test-slow: $(VENV)/.test  ## run all tests, the slow ones too
-	@$(MEMORY) $(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not perf"
+	@$(MEMORY) $(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal --hypothesis-profile thorough -m "not perf"
 
 test-live: $(VENV)/.test  ## the tests with a real MLflow server, the notebooks, the site, the table of formats
 	@$(BIN)/pytest -p no:benchmark -n 2 --dist worksteal -m slow tests/harness/export tests/notebooks tests/docs

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from ctxbench.harness.invariants import conversations, messages
+from ctxbench.metrics.measure import Runs
 from ctxbench.scenarios.model import Conversation, Message, Role, ToolCall
 
-__all__ = ["answering", "calling", "conversations", "messages", "stretches", "talk"]
+__all__ = ["answering", "calling", "conversations", "messages", "sent", "stretches", "talk"]
 
 
 def talk(*said: tuple[Role, str] | Message, name: str = "talk") -> Conversation:
@@ -26,6 +27,16 @@ def calling(name: str, *calls: str, text: str = "") -> Message:
 def answering(name: str, call: str, text: str = "done") -> Message:
     """The result of a tool call."""
     return Message(name, "tool", text, answers=call)
+
+
+def sent(*steps: list[tuple[int, int]]) -> Runs:
+    """Build the runs of messages, start to stop, that each step sends."""
+    runs = Runs()
+    for step in steps:
+        runs.size.append(len(step))
+        runs.start += [start for start, _ in step]
+        runs.stop += [stop for _, stop in step]
+    return runs
 
 
 @st.composite

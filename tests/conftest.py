@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +10,17 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("ctxbench", deadline=None, derandomize="CI" in os.environ)
-settings.load_profile("ctxbench")
+from tests.examples import PROFILES
+
+for name, number in PROFILES.items():
+    settings.register_profile(name, deadline=None, derandomize="CI" in os.environ, max_examples=number)
+settings.load_profile("quick")
+
+
+def pytest_collection_finish() -> None:
+    """Set aside what imports have made: garbage collection need not look through a million objects after each test."""
+    gc.freeze()
+
 
 RECORDINGS = Path(os.environ.get("CTXBENCH_RECORDINGS", Path(__file__).parents[2] / "shared" / "data"))
 

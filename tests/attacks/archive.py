@@ -227,7 +227,7 @@ SQL_VALUES = (
 
 def change_row(place: Target, chance: Random) -> str:
     """Write another value into a column of a row."""
-    with _sql(place) as connection:
+    with sql(place) as connection:
         (uuid, _), column = _two(connection, chance), chance.choice(_columns(connection))
         value = chance.choice(SQL_VALUES)
         try:
@@ -239,7 +239,7 @@ def change_row(place: Target, chance: Random) -> str:
 
 def swap_rows(place: Target, chance: Random) -> str:
     """Swap what two rows hold, in one column or in all but the uuid."""
-    with _sql(place) as connection:
+    with sql(place) as connection:
         uuids, columns = _two(connection, chance), [name for name in _columns(connection) if name != "uuid"]
         columns = columns if chance.random() < 0.3 else chance.sample(columns, chance.randrange(1, 3))
         query = f"SELECT {', '.join(columns)} FROM tool_result_archive WHERE uuid = ?"
@@ -252,7 +252,7 @@ def swap_rows(place: Target, chance: Random) -> str:
 
 def lose_rows(place: Target, chance: Random) -> str:
     """Remove rows, one or all."""
-    with _sql(place) as connection:
+    with sql(place) as connection:
         uuids = _two(connection, chance)[: chance.randrange(1, 3)]
         if chance.random() < 0.2:
             connection.execute("DELETE FROM tool_result_archive")
@@ -264,7 +264,7 @@ def lose_rows(place: Target, chance: Random) -> str:
 
 def double_row(place: Target, chance: Random) -> str:
     """Write a row a second time under another uuid, in place of a third one or as one more."""
-    with _sql(place) as connection:
+    with sql(place) as connection:
         one, other = _two(connection, chance)
         columns = ", ".join(name for name in _columns(connection) if name != "uuid")
         new = other if chance.random() < 0.5 else "00000000-0000-0000-0000-000000000000"
@@ -278,7 +278,7 @@ def foreign_row(place: Target, chance: Random) -> str:
     """Bring a row of another archive, which is whole in itself, in place of one or as one more."""
     other = place.folder / "other.db"
     other.write_bytes(place.foreign)
-    with _sql(place) as connection:
+    with sql(place) as connection:
         connection.execute("ATTACH ? AS other", (str(other),))
         row = connection.execute("SELECT * FROM other.tool_result_archive ORDER BY uuid").fetchall()[
             chance.randrange(12)
@@ -292,7 +292,7 @@ def foreign_row(place: Target, chance: Random) -> str:
 
 def change_count(place: Target, chance: Random) -> str:
     """Change, or lose, the row that counts the others; or one of the tables or indexes as a whole."""
-    with _sql(place) as connection:
+    with sql(place) as connection:
         names = connection.execute("SELECT type, name FROM sqlite_master WHERE sql NOT NULL ORDER BY name").fetchall()
         kind, name = chance.choice(names)
         if kind == "table" and name != "tool_result_archive" and chance.random() < 0.8:
@@ -305,7 +305,8 @@ def change_count(place: Target, chance: Random) -> str:
 
 
 @contextmanager
-def _sql(place: Target) -> Iterator[sqlite3.Connection]:
+def sql(place: Target) -> Iterator[sqlite3.Connection]:
+    """Open the target, whole, as a database."""
     place.file.write_bytes(place.whole)
     with closing(sqlite3.connect(place.file, isolation_level=None)) as connection:
         yield connection

@@ -7,9 +7,8 @@ no reply that was not recorded so.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -22,7 +21,7 @@ from ctxbench.harness.models.cassette import Cassette, CassetteEntry, DamagedCas
 from ctxbench.harness.models.cassette import entries as read_entries
 from ctxbench.scenarios.errors import SetupError
 from tests.attacks import Outcome, outcome
-from tests.attacks.archive import MEMORY, Answers, Target, blank, cut, flip, swap_pages
+from tests.attacks.archive import MEMORY, Answers, Target, blank, cut, flip, sql, swap_pages
 
 NAME = "cassette.sqlite"
 ACCOUNTS = {"command": Spending(3, 0.25, unanswered=1), "run": Spending(7, 1.5)}
@@ -93,16 +92,9 @@ def target() -> Iterator[Target]:
 VALUES = (None, "", "é", 7, -1.5, b"\xff\x00", "0" * 32, b'{"text":"other"}')
 
 
-@contextmanager
-def _sql(place: Target) -> Iterator[sqlite3.Connection]:
-    place.file.write_bytes(place.whole)
-    with closing(sqlite3.connect(place.file, isolation_level=None)) as connection:
-        yield connection
-
-
 def change_value(place: Target, chance: Random) -> str:
     """Write another value into a column of a row, or into all rows."""
-    with _sql(place) as connection:
+    with sql(place) as connection:
         table = chance.choice(("replies", "replies", "accounts", "totals"))
         column = chance.choice([row[1] for row in connection.execute(f"PRAGMA table_info({table})")])
         row, value = chance.randrange(1, 1 + (REPLIES if table == "replies" else 2)), chance.choice(VALUES)
@@ -112,7 +104,7 @@ def change_value(place: Target, chance: Random) -> str:
 
 def swap_values(place: Target, chance: Random) -> str:
     """Swap what two replies have in some columns."""
-    with _sql(place) as connection:
+    with sql(place) as connection:
         columns = chance.sample(("kind", "model", "request", "reply", "digest"), chance.randrange(1, 6))
         one, other = chance.sample(range(1, 1 + REPLIES), 2)
         query = f"SELECT {', '.join(columns)} FROM replies WHERE rowid = ?"
@@ -125,7 +117,7 @@ def swap_values(place: Target, chance: Random) -> str:
 
 def lose(place: Target, chance: Random) -> str:
     """Remove a row or all, an index's entry with it; or a table."""
-    with _sql(place) as connection:
+    with sql(place) as connection:
         table = chance.choice(("replies", "accounts", "totals"))
         what = chance.choice(("DROP TABLE {}", "DELETE FROM {}", "DELETE FROM {} WHERE rowid = 2")).format(table)
         connection.execute(what)
@@ -135,7 +127,7 @@ def lose(place: Target, chance: Random) -> str:
 def bring(place: Target, chance: Random) -> str:
     """Bring a row of another cassette, which is whole in itself, in place of one or as one more."""
     other = place.folder / "other"
-    with _sql(place) as connection:
+    with sql(place) as connection:
         connection.execute("ATTACH ? AS other", (str(other),))
         row = chance.randrange(1, 1 + REPLIES)
         name = "UPDATE OR IGNORE replies SET key = 'x' WHERE rowid = ?"

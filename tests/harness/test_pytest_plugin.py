@@ -15,6 +15,8 @@ from tests.harness.command import forked
 # An install that is older than the plug-in does not know its entry point: then it is named.
 KNOWN = bool(entry_points(group="pytest11", name="ctxbench"))
 PLUGIN = () if KNOWN else ("-p", "ctxbench.harness.api.pytest_plugin")
+OTHERS = ("-p", "no:langsmith_plugin", "-p", "no:hypothesispytest")
+"""Plug-ins of other libraries, which take a second to import."""
 
 TEST = """
 import ctxbench
@@ -58,7 +60,7 @@ def run_pytest(project: Path, *words: str, code: int = 0) -> str:
 
 def options(project: Path) -> list[str]:
     """The options of each session."""
-    return [*PLUGIN, "-p", "no:cacheprovider", f"--basetemp={project / 'tmp'}"]
+    return [*PLUGIN, *OTHERS, "-p", "no:cacheprovider", f"--basetemp={project / 'tmp'}"]
 
 
 def test_a_run_is_made_once(project: Path) -> None:
@@ -140,6 +142,6 @@ def test_pytest_pays_nothing_for_it(tmp_path: Path) -> None:
         "                    'ctxbench.harness.api.pytest_plugin'}, ours\n"
         "    assert not {'pandas', 'numpy', 'msgspec', 'filelock'} & set(sys.modules)\n"
     )
-    command = [sys.executable, "-m", "pytest", *options(tmp_path), "-p", "no:hypothesispytest", "-W", "error"]
+    command = [sys.executable, "-m", "pytest", *options(tmp_path), "-W", "error"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 passed" in done.stdout, done.stdout + done.stderr

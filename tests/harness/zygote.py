@@ -17,7 +17,9 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import entry_points
 from select import select
 from typing import Any, NoReturn
 
@@ -36,26 +38,32 @@ LIBRARIES = (
     "scipy.special",
     "sqlite3",
     "tenacity",
+    "typer._adapters",
     "typer.rich_utils",
 )
 """Modules that those of ctxbench import when they are used."""
+TUNING = ("alembic.config", "optuna.artifacts", "optuna.storages._rdb.models", "scipy.cluster.hierarchy", "scipy.stats")
+"""What `tune` imports, for more than a second, where its extra is installed."""
 PROVIDERS = ("litellm", "openai.resources.chat", "openai.resources.embeddings", "fastapi")
 """What calls of a provider import, for some seconds."""
 PYTEST = ("pytest", "_pytest.assertion.rewrite", "_pytest.junitxml", "filelock", "msgspec.json", "zstandard")
-"""Modules that a session of pytest imports. Its plug-ins are not among them, and so neither is ctxbench: pytest
-rewrites them when it imports them, and warns of those that are there already."""
+"""Modules that a session of pytest imports."""
 
 
 def serve(alive: int, listener: socket.socket, kind: str) -> None:
     """Fork a process for each connection, until the other end of the pipe is closed."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # as the command does; else the import tries the network
     program = _command
+    _import_ctxbench()
+    _import(*LIBRARIES)
+    with suppress(ImportError):
+        _import(*TUNING)
+    if kind == "providers":
+        _import(*PROVIDERS)
     if kind == "pytest":
         program = _pytest
-        _import(*LIBRARIES, *PYTEST)
-    else:
-        _import_ctxbench()
-        _import(*LIBRARIES, *(PROVIDERS if kind == "providers" else ()))
+        _import(*PYTEST)
+        _leave_plugins()
     import_module("quicktok").get_encoding("o200k_base")
     gc.freeze()  # what is there stays, so that no process has to look through it
     ends: list[Any] = [alive, listener]
@@ -79,6 +87,21 @@ def _import_ctxbench() -> None:
     for module in pkgutil.walk_packages(ctxbench.__path__, "ctxbench."):
         if module.name not in ("ctxbench.__main__", "ctxbench.harness.graders.ragas_models"):  # the latter needs ragas
             import_module(module.name)
+    from ctxbench.harness.folder import derived
+    from ctxbench.scenarios.readers import readers
+    from ctxbench.strategies.chain import strategies
+
+    for registry in (readers, strategies, derived._code):  # what they find is the same in every process
+        registry()
+
+
+def _leave_plugins() -> None:
+    """Tell pytest not to rewrite the packages that bring its plug-ins: it warns of those that are imported already."""
+    for plugin in entry_points(group="pytest11"):
+        files = (plugin.dist and plugin.dist.files) or ()
+        for name in {plugin.module.partition(".")[0], *(file.parts[0].removesuffix(".py") for file in files)}:
+            if name in sys.modules:
+                sys.modules[name].__doc__ = "PYTEST_DONT_REWRITE"
 
 
 def _reap() -> None:

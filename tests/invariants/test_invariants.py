@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from ctxbench.harness.invariants import Replayed, check, conversations, steps
 from ctxbench.scenarios.embedded import scenario
@@ -13,6 +13,7 @@ from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.base import StrategyContext, View
 from ctxbench.strategies.chain import Chain, parse, strategies
 from tests.builders import talk
+from tests.examples import examples
 from tests.invariants.broken_strategies import BREAKING, Breaking
 
 SPECS = (
@@ -98,6 +99,12 @@ SPECS = (
 every = pytest.mark.parametrize("spec", SPECS)
 
 
+@pytest.fixture(scope="module")
+def traps() -> tuple[Conversation, ...]:
+    """The conversations that are made to break strategies."""
+    return tuple(scenario("traps"))
+
+
 def test_every_strategy_is_put_through_the_invariants() -> None:
     """No strategy of ours is missing here. Those of other libraries need not keep the invariants."""
     ours = {name for name, kind in strategies().items() if not hasattr(kind, "library")}
@@ -105,7 +112,7 @@ def test_every_strategy_is_put_through_the_invariants() -> None:
 
 
 @every
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(40, ignored=[HealthCheck.too_slow])
 @given(conversation=conversations())
 def test_any_conversation(spec: str, conversation: Conversation) -> None:
     """Every strategy keeps every invariant on any conversation."""
@@ -113,9 +120,9 @@ def test_any_conversation(spec: str, conversation: Conversation) -> None:
 
 
 @every
-def test_traps(spec: str) -> None:
+def test_traps(spec: str, traps: tuple[Conversation, ...]) -> None:
     """Every strategy keeps every invariant on the conversations that are made to break them."""
-    for conversation in scenario("traps"):
+    for conversation in traps:
         check(parse(spec), conversation)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES
 from ctxbench.harness.invariants import check, conversations
@@ -11,6 +11,7 @@ from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.spec import calls
 from ctxbench.strategies.chain import NAMED, PRESETS, RECIPES, parse, spec, strategies
+from tests.examples import examples
 
 SMALL = {
     "archive_window": "archive(threshold=20) | window(max_tokens=300)",
@@ -76,16 +77,22 @@ every = pytest.mark.parametrize(
 
 
 @every
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(25, ignored=[HealthCheck.too_slow])
 @given(conversation=conversations())
 def test_any_conversation(name: str, conversation: Conversation) -> None:
     """Every recipe keeps every invariant on any conversation."""
     check(parse(SMALL[name]), conversation)
 
 
+@pytest.fixture(scope="module")
+def smoke() -> tuple[Conversation, ...]:
+    """The embedded conversations that CI replays."""
+    return tuple(scenario("smoke"))
+
+
 @every
-def test_whole_conversations(name: str) -> None:
+def test_whole_conversations(name: str, smoke: tuple[Conversation, ...]) -> None:
     """Every recipe as it is shipped keeps the invariants on the embedded conversations."""
     strategy = parse(name)
-    for conversation in scenario("smoke"):
+    for conversation in smoke:
         check(strategy, conversation)

@@ -16,26 +16,15 @@ from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.metrics.constraints import constraints, is_standing_rule, retained_constraints, rules_of, unmarked
 from ctxbench.metrics.grounding import said
 from ctxbench.metrics.language import sentences
-from ctxbench.metrics.measure import Runs
 from ctxbench.metrics.values import occurs
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.source import Problems
-from tests.builders import answering, talk
+from tests.builders import answering, sent, talk
 
 LABELS = tomllib.loads((Path(__file__).parent / "constraint_labels.toml").read_text("utf-8"))
 SYSTEM, USER = (134, 0.993, 0.689), (82, 0.744, 0.649)
 """Rules found in the embedded scenarios by role, and how many of these are rules, and of the rules are found."""
-
-
-def sent(*steps: list[tuple[int, int]]) -> Runs:
-    """Build the runs of each step."""
-    runs = Runs()
-    for step in steps:
-        runs.size.append(len(step))
-        runs.start += [start for start, _ in step]
-        runs.stop += [stop for _, stop in step]
-    return runs
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.metrics.grounding import Demands, by_row, demands, refetched, retained, said
-from ctxbench.metrics.measure import Runs
 from ctxbench.metrics.values import occurs
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
-from tests.builders import answering, talk
+from tests.builders import answering, sent, talk
 
 
 def using(name: str, call: str, **arguments: object) -> Message:
@@ -26,16 +25,6 @@ def rows(found: Demands, kept: list[int] | None = None) -> list[tuple[int, str, 
     """(step, of, kind, values, kept) of each row."""
     kept = kept if kept is not None else [-1] * len(found.of)
     return list(zip(found.step.tolist(), found.of, found.kind, found.values.tolist(), kept, strict=True))
-
-
-def sent(*steps: list[tuple[int, int]]) -> Runs:
-    """Build the runs of each step."""
-    runs = Runs()
-    for step in steps:
-        runs.size.append(len(step))
-        runs.start += [start for start, _ in step]
-        runs.stop += [stop for _, stop in step]
-    return runs
 
 
 BOOKING = talk(

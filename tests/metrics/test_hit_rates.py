@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ctxbench.metrics.hit_rates import compulsory, most_expected, most_hits, most_hits_fluid, previous, rates
 from ctxbench.metrics.value import Missing
 from ctxbench.strategies.tiers.working.policies import POLICIES
+from tests.examples import examples
 from tests.strategies.tiers.working.loads import Accesses, accesses, opened
 
 
@@ -39,7 +40,7 @@ def test_bounds_by_hand() -> None:
     assert most_hits(ids, tokens, counted, 2).hits == 0.5
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(load=accesses(most=40))
 def test_no_policy_exceeds_the_bounds(load: Accesses) -> None:
     """Not by hits, not by tokens, not even those that know the future; and the program's bound is the tighter."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.harness.invariants import conversations
@@ -12,6 +12,7 @@ from ctxbench.metrics.grounding import references
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
 from ctxbench.scenarios.source import Problems
 from tests.builders import talk
+from tests.examples import examples
 
 LONG = "the second pump in the north hall runs hot after four hours"
 
@@ -71,7 +72,7 @@ def test_a_probe_refers_to_its_evidence_when_it_is_asked() -> None:
     assert [tuple(each) for each in references(said)] == [(2, 1, "probe"), (3, 1, "probe"), (3, 3, "probe")]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(conversation=conversations())
 def test_references_go_back_and_are_there_once(conversation: Conversation) -> None:
     """To an earlier message that is no system message (a probe may ask of the last one), a pair once, in order."""

@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from ctxbench.harness.engine.plan import RunInputs
@@ -30,6 +30,7 @@ from ctxbench.scenarios.errors import Place
 from ctxbench.scenarios.model import Conversation, check
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems
+from tests.examples import examples
 from tests.scenarios.readers.samples import SAMPLES, codex
 from tests.scenarios.readers.test_fuzz import contents
 
@@ -192,7 +193,7 @@ def test_damage_is_one_problem(damage: Callable[[Path], None], tmp_path: Path) -
     assert Path(error.place.file).relative_to(tmp_path).parts[0] in packed_names
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(150, ignored=HealthCheck)
 @given(data=st.data())
 def test_any_byte_may_be_damaged(data: st.DataObject) -> None:
     """Whatever is cut off, flipped or inserted, sound conversations come out, or problems, and nothing else."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ctxbench.harness.invariants import check, conversations, steps
 from ctxbench.scenarios.errors import SpecError
@@ -17,6 +17,7 @@ from ctxbench.strategies.archive.archives import Archives, Trigger
 from ctxbench.strategies.archive.record import WORDING, Card, Language, identify, is_placeholder, placeholder
 from ctxbench.strategies.chain import parse, spec
 from ctxbench.strategies.events import Archived, Failed
+from tests.examples import examples
 from tests.strategies.tool_results import COUNTER, LONG, SEARCH, Opening, archives, asking, conversation
 
 CARD = Card(
@@ -291,7 +292,7 @@ SPECS = (
 
 
 @pytest.mark.parametrize("text", SPECS)
-@settings(max_examples=15)
+@examples(15)
 @given(talk=conversations())
 def test_the_invariants_are_kept(text: str, talk: Conversation) -> None:
     """Every trigger keeps every invariant on any conversation, alone and in chains."""

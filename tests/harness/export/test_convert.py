@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -40,6 +40,7 @@ from ctxbench.scenarios.model import (
 from ctxbench.scenarios.read import find, parse_format, read
 from ctxbench.scenarios.source import Problems
 from tests.builders import messages
+from tests.examples import examples
 from tests.harness.command import ctxbench
 
 FOREIGN = [name for name in LINE_FORMATS if name != "ctxbench"]
@@ -237,7 +238,7 @@ def reduced(conversation: Conversation, kinds: set[str]) -> Conversation:
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@examples(40, ignored=[HealthCheck.too_slow])
 @given(conversation=recorded())
 def test_what_comes_back_is_the_same_but_for_what_is_counted(name: str, conversation: Conversation) -> None:
     """A format loses nothing but its kinds, counts are those of what is read back, and without any it is all there."""

@@ -7,6 +7,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from inspect import iscoroutinefunction
 from pathlib import Path
 
@@ -48,5 +49,10 @@ def _close_clients() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gc.collect()
-    if "litellm" in sys.modules and not gc.get_freeze_count():
-        gc.freeze()
+    if "litellm" in sys.modules:
+        _set_aside()
+
+
+@cache
+def _set_aside() -> None:
+    gc.freeze()

@@ -12,9 +12,10 @@ from urllib.parse import quote
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.harness.command import ctxbench
 from tests.harness.models.server import Server, serving
 from tests.harness.runs import recording
@@ -67,7 +68,7 @@ KEYS = st.text(string.ascii_letters + string.digits + "+/=&%\"'\\ é-_", min_siz
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@examples(30)
 @given(value=KEYS, act=st.sampled_from(sorted(ACTS)), form=st.sampled_from(sorted(FORMS)))
 def test_any_key_of_the_environment(value: str, act: str, form: str) -> None:
     """A key is in no run folder, cassette or message, in no form, whatever a server does with it."""

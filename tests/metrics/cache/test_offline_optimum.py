@@ -9,13 +9,14 @@ from itertools import product
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.metrics.cache.mechanisms import HOUR, ExplicitCache, ExplicitRules
 from ctxbench.metrics.cache.offline_optimum import LIFETIMES, Bound, lowest
 from ctxbench.metrics.cache.prefixes import CacheMark, CacheRequest, CacheUsage, Prefixes
 from ctxbench.metrics.prices import Price
+from tests.examples import examples
 
 MINUTES = (300.0,)
 PRICE = Price(1.0, 0.0, 0.1, 1.25, 2.0)
@@ -213,7 +214,7 @@ def sums(found: Bound, requests: Sequence[CacheRequest]) -> bool:
     return min(found[1:]) >= 0 and sum(found[1:]) == sum(each.tokens for each in requests)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(traces(4, 3, overlaps=False), LEAST)
 def test_five_minute_marks_reach_it(requests: list[CacheRequest], least: int) -> None:
     """With one lifetime, answers at once and one price, the best of all placements costs as much."""
@@ -223,7 +224,7 @@ def test_five_minute_marks_reach_it(requests: list[CacheRequest], least: int) ->
     assert sums(found, requests)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data(), traces(4, 3).filter(lambda all: sum(len(each.prefixes) for each in all) <= 7), LEAST)
 def test_no_placement_is_below_it(data: st.DataObject, requests: list[CacheRequest], least: int) -> None:
     """Every placement of marks of both lifetimes, with requests side by side and prices by size."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.metrics.grading.agreement import FIGURES, Agreement, Confusion, Verdicts, agreement, figures
 from ctxbench.metrics.value import Missing
+from tests.examples import examples
 
 Answers = list[tuple[bool, bool, int, int]]
 ANSWERS = st.lists(
@@ -41,7 +42,7 @@ def test_by_hand() -> None:
     )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(ANSWERS)
 def test_as_scikit_learn_has_it(answers: Answers) -> None:
     """Every figure is that of scikit-learn, and undefined where that divides by nothing."""

@@ -6,11 +6,12 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.metrics.grading.agreement import Raters, kappa, raters
 from ctxbench.metrics.value import Missing
+from tests.examples import examples
 
 VOTES = st.lists(st.tuples(*[st.integers(1, 4)] * 3), min_size=2, max_size=20)
 
@@ -29,7 +30,7 @@ def test_by_hand() -> None:
     assert found.raters == (2, 2)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(VOTES)
 def test_of_equally_many_raters(votes: list[tuple[int, int, int]]) -> None:
     """Kappa of the verdicts is Fleiss' kappa of statsmodels."""
@@ -42,7 +43,7 @@ def test_of_equally_many_raters(votes: list[tuple[int, int, int]]) -> None:
         assert found == pytest.approx(inter_rater.fleiss_kappa(np.array([[each, 3 - each] for each in right])))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(VOTES)
 def test_weighted_by_squared_distances(votes: list[tuple[int, int, int]]) -> None:
     """Kappa of the ratings is scikit-learn's quadratic one, over all pairs of ratings of an answer both ways."""

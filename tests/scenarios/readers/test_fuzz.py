@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from ctxbench.scenarios.errors import Place
@@ -18,6 +18,7 @@ from ctxbench.scenarios.model import Conversation, check
 from ctxbench.scenarios.read import detect, find, read
 from ctxbench.scenarios.readers import readers
 from ctxbench.scenarios.source import Problems
+from tests.examples import examples
 from tests.scenarios.readers.samples import SAMPLES, Sample
 
 ODD = [
@@ -63,7 +64,7 @@ BYTES = [
     b"[",
     b"{",
 ]
-FEW = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = examples(100, ignored=HealthCheck)
 
 SEVERAL = {"atif": 2, "claude_code": 2, "copilot_cli": 2, "http": 6, "inspect": 3, "swe_agent": 2, "tau2": 2}
 """Number of conversations in a sample, where the form does not tell."""

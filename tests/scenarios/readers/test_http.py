@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from ctxbench.scenarios.errors import Place
@@ -21,6 +21,7 @@ from ctxbench.scenarios.model import Call, ContextEdit, Conversation, Iteration,
 from ctxbench.scenarios.read import detect, find, read
 from ctxbench.scenarios.readers.http import HttpRecordings
 from ctxbench.scenarios.source import Problems
+from tests.examples import examples
 
 CHAT = "https://api.openai.com/v1/chat/completions"
 RESPONSES = "https://api.openai.com/v1/responses"
@@ -589,7 +590,7 @@ def test_damaged_yaml(tmp_path: Path, tail: str, what: str) -> None:
 WHOLE = yaml.safe_dump({"interactions": [chat([{"role": "user", "content": "é: One"}], "1", "r1")]}, allow_unicode=True)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(200, ignored=HealthCheck)
 @given(
     st.integers(0, len(WHOLE)), st.integers(0, 30), st.text(max_size=8) | st.sampled_from(["!!binary x", "? ", "&a *a"])
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from ctxbench.scenarios.errors import Place
@@ -19,6 +19,7 @@ from ctxbench.scenarios.model import Call, Conversation, ToolCall, Usage, check
 from ctxbench.scenarios.read import detect, find, read
 from ctxbench.scenarios.readers.inspect import Inspect
 from ctxbench.scenarios.source import Problems
+from tests.examples import examples
 
 START = 1_700_000_000
 TOOLS = [{"name": "bash", "description": "attachment://t", "parameters": {"type": "object"}}]
@@ -253,7 +254,7 @@ def test_an_archive_that_was_cut_off(tmp_path: Path) -> None:
     assert "cannot be unpacked" in error.what
 
 
-@settings(max_examples=300, suppress_health_check=list(HealthCheck))
+@examples(300, ignored=HealthCheck)
 @given(st.data())
 def test_any_damage_of_an_archive(data: st.DataObject) -> None:
     """Whatever bytes of an archive are others: only problems with its place, and sound conversations."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.metadata import entry_points
 from typing import Any
 
 import msgspec
@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.chat import chat_message
-from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation, Message
-from ctxbench.strategies.chain import packages, parse, spec, use_pythons
+from ctxbench.strategies.chain import parse, spec, use_pythons
 from ctxbench.strategies.events import Called
 from ctxbench.strategies.functions import ChatDict
 from tests.builders import answering, calling, conversations, talk
@@ -128,17 +127,3 @@ def _check_native(text: str, native: Native, asks: bool | None, conversation: Co
     called = any(events(step, Called) for step in steps)
     assert called == (any(word in text for word in SUMMARISING) if asks is None else asks)
     assert spec(strategy) == text
-
-
-def check_version(text: str) -> None:
-    """Check that a run notes the library's version, and that without the library one line names the extra."""
-    name = text.split("(")[0]
-    (point,) = entry_points(group="ctxbench.strategies", name=name)
-    kind = point.load()
-    try:
-        installed = version(kind.library)
-    except PackageNotFoundError:
-        with pytest.raises(MissingExtra, match=rf"is not installed: pip install 'ctxbench\[{kind.extra}\]'"):
-            kind()
-    else:
-        assert packages(parse(text)) == {name: f"{kind.library} {installed}"}

@@ -18,7 +18,6 @@ from tests.strategies.adapters.native import (
     Seen,
     check_conversion,
     check_native,
-    check_version,
     library,
 )
 
@@ -107,9 +106,3 @@ def test_it_sends_what_the_library_would(text: str) -> None:
     """At every call the messages are those of the framework's compaction, and some call differs from all."""
     library("agent_framework")
     check_native(text, NATIVE[text])
-
-
-@pytest.mark.parametrize("text", NATIVE)
-def test_a_run_notes_the_library_s_version(text: str) -> None:
-    """The library stands beside the strategy with its version; without it there is one line that names the extra."""
-    check_version(text)

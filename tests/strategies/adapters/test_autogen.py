@@ -21,7 +21,6 @@ from tests.strategies.adapters.native import (
     Seen,
     check_conversion,
     check_native,
-    check_version,
     dicts,
     library,
 )
@@ -124,9 +123,3 @@ def test_a_token_limit_sends_a_result_without_its_call() -> None:
     library("autogen_core.model_context")
     shown = subprocess.run([sys.executable, DEFECT], capture_output=True, text=True, check=True)
     assert shown.stdout == "['UserMessage', 'FunctionExecutionResultMessage']\n"
-
-
-@pytest.mark.parametrize("text", NATIVE)
-def test_a_run_notes_the_library_s_version(text: str) -> None:
-    """The library stands beside the strategy with its version; without it there is one line that names the extra."""
-    check_version(text)

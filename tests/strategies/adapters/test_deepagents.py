@@ -9,7 +9,7 @@ from typing import Any
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.strategies.chain import parse
 from tests.builders import answering, calling, talk
-from tests.strategies.adapters.native import SUMMARY, Seen, check_native, check_version, library
+from tests.strategies.adapters.native import SUMMARY, Seen, check_native, library
 from tests.strategies.adapters.test_langchain import langchain_count, langchain_messages, langchain_seen
 from tests.strategies.stubs import played
 
@@ -94,8 +94,3 @@ def test_a_large_tool_result_is_moved_to_a_file() -> None:
     (note,) = notes[1]
     assert "/large_tool_results/x" in note
     assert len(note) < 3000
-
-
-def test_a_run_notes_the_library_s_version() -> None:
-    """The library stands beside the strategy with its version; without it there is one line that names the extra."""
-    check_version("deepagents.summarization(window=900)")

@@ -9,7 +9,7 @@ import pytest
 
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.chain import parse
-from tests.strategies.adapters.native import Seen, check_native, check_version, dicts, library, seen, work
+from tests.strategies.adapters.native import Seen, check_native, dicts, library, seen, work
 from tests.strategies.stubs import played
 
 LINES = work(line="2026-11-25 row {turn} of the file\n", lines=60)
@@ -33,8 +33,3 @@ def test_what_is_folded_is_not_written(tmp_path: Path, monkeypatch: pytest.Monke
     *_, step = played(parse("distil.compress"), LINES)
     assert any("handle=" in message.text for message in step.context.messages)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_run_notes_the_library_s_version() -> None:
-    """The library stands beside the strategy with its version; without it there is one line that names the extra."""
-    check_version("distil.compress")

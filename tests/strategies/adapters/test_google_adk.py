@@ -21,7 +21,6 @@ from tests.strategies.adapters.native import (
     Seen,
     check_conversion,
     check_native,
-    check_version,
     library,
     work,
 )
@@ -141,12 +140,6 @@ def test_it_sends_what_the_library_would(text: str) -> None:
     """At every call the messages are those of a runner that is run natively, and some call differs from all."""
     library("google.adk.runners")
     check_native(text, NATIVE[text])
-
-
-@pytest.mark.parametrize("text", NATIVE)
-def test_a_run_notes_the_library_s_version(text: str) -> None:
-    """The library stands beside the strategy with its version; without it there is one line that names the extra."""
-    check_version(text)
 
 
 def test_g3_invocations_that_are_summarised() -> None:

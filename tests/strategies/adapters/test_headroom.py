@@ -11,7 +11,7 @@ import pytest
 
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.chain import parse
-from tests.strategies.adapters.native import COUNT, Seen, check_native, check_version, dicts, library, seen, work
+from tests.strategies.adapters.native import COUNT, Seen, check_native, dicts, library, seen, work
 from tests.strategies.stubs import played
 
 COMPRESS = "headroom.compress(min_tokens_to_compress=20)"
@@ -46,8 +46,3 @@ def test_it_needs_no_network_and_no_home(tmp_path: Path, monkeypatch: pytest.Mon
     sent = {message.id: message.text for message in step.context.messages}
     assert len(sent["r0"]) < len(LINES.messages[3].text) / 10
     assert (looked_up, list(tmp_path.iterdir())) == ([], [])
-
-
-def test_a_run_notes_the_library_s_version() -> None:
-    """The library stands beside the strategy with its version; without it there is one line that names the extra."""
-    check_version(COMPRESS)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from ctxbench.harness.invariants import check
 from ctxbench.scenarios.model import Conversation
@@ -14,6 +14,7 @@ from ctxbench.strategies import live
 from ctxbench.strategies.adapters import langchain
 from ctxbench.strategies.chain import parse
 from tests.builders import conversations, talk
+from tests.examples import examples
 from tests.strategies.adapters.native import (
     COUNT,
     SUMMARY,
@@ -21,7 +22,6 @@ from tests.strategies.adapters.native import (
     Seen,
     check_conversion,
     check_native,
-    check_version,
     library,
 )
 from tests.strategies.stubs import Stub, played
@@ -131,19 +131,13 @@ def test_it_sends_what_the_library_would(text: str) -> None:
     check_native(text, NATIVE[text])
 
 
-@pytest.mark.parametrize("text", NATIVE)
-def test_a_run_notes_the_library_s_version(text: str) -> None:
-    """The library stands beside the strategy with its version; without it there is one line that names the extra."""
-    check_version(text)
-
-
 def test_clearing_keeps_the_invariants() -> None:
     """The one of these strategies that drops and writes no message keeps every invariant on any conversation."""
     library("langchain.agents.middleware")
     strategy = parse("langchain.clear_tool_uses(trigger=60, keep=1)")
 
     @given(conversation=conversations())
-    @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+    @examples(30, ignored=[HealthCheck.too_slow])
     def keeps(conversation: Conversation) -> None:
         check(strategy, conversation)
 

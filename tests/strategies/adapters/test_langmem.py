@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ctxbench.scenarios.model import Conversation
-from tests.strategies.adapters.native import SUMMARY, Seen, check_native, check_version, library
+from tests.strategies.adapters.native import SUMMARY, Seen, check_native, library
 from tests.strategies.adapters.test_langchain import langchain_count, langchain_messages, langchain_seen
 
 SUMMARIZATION = "langmem.summarization(max_tokens=600, max_tokens_before_summary=400, max_summary_tokens=100)"
@@ -37,8 +37,3 @@ def test_it_sends_what_the_library_would() -> None:
     """At every call the messages are those of LangMem's graph node that is called natively."""
     library("langmem.short_term")
     check_native(SUMMARIZATION, native_node)
-
-
-def test_a_run_notes_the_library_s_version() -> None:
-    """The library stands beside the strategy with its version; without it there is one line that names the extra."""
-    check_version(SUMMARIZATION)

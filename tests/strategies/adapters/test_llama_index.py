@@ -22,7 +22,6 @@ from tests.strategies.adapters.native import (
     Seen,
     check_conversion,
     check_native,
-    check_version,
     library,
 )
 
@@ -127,9 +126,3 @@ def test_a_chat_memory_buffer_sends_a_result_without_its_call() -> None:
     library("llama_index.core")
     shown = subprocess.run([sys.executable, DEFECT], capture_output=True, text=True, check=True)
     assert shown.stdout == "['tool']\n"
-
-
-@pytest.mark.parametrize("text", [*NATIVE, MEMORY])
-def test_a_run_notes_the_library_s_version(text: str) -> None:
-    """The library stands beside the strategy with its version; without it there is one line that names the extra."""
-    check_version(text)

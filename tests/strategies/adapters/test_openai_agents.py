@@ -19,7 +19,6 @@ from tests.strategies.adapters.native import (
     Seen,
     check_conversion,
     check_native,
-    check_version,
     library,
 )
 from tests.strategies.stubs import Stub, played
@@ -196,9 +195,3 @@ def test_the_summariser_is_shown_calls_and_the_item_before() -> None:
         ("user: u1", "assistant: a1", call, "function_call_output: 42", "assistant: a2"),
         ("user: u1", f"compaction: {SUMMARY}", "user: u2", "assistant: a3"),
     ]
-
-
-@pytest.mark.parametrize("text", [*NATIVE, COMPACTION])
-def test_a_run_notes_the_library_s_version(text: str) -> None:
-    """The library stands beside the strategy with its version; without it there is one line that names the extra."""
-    check_version(text)

@@ -19,7 +19,6 @@ from tests.strategies.adapters.native import (
     Seen,
     check_conversion,
     check_native,
-    check_version,
     library,
 )
 
@@ -108,9 +107,3 @@ def test_truncation_drops_the_task_alone() -> None:
     library("semantic_kernel.contents")
     shown = subprocess.run([sys.executable, DEFECT], capture_output=True, text=True, check=True)
     assert shown.stdout == "15 tool calls, 31 messages are kept: system assistant tool\n"
-
-
-@pytest.mark.parametrize("text", NATIVE)
-def test_a_run_notes_the_library_s_version(text: str) -> None:
-    """The library stands beside the strategy with its version; without it there is one line that names the extra."""
-    check_version(text)

@@ -21,7 +21,6 @@ from tests.strategies.adapters.native import (
     Seen,
     check_conversion,
     check_native,
-    check_version,
     dicts,
     library,
     work,
@@ -195,9 +194,3 @@ def test_the_default_window_drops_the_task() -> None:
     library("strands")
     shown = subprocess.run([sys.executable, DEFECT], capture_output=True, text=True, check=True)
     assert shown.stdout.startswith("20 tool calls, 40 messages are kept, the first is {'role': 'assistant'")
-
-
-@pytest.mark.parametrize("text", NATIVE)
-def test_a_run_notes_the_library_s_version(text: str) -> None:
-    """The library stands beside the strategy with its version; without it there is one line that names the extra."""
-    check_version(text)

@@ -7,12 +7,12 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ctxbench.scenarios.model import Message
 from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveError, ArchiveTier, Coding, files
+from tests.examples import examples
 from tests.strategies.tiers.archive.builders import MESSAGES, SMALL, item, items
 from tests.strategies.tiers.archive.disk import Disk
 
@@ -77,7 +77,7 @@ class AgainstADict(RuleBasedStateMachine):
 
 
 TestAgainstADict = AgainstADict.TestCase
-TestAgainstADict.settings = settings(max_examples=40, stateful_step_count=12, deadline=None)
+TestAgainstADict.settings = examples(40, steps=12)
 
 
 def test_put_get_and_what_is_not_there(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.harness.invariants import messages
@@ -16,6 +16,7 @@ from ctxbench.strategies.events import LimitReached, OverBudget, Summarised
 from ctxbench.strategies.tiers.focus import Focus
 from ctxbench.strategies.tiers.focus.strategy import TruncationMode
 from tests.builders import answering, calling, talk
+from tests.examples import examples
 
 COUNTER = TokenCounter()
 TRUNCATIONS: tuple[TruncationMode, ...] = get_args(TruncationMode)
@@ -58,7 +59,7 @@ def test_mem_001(truncation: TruncationMode) -> None:
 
 
 @every
-@settings(max_examples=40)
+@examples(40)
 @given(said=messages(), limit=st.sampled_from([90, 160, 400]))
 def test_whatever_is_said_the_limit_holds(truncation: TruncationMode, said: tuple[Message, ...], limit: int) -> None:
     """After each message: within the limit, all of the system, the order kept, calls with results, the newest there."""
@@ -90,7 +91,7 @@ def test_whatever_is_said_the_limit_holds(truncation: TruncationMode, said: tupl
 
 
 @every
-@settings(max_examples=15)
+@examples(15)
 @given(said=messages())
 def test_said_at_once_or_one_by_one(truncation: TruncationMode, said: tuple[Message, ...]) -> None:
     """Asked twice it answers the same; a tier that is given another conversation forgets the first one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.harness.invariants import messages
@@ -15,6 +15,7 @@ from ctxbench.strategies.tiers.focus import Focus
 from ctxbench.strategies.tiers.focus.strategy import StandaloneContext
 from ctxbench.strategies.tiers.focus.truncation import BEST, Importance, ImportanceWeights, ImportantUnits
 from tests.builders import answering, calling, talk
+from tests.examples import examples
 
 COUNTER = TokenCounter()
 DOCUMENT = ImportanceWeights(0.4, 0.3, 0.2, 0.1)
@@ -107,7 +108,7 @@ def obvious(said: tuple[Message, ...], room: int) -> list[str]:
     return [said[at].id for piece in taken for at in piece]
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(said=messages(), room=st.integers(60, 300))
 def test_the_choice_is_the_obvious_one(said: tuple[Message, ...], room: int) -> None:
     """Piece for piece, on any conversation whose newest piece fits."""
@@ -123,7 +124,7 @@ def test_the_choice_is_the_obvious_one(said: tuple[Message, ...], room: int) -> 
     assert [message.id for message in made.cut(history, reader, room)] == obvious(spoken, room)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(said=messages(), rooms=st.lists(st.integers(60, 300), min_size=1, max_size=5))
 def test_a_history_that_grows_is_cut_like_one_read_at_once(said: tuple[Message, ...], rooms: list[int]) -> None:
     """With system messages in between, and results that come late: the same spans as of what is read anew."""

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ctxbench.strategies.tiers.migration import FileJournal, MemoryJournal, Migration, TierError, Trigger
+from tests.examples import examples
 
 from .stores import NAMES, Crash, Folder, Fragile, FragileJournal, Fuse, Memory, physical, spoiled, tiers
 
@@ -202,7 +202,7 @@ class Crashing(RuleBasedStateMachine):
 
 
 TestCrashing = Crashing.TestCase
-TestCrashing.settings = settings(max_examples=100, stateful_step_count=30)
+TestCrashing.settings = examples(100, steps=30)
 
 
 def story(world: World) -> None:

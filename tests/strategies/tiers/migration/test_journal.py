@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -25,11 +26,17 @@ RECORDS: list[Record] = [
 ]
 
 
+def written(path: Path, records: Sequence[Record]) -> bytes:
+    """Write a journal, and return its bytes."""
+    with FileJournal(path) as journal:
+        for record in records:
+            journal.append(record)
+    return path.read_bytes()
+
+
 def test_records_come_back_from_disk(tmp_path: Path) -> None:
     """In order, also those with line ends in their ids; and after being written anew."""
-    with FileJournal(tmp_path / "folder" / "journal") as journal:
-        for record in RECORDS:
-            journal.append(record)
+    written(tmp_path / "folder" / "journal", RECORDS)
     with FileJournal(tmp_path / "folder" / "journal") as journal:
         assert (list(journal.records()), len(journal)) == (RECORDS, 5)
         journal.rewrite(RECORDS[:2])
@@ -41,10 +48,7 @@ def test_records_come_back_from_disk(tmp_path: Path) -> None:
 def test_a_last_line_cut_anywhere_did_not_happen(tmp_path: Path) -> None:
     """However many bytes of it were written, the records before it are there, and more can follow."""
     path = tmp_path / "journal"
-    with FileJournal(path) as journal:
-        for record in RECORDS[:4]:
-            journal.append(record)
-    whole = path.read_bytes()
+    whole = written(path, RECORDS[:4])
     last = len(whole.splitlines(keepends=True)[-1])
     for cut in range(1, last + 1):
         path.write_bytes(whole[:-cut])
@@ -57,10 +61,7 @@ def test_a_last_line_cut_anywhere_did_not_happen(tmp_path: Path) -> None:
 def test_a_bit_that_is_wrong_anywhere_is_refused_with_its_line(tmp_path: Path) -> None:
     """Each bit of each line in turn: nothing altered is ever read as a record."""
     path = tmp_path / "journal"
-    with FileJournal(path) as journal:
-        for record in RECORDS[:2]:
-            journal.append(record)
-    whole = path.read_bytes()
+    whole = written(path, RECORDS[:2])
     end = len(whole) - 1
     for at in range(end):
         altered = bytearray(whole)

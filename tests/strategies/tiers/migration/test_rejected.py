@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ctxbench.strategies.events import LimitReached
@@ -22,11 +22,12 @@ from ctxbench.strategies.tiers.migration import (
     Trigger,
 )
 from ctxbench.strategies.tiers.quota import Quota
+from tests.examples import examples
 from tests.strategies.tiers.migration.bench import WORDS, Bench
 from tests.strategies.tiers.migration.stores import NAMES, Memory
 
 
-@settings(max_examples=25)
+@examples(25)
 @example([(0, "p", 0), (0, "c", 0), (0, "m", 0), *[(0, "p", 0)] * 5], -1)  # a copy that is due, and not deleted yet
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from("pgmcr"), st.integers(0, 9)), max_size=40), st.integers())
 def test_a_snapshot_goes_on_as_the_original(steps: list[tuple[int, str, int]], cut: int) -> None:

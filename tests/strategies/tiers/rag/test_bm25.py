@@ -5,12 +5,13 @@ from __future__ import annotations
 import bm25s
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.metrics.language import terms
 from ctxbench.strategies.tiers.rag import postings
 from ctxbench.strategies.tiers.rag.bm25 import Bm25
+from tests.examples import examples
 
 WORDS = [f"word{letter}" for letter in "abcdefghij"]
 changes = st.lists(st.one_of(st.lists(st.sampled_from(WORDS), max_size=6), st.integers(0, 30)), min_size=1, max_size=40)
@@ -33,7 +34,7 @@ def made(steps: list[list[str] | int]) -> tuple[Bm25, dict[int, str]]:
 
 @pytest.mark.parametrize("tail", [1, 3, 1024])
 @given(steps=changes, query=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4))
-@settings(max_examples=40)
+@examples(40)
 def test_equals_bm25s_made_anew(tail: int, steps: list[list[str] | int], query: list[str]) -> None:
     """Whatever was added and deleted, and however it lies in segments, scores are those of bm25s over what is there."""
     with pytest.MonkeyPatch.context() as patch:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ctxbench.strategies.tiers.rag import postings
 from ctxbench.strategies.tiers.rag.graph import EntityGraph, entities
+from tests.examples import examples
 
 NAMES = [f"ent{letter}x" for letter in "abcdefg"]
 
@@ -56,7 +57,7 @@ def dense(texts: list[list[str]], query: list[str], restart: float) -> NDArray[n
     query=st.lists(st.sampled_from(NAMES), min_size=1, max_size=3),
     tail=st.sampled_from([2, 1024]),
 )
-@settings(max_examples=30)
+@examples(30)
 def test_is_personalised_pagerank(texts: list[list[str]], query: list[str], tail: int) -> None:
     """Pushed to a fine precision, every score is that of the definition."""
     with pytest.MonkeyPatch.context() as patch:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ctxbench.scenarios.model import Message, ToolCall
 from ctxbench.strategies.tiers.rag import RETRIEVERS, Fusion, Passage, Rag, RagRules, passage
+from tests.examples import examples
 from tests.strategies.tiers.rag.builders import embed, tier
 
 WAYS = [Fusion(), Fusion(by="weighted"), Fusion(rerank=3, recency=0.2, half_life=100.0)]
@@ -48,7 +49,7 @@ def test_each_retriever_alone() -> None:
     until=st.none() | st.floats(0, 600),
     gone=st.sets(st.sampled_from(["m1", "m2", "m3", "m4", "m5"])),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_filters_never_leak(user: str | None, since: float | None, until: float | None, gone: set[str]) -> None:
     """Whatever is filtered and deleted, what is found passes; and every passage that passes is found by vector."""
     rag = tier()

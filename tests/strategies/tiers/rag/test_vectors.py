@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -15,6 +15,7 @@ from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.strategies.tiers.rag import vector_store
 from ctxbench.strategies.tiers.rag.hnsw import FaissHnsw, Graph, Hnswlib
 from ctxbench.strategies.tiers.rag.vector_store import Kind, VectorStore
+from tests.examples import examples
 
 DIMENSION = 8
 HNSW = [
@@ -35,7 +36,7 @@ def expected(vectors: dict[int, NDArray[np.float32]], query: NDArray[np.float32]
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-@settings(max_examples=15)
+@examples(15)
 def test_finds_the_nearest(kind: Kind, data: st.DataObject) -> None:
     """Always `k` of those that are there and asked among, and here, where all are few, always the nearest."""
     pool = unit(12)  # few different ones: equal vectors are common

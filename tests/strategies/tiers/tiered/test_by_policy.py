@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.strategies.tiers.migration import (
@@ -24,6 +24,7 @@ from ctxbench.strategies.tiers.quota import Quota
 from ctxbench.strategies.tiers.tiered.stores import DictStore
 from ctxbench.strategies.tiers.tiered.tiers import ByPolicy
 from ctxbench.strategies.tiers.working.policies import parse
+from tests.examples import examples
 
 SIZE = 40
 SAME = ("fifo", "lru", "lfu", "lru_k", "lru_k(correlated=3)", "lru_k_document", "hybrid", "segmented", "sieve")
@@ -90,7 +91,7 @@ def size(number: int) -> int:
 
 
 @pytest.mark.parametrize("policy", SAME)
-@settings(max_examples=40)
+@examples(40)
 @given(accesses=ACCESSES)
 def test_the_victims_are_those_of_the_cache(policy: str, accesses: list[int]) -> None:
     """The same accesses to a cache of the policy and to a tier that asks it: the same leave, in the same order."""
@@ -104,7 +105,7 @@ def test_the_victims_are_those_of_the_cache(policy: str, accesses: list[int]) ->
 
 
 @pytest.mark.parametrize("policy", SAME + OTHER)
-@settings(max_examples=40)
+@examples(40)
 @given(accesses=ACCESSES, cut=st.integers(0, 60))
 def test_nothing_is_lost_and_a_snapshot_goes_on(policy: str, accesses: list[int], cut: int) -> None:
     """Every item is in one tier, none is over its limit; restored, the policy has the same victims."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.scenarios.embedded import scenario
@@ -21,6 +21,7 @@ from ctxbench.strategies.tiers.snapshot_file import writing as written_as
 from ctxbench.strategies.tiers.tiered import Tiered, TierRules, Tiers
 from ctxbench.strategies.tiers.tiered import snapshot as snapshots
 from ctxbench.strategies.tiers.tiered.snapshot import load, save
+from tests.examples import examples
 from tests.strategies.tiers.tiered.builders import Talk, memory
 
 RULES = [
@@ -62,7 +63,7 @@ class Bench:
 
 
 @pytest.mark.parametrize("rules", RULES, ids=lambda rules: rules.policy)
-@settings(max_examples=25)
+@examples(25)
 @given(steps=STEPS, cut=st.integers(0, 50))
 def test_the_same_calls_do_the_same(rules: TierRules, steps: list[tuple[str, int, int]], cut: int) -> None:
     """At any point: the same answers and events after it, and in the end the same file, but for what was due."""

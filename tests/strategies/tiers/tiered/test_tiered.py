@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.harness.replay import ConversationIndex, RecordedContext, replay
@@ -20,6 +20,7 @@ from ctxbench.strategies.chain import PRESETS, parse
 from ctxbench.strategies.events import Alarmed, Event, Failed, LimitReached, Moved, OverBudget, Recalled
 from ctxbench.strategies.tiers.migration import TierError, Trigger
 from ctxbench.strategies.tiers.tiered import Tiered, TierRules, Tiers
+from tests.examples import examples
 from tests.strategies.tiers.tiered.builders import COUNTER, Talk, chat, memory
 
 SMALL = Tiered(limit=400, working=150, archive=300, recall=150, k=2)
@@ -266,7 +267,7 @@ def test_values_that_cannot_be(text: str, says: str) -> None:
 # the memory alone
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 2), st.booleans()), max_size=60))
 def test_the_memory_never_loses_a_message(steps: list[tuple[int, int, bool]]) -> None:
     """Said, said again with other content, kept or let go, read: each message is in one tier, with its last content."""

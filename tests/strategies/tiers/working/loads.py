@@ -19,6 +19,10 @@ class Accesses(NamedTuple):
     times: list[float]
     capacity: int
 
+    def each(self) -> list[tuple[str, int, float]]:
+        """Return id, size and time of each access."""
+        return [(str(id), self.sizes[id], time) for id, time in zip(self.ids, self.times, strict=True)]
+
 
 @st.composite
 def accesses(draw: st.DrawFn, most: int = 80, unit: bool = False) -> Accesses:

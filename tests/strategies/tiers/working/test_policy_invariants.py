@@ -6,12 +6,13 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.strategies.tiers.working.belady import Belady, BeladySize
 from ctxbench.strategies.tiers.working.fast import lru_k
 from ctxbench.strategies.tiers.working.policies import POLICIES
+from tests.examples import examples
 from tests.strategies.tiers.working.loads import Accesses, accesses, opened
 from tests.strategies.tiers.working.slow_lru_k import SlowLruK
 
@@ -19,51 +20,50 @@ every = pytest.mark.parametrize("name", POLICIES)
 
 
 @every
-@settings(max_examples=25)
+@examples(25)
 @given(load=accesses())
 def test_what_is_held_fits_and_what_left_was_held(name: str, load: Accesses) -> None:
     """Never over capacity; evicted items were held or just came; hits are of what was held; too large: nothing."""
     policy = opened(name, load.capacity, load.ids)
-    for id, time in zip(load.ids, load.times, strict=True):
-        before, size = dict(policy.tokens), load.sizes[id]
-        access = policy.access(str(id), size, time)
-        assert access.hit == (str(id) in before)
+    for id, size, time in load.each():
+        before = dict(policy.tokens)
+        access = policy.access(id, size, time)
+        assert access.hit == (id in before)
         assert access.refused == (size > load.capacity)
         if access.hit or access.refused:
             assert policy.tokens == before
             continue
         assert len(set(access.evicted)) == len(access.evicted)
-        held = {**before, str(id): size}
+        held = {**before, id: size}
         assert policy.tokens == {each: held[each] for each in held if each not in access.evicted}
         assert policy.used == sum(policy.tokens.values()) <= load.capacity
 
 
 @every
-@settings(max_examples=20)
+@examples(20)
 @given(load=accesses(), cut=st.integers(0, 80), gone=st.integers(0, 12))
 def test_goes_on_from_its_state_as_if_nothing_happened(name: str, load: Accesses, cut: int, gone: int) -> None:
     """State through JSON and back: the same hits and victims afterwards; so after an item was taken out."""
     one = opened(name, load.capacity, load.ids)
-    steps = list(zip(load.ids, load.times, strict=True))
-    for id, time in steps[:cut]:
-        one.access(str(id), load.sizes[id], time)
+    for access in load.each()[:cut]:
+        one.access(*access)
     if str(gone) in one.tokens:
         one.remove(str(gone))
     other = opened(name, load.capacity).restored(json.loads(json.dumps(one.state())))
-    for id, time in steps[cut:]:
-        assert one.access(str(id), load.sizes[id], time) == other.access(str(id), load.sizes[id], time)
+    for access in load.each()[cut:]:
+        assert one.access(*access) == other.access(*access)
     assert one.shrink(0) == other.shrink(0)
     assert one.used == 0
 
 
 @every
-@settings(max_examples=25)
+@examples(25)
 @given(load=accesses())
 def test_a_cache_can_be_emptied_victim_by_victim(name: str, load: Accesses) -> None:
     """As long as something is in it, it has a victim: nothing but an empty cache says that there is none."""
     policy = opened(name, load.capacity, load.ids)
-    for id, time in zip(load.ids, load.times, strict=True):
-        policy.access(str(id), load.sizes[id], time)
+    for access in load.each():
+        policy.access(*access)
     left = set(policy.tokens)
     while victims := policy.expel(100_000):
         left -= set(victims)
@@ -113,7 +113,7 @@ parameters = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(load=accesses(), given=parameters)
 def test_lru_k_evicts_as_the_papers_procedure_does(load: Accesses, given: dict[str, object]) -> None:
     """Both of ours, the policy and the compiled one, against a scan of all that is held: same hits, same victims."""
@@ -123,9 +123,9 @@ def test_lru_k_evicts_as_the_papers_procedure_does(load: Accesses, given: dict[s
         load.capacity, **{**given, "retained": float("inf") if given["retained"] is None else given["retained"]}
     )  # type: ignore[arg-type]
     found, left = [], []
-    for id, time in zip(load.ids, load.times, strict=True):
-        hit, evicted = slow.access(str(id), load.sizes[id], time)
-        access = ours.access(str(id), load.sizes[id], time)
+    for each in load.each():
+        hit, evicted = slow.access(*each)
+        access = ours.access(*each)
         assert (access.hit, list(access.evicted)) == (hit, evicted)
         found.append(hit)
         left += evicted
@@ -145,17 +145,17 @@ class ScannedBeladySize(Belady):
         self._leave(victim)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(load=accesses(), preloaded=st.sets(st.integers(0, 79)))
 def test_belady_by_size_evicts_as_a_scan_of_all_items_does(load: Accesses, preloaded: set[int]) -> None:
     """The same hits and victims, access by access, some of them announced by a preload of the next item."""
     ours, scanned = BeladySize(load.capacity), ScannedBeladySize(load.capacity)
     for policy in (ours, scanned):
         policy.foresee([str(id) for id in load.ids])
-    for at, (id, time) in enumerate(zip(load.ids, load.times, strict=True)):
-        assert ours.access(str(id), load.sizes[id], time) == scanned.access(str(id), load.sizes[id], time)
+    for at, (id, size, time) in enumerate(load.each()):
+        assert ours.access(id, size, time) == scanned.access(id, size, time)
         if at in preloaded:
-            other = (id + 1) % len(load.sizes)
+            other = (int(id) + 1) % len(load.sizes)
             one, two = (policy.preload(str(other), load.sizes[other], time) for policy in (ours, scanned))
             assert one == two
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.scenarios.model import Message
 from ctxbench.strategies.tiers.working import CachedMessage, Put, Working
 from ctxbench.strategies.tiers.working.tier import Successors
 from ctxbench.strategies.tiers.working.traces import mem_002
+from tests.examples import examples
 
 
 def item(name: str, tokens: int = 1) -> CachedMessage:
@@ -114,7 +115,7 @@ moves = st.lists(
 )
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(
     moves=moves,
     policy=st.sampled_from(["lru_k(correlated=20)", "segmented", "w_tiny_lfu", "hybrid"]),
