@@ -14,7 +14,7 @@ from ..harness.tier_bench.working import Bounds, Load, PolicyRow
 from ..metrics.compression import ratio, saving, smaller
 from ..metrics.statistics.intervals import Interval
 from ..metrics.value import Missing, Value
-from .render import Table, count, figure_of_few, number, percent, shares, tokens
+from .render import REACH, Table, count, figure_of_few, number, percent, shares, tokens, with_reach
 from .tier_actions import TierActions, tier_actions, tier_actions_json
 
 _POLICY_HEADS = ("policy", "hit rate", "±", "token hit rate", "±", "evictions", "loaded", "preloaded")
@@ -416,11 +416,8 @@ def _promise_notes(rows: Sequence[RagRow]) -> list[str]:
 
 def _categories(rows: Sequence[RagRow]) -> Table:
     names = list(dict.fromkeys(name for row in rows for name in row.categories))
-    cells = tuple(
-        (row.way.name, *(" ± ".join(_mean_and_reach(row.categories[name])) for name in names)) for row in rows
-    )
-    note = "± is half the 95 % interval over independent units; – where there is only one."
-    return Table(f"Recall@{K[0]} by category of the probes", ("retrievers", *names), cells, (note,))
+    cells = tuple((row.way.name, *(with_reach(row.categories[name]) for name in names)) for row in rows)
+    return Table(f"Recall@{K[0]} by category of the probes", ("retrievers", *names), cells, (REACH,))
 
 
 def _took(built: Sequence[Built]) -> Table:
