@@ -185,7 +185,10 @@ def as_json(figures_: AnswerFigures, notes: Sequence[str]) -> dict[str, Any]:
 
 def _plain(strategy: StrategyAnswers) -> dict[str, Any]:
     plain = {name: getattr(strategy, name) for name in strategy.__slots__ if name not in ("strategy", "why")}
-    return plain | {"why": [{"why": why, "times": times} for why, times in strategy.why]}
+    kinds = {
+        kind: share if isinstance(share, Missing) else share._asdict() for kind, share in strategy.by_category.items()
+    }
+    return plain | {"why": [{"why": why, "times": times} for why, times in strategy.why], "by_category": kinds}
 
 
 def _title(graded: AnswerFigures) -> str:

@@ -23,6 +23,7 @@ from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.answers import Measure, answers_of, beside, by_graders, pairs
+from ctxbench.reports.answers import all_json as answers_json
 from ctxbench.reports.calibration import corrected_of, corrected_table
 from ctxbench.reports.html.folder import write
 from ctxbench.reports.html.sections import sections
@@ -96,6 +97,9 @@ def test_a_model_stands_beside_the_reader(tmp_path: Path) -> None:
     assert all("agrees with people" in note for note in table.notes)
     kinds = section.parts[titles.index("Which kinds of questions are answered?")]
     assert all(re.fullmatch(r"[\d.]+ % ± [\d.–]+", cell) for row in kinds.rows for cell in row[1:])
+    stated = answers_json(answers_of(found))
+    assert stated is not None
+    assert all(of.keys() == {"mean", "low", "high"} for of in stated[0]["strategies"]["none"]["by_category"].values())
     names = measured(found).metrics
     assert {"answer_quality", f"answer_quality(openai/parrot, {RulesGrader().name})"} <= names.keys()
 
