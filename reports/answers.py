@@ -21,7 +21,7 @@ from ..metrics.statistics.comparison import OrderAgreement, OrderSums, alike
 from ..metrics.statistics.intervals import Ends, by_unit
 from ..metrics.value import Missing, Ratio, Value
 from .calibration import figure, interval, quoted
-from .render import Table, count, percent, reasons, sample, shares, tokens
+from .render import REACH, Table, count, percent, reasons, sample, shares, tokens, with_reach
 
 _HEADS = (
     *("strategy", "correct", "95 %", "normalised gain", "95 %", "not found", "abstained", "missing"),
@@ -138,13 +138,25 @@ def run_tables(answers: Answers, by_kind: bool = False) -> Iterator[Table]:
 
 
 def beside(answers: Answers) -> Table:
-    """Return the share correct under each answer model and grader."""
+    """Return the share correct under each answer model and grader. A grader that nobody compared has no column."""
     names = dict.fromkeys(strategy.strategy for graded in answers.figures for strategy in graded.strategies)
-    shares = [{strategy.strategy: strategy for strategy in graded.strategies} for graded in answers.figures]
-    none = Missing("undefined", "not answered")
-    rows = tuple((name, *(percent(of[name].correct if name in of else none) for of in shares)) for name in names)
-    heads = tuple(f"{graded.answerer} / {graded.grader}" for graded in answers.figures)
-    return Table("Correct, by answer model / grader", ("strategy", *heads), rows)
+    profiles = Profiles()
+    pairs = {f"{graded.answerer} / {graded.grader}": graded for graded in answers.figures}
+    known = {pair: graded for pair, graded in pairs.items() if profiles.of(graded.grader)}
+    shown = [{strategy.strategy: strategy for strategy in graded.strategies} for graded in known.values()]
+    rows = tuple((name, *(_correct(of.get(name)) for of in shown)) for name in names if known)
+    notes = [f"{pair}: {' '.join(answers.notes[graded.answerer, graded.grader][1:])}" for pair, graded in known.items()]
+    notes += [f"No column for {pair}: {_NOT_KNOWN}." for pair in pairs if pair not in known]
+    heads = ("strategy", *known) if known else ()
+    return Table("Correct, by answer model / grader", heads, rows, tuple(notes))
+
+
+def _correct(strategy: StrategyAnswers | None) -> str:
+    """Return a share correct with its interval: 46.9 % (39.1 to 55.0 %)."""
+    if strategy is None:
+        return percent(Missing("undefined", "not answered"))
+    ends = strategy.correct_interval
+    return percent(strategy.correct) + ("" if isinstance(ends, Missing) else f" ({shares(*ends)})")
 
 
 def all_json(answers: Answers | None) -> list[dict[str, Any]] | None:
@@ -173,7 +185,10 @@ def as_json(figures_: AnswerFigures, notes: Sequence[str]) -> dict[str, Any]:
 
 def _plain(strategy: StrategyAnswers) -> dict[str, Any]:
     plain = {name: getattr(strategy, name) for name in strategy.__slots__ if name not in ("strategy", "why")}
-    return plain | {"why": [{"why": why, "times": times} for why, times in strategy.why]}
+    kinds = {
+        kind: share if isinstance(share, Missing) else share._asdict() for kind, share in strategy.by_category.items()
+    }
+    return plain | {"why": [{"why": why, "times": times} for why, times in strategy.why], "by_category": kinds}
 
 
 def _title(graded: AnswerFigures) -> str:
@@ -256,10 +271,11 @@ def _kinds(graded: AnswerFigures) -> Table | None:
         return None
     none = Missing("undefined", "no such probe is graded")
     rows = tuple(
-        (strategy.strategy, *(percent(strategy.by_category.get(kind, none)) for kind in kinds))
+        (strategy.strategy, *(with_reach(strategy.by_category.get(kind, none)) for kind in kinds))
         for strategy in graded.strategies
     )
-    return Table("Which kinds of questions are answered?", ("strategy", *(kind or "(none)" for kind in kinds)), rows)
+    heads = ("strategy", *(kind or "(none)" for kind in kinds))
+    return Table("Which kinds of questions are answered?", heads, rows, (REACH,))
 
 
 def _why(graded: AnswerFigures) -> Table | None:

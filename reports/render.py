@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from ..metrics.figures import METRICS, NOTHING_EVICTED
+from ..metrics.statistics.intervals import Interval
 from ..metrics.value import Missing, Value
 from ..scenarios.text import csv_text, printable
 
@@ -335,6 +336,19 @@ def percent(value: Value) -> str:
     if (text == "100.0%" and value < 1) or (text in ("0.0%", "-0.0%") and value != 0):
         text = f"{value:.3%}"
     return text.replace("%", " %").replace("-", "−")
+
+
+REACH = "± is half the 95 % interval over independent units; – where there is only one."
+"""Note of tables with figures by `with_reach`."""
+
+
+def with_reach(share: Interval | Missing) -> str:
+    """Return a share with half its 95 % interval in points: 61.2 % ± 8.3, or 61.2 % ± – where it has none."""
+    if isinstance(share, Missing):
+        return percent(share)
+    _, low, high = share
+    reach = "–" if isinstance(low, Missing) or isinstance(high, Missing) else f"{(high - low) * 50:.1f}"
+    return f"{percent(share.mean)} ± {reach}"
 
 
 def shares(low: float, high: float) -> str:

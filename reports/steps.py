@@ -57,7 +57,9 @@ def step_figures(run: Run, uneven: frozenset[str]) -> StepFigures:
         by_turn.append(_plain(common.groupby(["strategy", "turn"], observed=True)[["demands", "demands_kept"]].sum()))
         del steps, common
     rows = pd.concat(by_conversation, ignore_index=True)
-    kinds = {key: pd.CategoricalDtype(list(dict.fromkeys(rows[key]))) for key in KEYS}
+    # Strategies as planned and not as they come: one that failed in the first conversation would be put last.
+    in_order = {"conversation": list(dict.fromkeys(rows.conversation)), "strategy": list(names)}
+    kinds = {key: pd.CategoricalDtype(values) for key, values in in_order.items()}
     return StepFigures(
         rows.astype(kinds).sort_values(KEYS, kind="stable", ignore_index=True),
         pd.concat(by_turn, ignore_index=True).groupby(["strategy", "turn"]).sum().reset_index(),

@@ -14,7 +14,7 @@ from ..harness.tier_bench.working import Bounds, Load, PolicyRow
 from ..metrics.compression import ratio, saving, smaller
 from ..metrics.statistics.intervals import Interval
 from ..metrics.value import Missing, Value
-from .render import Table, count, figure_of_few, number, percent, shares, tokens
+from .render import REACH, Table, count, figure_of_few, number, percent, shares, tokens, with_reach
 from .tier_actions import TierActions, tier_actions, tier_actions_json
 
 _POLICY_HEADS = ("policy", "hit rate", "±", "token hit rate", "±", "evictions", "loaded", "preloaded")
@@ -416,8 +416,8 @@ def _promise_notes(rows: Sequence[RagRow]) -> list[str]:
 
 def _categories(rows: Sequence[RagRow]) -> Table:
     names = list(dict.fromkeys(name for row in rows for name in row.categories))
-    cells = tuple((row.way.name, *(percent(row.categories[name]) for name in names)) for row in rows)
-    return Table(f"Recall@{K[0]} by category of the probes", ("retrievers", *names), cells)
+    cells = tuple((row.way.name, *(with_reach(row.categories[name]) for name in names)) for row in rows)
+    return Table(f"Recall@{K[0]} by category of the probes", ("retrievers", *names), cells, (REACH,))
 
 
 def _took(built: Sequence[Built]) -> Table:
@@ -446,7 +446,7 @@ def rag_json(rows: Sequence[RagRow], built: Sequence[Built], probes: int, best: 
                 "retrievers": list(row.way.by),
                 "name": row.way.name,
                 "recall": {f"@{k}": _plain(recall) for k, recall in zip(K, row.recalls, strict=True)},
-                "categories": {name: number(value) for name, value in row.categories.items()},
+                "categories": {name: _plain(recall) for name, recall in row.categories.items()},
                 "milliseconds": None if isinstance(row.latency, Missing) else row.latency._asdict(),
             }
             for row in rows

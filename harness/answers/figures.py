@@ -25,12 +25,14 @@ from ...metrics.statistics.intervals import (
     WITHIN_NOISE,
     Ends,
     Floats,
+    Interval,
     Resampled,
     Statistic,
     by_unit,
     is_noise,
     of_share,
     resampled,
+    share_interval,
 )
 from ...metrics.value import Missing, Value, grouped
 from ..probes.ask import CEILING, FLOOR
@@ -76,7 +78,7 @@ class StrategyAnswers:
     rounds: int
     loaded: int
     """Tools that the model called."""
-    by_category: dict[str, Value]
+    by_category: dict[str, Interval | Missing]
     """Share correct, of all probes in pairs."""
 
 
@@ -232,7 +234,10 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
         Missing("undefined", "a price is not known") if np.isnan(cost).any() else math.fsum(cost),
         int(rows.rounds.sum()),
         int(rows.called.map(len).sum()),
-        {str(kind): float(of_kind.correct.mean()) for kind, of_kind in counted.groupby("category", observed=True)},
+        {
+            str(kind): share_interval(of_kind.correct.astype(float).tolist(), units_of(of_kind, sums.units))
+            for kind, of_kind in counted.groupby("category", observed=True)
+        },
     )
 
 

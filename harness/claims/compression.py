@@ -30,7 +30,7 @@ from ..tier_bench.archive import (
     written,
 )
 from .claim import Claimed, ClaimRow, Measurement, without_extra
-from .inputs import ClaimInputs, Measures, of_groups
+from .inputs import ClaimInputs, Measures, of_groups, units_among
 
 SEEDS = 3
 """Seeds of the acceptance scenario, at most; each has a conversation in either language."""
@@ -152,26 +152,28 @@ def _summary(conversation: Conversation, inputs: ClaimInputs) -> Lossy | Missing
 def kinds(inputs: ClaimInputs) -> Measurement:
     """Measure C24: each kind of data with the document's own means."""
     conversations = inputs.recorded or inputs.conversations
-    what = "the recordings" if inputs.recorded else "the run"
+    units, what = units_among(conversations), "the recordings" if inputs.recorded else "the run"
     dialogue, structured = list[tuple[float, float]](), list[tuple[float, float]]()
     for conversation in conversations:
         items = items_of([conversation], inputs.counter)
         dialogue.append(_coded([item for item in items if item.message.role in ("user", "assistant")], DOCUMENT.level))
         structured.append(_coded([item for item in items if _is_structured(item)], DOCUMENT.level))
-    summaries = [
-        sizes for conversation in conversations if not isinstance(sizes := _summary(conversation, inputs), Missing)
-    ]
+    summaries = [_summary(conversation, inputs) for conversation in conversations]
     rows = (
-        _ratio("text of dialogue, zstd 9", dialogue, 5.0, what),
+        _ratio("text of dialogue, zstd 9", dialogue, units, 5.0, what),
         _vectors(inputs, 0, decides=True),
         _width(inputs),
         _ratio(
             "long documents, extractive summaries",
-            [(float(summary.tokens), float(summary.summary_tokens)) for summary in summaries],
+            [
+                (0.0, 0.0) if isinstance(sizes, Missing) else (float(sizes.tokens), float(sizes.summary_tokens))
+                for sizes in summaries
+            ],
+            units,
             10.0,
             what,
         ),
-        _ratio("structured tool results (JSON), zstd 9", structured, 8.0, what),
+        _ratio("structured tool results (JSON), zstd 9", structured, units, 8.0, what),
     )
     return Measurement(rows)
 
@@ -186,13 +188,17 @@ def _coded(items: Sequence[ArchivedMessage], level: int) -> tuple[float, float]:
     return float(sum(map(len, texts))), float(sum(len(Dictionary().compress(text, level)) for text in texts))
 
 
-def _ratio(setting: str, pairs: list[tuple[float, float]], least: float, what: str) -> ClaimRow:
-    present = [pair for pair in pairs if pair[0] and pair[1]]
+def _ratio(
+    setting: str, pairs: Sequence[tuple[float, float]], units: Sequence[str], least: float, what: str
+) -> ClaimRow:
+    present = [(pair, unit) for pair, unit in zip(pairs, units, strict=True) if all(pair)]
     return ClaimRow(
         setting=setting,
         figure="original over compressed",
         unit="times",
-        found=of_groups(present) if present else Missing("undefined", f"{what} has none"),
+        found=of_groups([pair for pair, _ in present], units=[unit for _, unit in present])
+        if present
+        else Missing("undefined", f"{what} has none"),
         claimed=Claimed(least=least),
         of=f"{len(present)} conversations",
     )

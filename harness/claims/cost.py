@@ -16,7 +16,7 @@ from ...metrics.value import Missing
 from ...scenarios.model import Conversation
 from ...strategies.chain import RECIPES
 from .claim import Claimed, ClaimRow, Measurement, exact
-from .inputs import MODELS, ClaimInputs, Measures, of_groups, of_sums, over_conversations
+from .inputs import MODELS, ClaimInputs, Measures, of_groups, of_sums, over_conversations, units_among
 
 SAVED = "of the bill saved"
 DISCOUNTS = {"gpt-5.6": 0.5, "claude-sonnet-5": 0.9, "deepseek/deepseek-chat": 0.5}
@@ -201,13 +201,17 @@ NONE = Missing("unsupported", "no recording was given that has calls of both kin
 def latencies(inputs: ClaimInputs) -> Measurement:
     """Measure C29: the recorded seconds of a cached call over those of one that is not."""
     sums = np.array([_sums(conversation) for conversation in inputs.recorded], np.float64).reshape(-1, 4)
-    both = sums[(sums[:, 1] > 0) & (sums[:, 3] > 0)]
+    has_both = (sums[:, 1] > 0) & (sums[:, 3] > 0)
+    both, units = (
+        sums[has_both],
+        [unit for unit, here in zip(units_among(inputs.recorded), has_both, strict=True) if here],
+    )
     rows = (
         ClaimRow(
             setting="recorded calls, by what the provider read from its cache",
             figure="time of a call, cached over not",
             unit="times",
-            found=_ratio(both),
+            found=_ratio(by_unit(both, units)) if units else NONE,
             claimed=Claimed(most=1.2 / 2.0),
             of=f"{len(both)} conversations",
         ),
@@ -240,9 +244,6 @@ def _sums(conversation: Conversation) -> tuple[float, float, float, float]:
 
 
 def _ratio(sums: Floats) -> Interval | Missing:
-    if not len(sums):
-        return NONE
-
     def statistic(totals: Floats) -> Floats:
         ratio: Floats = (totals[..., 0] / totals[..., 1]) / (totals[..., 2] / totals[..., 3])
         return ratio

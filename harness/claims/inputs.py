@@ -21,7 +21,7 @@ from ...metrics.statistics.intervals import Floats, Interval, Statistic, by_unit
 from ...metrics.tokens import TokenCounter
 from ...metrics.value import Form, Missing
 from ...scenarios.errors import RunError
-from ...scenarios.model import Conversation
+from ...scenarios.model import Conversation, independent_units
 from ...scenarios.source import Problems
 from ..bill.conversations import conversation_bills
 from ..bill.simulation import Scheme
@@ -169,6 +169,12 @@ class ClaimInputs:
         # Results do not depend on the number of workers, and no claim reads a latency of such a run.
         execute(plan, self.folder / name, jobs=self.jobs)
         return load(self.folder / name)
+
+
+def units_among(conversations: Sequence[Conversation]) -> list[str]:
+    """Return the independent unit of each of some conversations."""
+    units = independent_units({conversation.id: conversation.meta for conversation in conversations})
+    return [units[conversation.id] for conversation in conversations]
 
 
 def _specs(strategies: Sequence[str]) -> list[str]:

@@ -24,7 +24,7 @@ from ..compare.figures import measured
 from ..folder.run import Run
 from ..replay import ConversationIndex, RecordedContext, replay
 from .claim import Claimed, ClaimRow, Measurement
-from .inputs import ClaimInputs, Measures, of_groups, of_metric, of_sums, over_conversations, row
+from .inputs import ClaimInputs, Measures, of_groups, of_metric, of_sums, over_conversations, row, units_among, units_in
 
 BY_RULE = ("keyword", "semantic", "hybrid")
 MODEL = "archive"
@@ -243,7 +243,7 @@ def _of_recordings(inputs: ClaimInputs) -> Iterator[ClaimRow]:
         yield ClaimRow(
             setting=f"{ARCHIVE}, recordings with results over {LONG:,} characters",
             figure="tokens saved, net",
-            found=of_sums(figures.sums[ARCHIVE]["net_saving"], "saving"),
+            found=of_sums(figures.sums[ARCHIVE]["net_saving"], "saving", units_in(figures)),
             claimed=Claimed(least=0.8),
             of=f"{len(with_long_results)} of {len(inputs.recorded)} conversations",
             decides=False,
@@ -297,18 +297,22 @@ def turns(inputs: ClaimInputs) -> Measurement:
 
 def lossless(inputs: ClaimInputs) -> Measurement:
     """Measure C13: every archived result is loaded again by the model's tool, and compared."""
-    pairs, archived = [], 0
-    for conversation in (*inputs.conversations, *inputs.recorded):
+    pairs, units, archived = [], [], 0
+    every = [*inputs.conversations, *inputs.recorded]
+    for conversation, unit in zip(every, units_among(every), strict=True):
         restored_results, archived_results = restored(conversation, inputs)
         archived += archived_results
         if archived_results:
             pairs.append((float(restored_results), float(archived_results)))
+            units.append(unit)
     absent = of_metric(inputs, ARCHIVE, "evidence_absent")
     rows = (
         ClaimRow(
             setting=ARCHIVE,
             figure="archived results that come back as they were, to the byte",
-            found=of_groups(pairs) if pairs else Missing("undefined", "no result is long enough to be archived"),
+            found=of_groups(pairs, units=units)
+            if pairs
+            else Missing("undefined", "no result is long enough to be archived"),
             claimed=Claimed(least=1.0),
             of=f"{archived:,} results of {len(pairs)} conversations",
         ),

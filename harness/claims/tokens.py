@@ -20,7 +20,7 @@ from ..compare.figures import measured
 from ..folder.run import Run
 from ..replay import ConversationIndex, RecordedContext, replay
 from .claim import Claimed, ClaimRow, Measurement, exact, shown
-from .inputs import ClaimInputs, Measures, against, by_kind, of_groups, of_sums, row, sums_of
+from .inputs import ClaimInputs, Measures, against, by_kind, of_groups, of_sums, row, sums_of, units_among
 
 SAVED, NET = "tokens saved", "tokens saved, net of its own model calls"
 WINDOW, WIDE = "window(max_tokens=8000)", "window(max_tokens=32000)"
@@ -198,14 +198,17 @@ def estimate(inputs: ClaimInputs) -> Measurement:
 def _errors(inputs: ClaimInputs, encoding: str, decides: bool) -> list[ClaimRow]:
     count = text_counter(encoding)
     sums: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for conversation in inputs.conversations:
+    units: dict[str, list[str]] = defaultdict(list)
+    for conversation, unit in zip(inputs.conversations, units_among(inputs.conversations), strict=True):
         for error in estimates(conversation.messages, count):
-            sums[f"{error.language} {error.content}"].append((error.total * error.tokens, float(error.tokens)))
+            name = f"{error.language} {error.content}"
+            sums[name].append((error.total * error.tokens, float(error.tokens)))
+            units[name].append(unit)
     return [
         ClaimRow(
             setting=f"{name}, {encoding}",
             figure="error of len // 4",
-            found=of_groups(pairs),
+            found=of_groups(pairs, units=units[name]),
             claimed=Claimed(least=-OFF, most=OFF),
             of=f"{len(pairs)} conversations",
             decides=decides,
@@ -219,10 +222,7 @@ def counted(inputs: ClaimInputs) -> Measurement:
     count = text_counter(inputs.counter.encoding)
     rows = []
     for name, texts in _by_size(inputs).items():
-        pairs = [
-            (sum(_fastest(count, text) for text in texts_of_conversation), float(len(texts_of_conversation)))
-            for texts_of_conversation in texts
-        ]
+        pairs = [(sum(_fastest(count, text) for text in of_unit), float(len(of_unit))) for of_unit in texts.values()]
         rows.append(
             ClaimRow(
                 setting=name,
@@ -230,7 +230,7 @@ def counted(inputs: ClaimInputs) -> Measurement:
                 unit="us",
                 found=of_groups(pairs),
                 claimed=Claimed(most=100.0),
-                of=f"{sum(map(len, texts))} texts",
+                of=f"{sum(map(len, texts.values()))} texts",
                 decides=name.startswith("a fact"),
                 timed=True,
             )
@@ -238,18 +238,18 @@ def counted(inputs: ClaimInputs) -> Measurement:
     return Measurement(tuple(rows))
 
 
-def _by_size(inputs: ClaimInputs) -> dict[str, list[list[str]]]:
-    """Return some texts of each conversation, by size."""
-    texts_by_size: dict[str, list[list[str]]] = {name: [] for name in (*SIZES, REST)}
+def _by_size(inputs: ClaimInputs) -> dict[str, dict[str, list[str]]]:
+    """Return some texts of each conversation, by size and independent unit."""
+    texts_by_size: dict[str, dict[str, list[str]]] = {name: defaultdict(list) for name in (*SIZES, REST)}
     most = max(1, TEXTS // max(1, len(inputs.conversations)))
-    for conversation in inputs.conversations:
+    for conversation, unit in zip(inputs.conversations, units_among(inputs.conversations), strict=True):
         sampled: dict[str, list[str]] = defaultdict(list)
         for text in dict.fromkeys(message.text for message in conversation.messages if message.text):
             size = next((name for name, (low, high) in SIZES.items() if low <= len(text) <= high), REST)
             if len(sampled[size]) < most:
                 sampled[size].append(text)
         for size, texts in sampled.items():
-            texts_by_size[size].append(texts)
+            texts_by_size[size][unit] += texts
     return {size: texts for size, texts in texts_by_size.items() if texts}
 
 

@@ -73,7 +73,7 @@ class RagRow(NamedTuple):
     way: Way
     recalls: tuple[Interval | Missing, ...]
     """Evidence recall at each of K."""
-    categories: dict[str, Value]
+    categories: dict[str, Interval | Missing]
     """Recall at the first K, by the probes' category."""
     latency: Latency | Missing
     """Milliseconds of a search, including the question's embedding."""
@@ -184,14 +184,16 @@ def rows(outcomes: Sequence[SearchOutcome], every: Sequence[Way]) -> list[RagRow
 
 
 def _row(way: Way, outcomes: Sequence[SearchOutcome]) -> RagRow:
-    groups = [outcome.unit for outcome in outcomes]
-    recalls = tuple(share_interval([outcome.recalls[at] for outcome in outcomes], groups) for at in range(len(K)))
-    categories: dict[str, Value] = {}
-    for category in sorted({outcome.category for outcome in outcomes}):
-        categories[category] = float(
-            np.mean([outcome.recalls[0] for outcome in outcomes if outcome.category == category])
-        )
+    recalls = tuple(_recall(outcomes, at) for at in range(len(K)))
+    categories = {
+        category: _recall([outcome for outcome in outcomes if outcome.category == category], 0)
+        for category in sorted({outcome.category for outcome in outcomes})
+    }
     return RagRow(way, recalls, categories, latency([outcome.seconds * 1000 for outcome in outcomes]))
+
+
+def _recall(outcomes: Sequence[SearchOutcome], at: int) -> Interval | Missing:
+    return share_interval([outcome.recalls[at] for outcome in outcomes], [outcome.unit for outcome in outcomes])
 
 
 class IndexRecall(NamedTuple):
@@ -219,21 +221,27 @@ def index_recall(conversations: Sequence[Conversation], kind: Kind, models: Mode
         messages = [message for message in conversation.messages if message.role != "system" and message.text.strip()]
         places = {message.id: at for at, message in enumerate(conversation.messages)}
         held = {message.id: places[message.id] for message in messages}
-        came = np.array(list(held.values()))
+        came = np.array(list(held.values()), np.int64)
         vectors = models.embed([message.text for message in messages], False, TokenCounter()).vectors
         exact, index = (VectorStore(vectors.shape[1], name) for name in ("exact", kind))
-        probes = [(end, probe) for end, probe in _probes(conversation) if held.keys() & set(probe.evidence)]
-        queries = models.embed([probe.question for _, probe in probes], True, TokenCounter()).vectors
+        # As in `searched`: evidence that comes after a probe cannot be found by it.
+        known = (
+            (end, probe, [id for id in probe.evidence if held.get(id, end + 1) <= end])
+            for end, probe in _probes(conversation)
+        )
+        probes = [(end, probe.question, evidence) for end, probe, evidence in known if evidence]
+        queries = models.embed([question for _, question, _ in probes], True, TokenCounter()).vectors
         added = 0
-        for (end, probe), query in zip(probes, queries, strict=True):
+        for (end, _, evidence), query in zip(probes, queries, strict=True):
             new = np.arange(added, np.searchsorted(came, end, side="right"))
             added += len(new)
             for store in (exact, index):
                 store.add(new, vectors[new])
             found = [store.search(query, K[0]).numbers.tolist() for store in (index, exact)]
             of_index, nearest = ([messages[at].id for at in numbers] for numbers in found)
-            evidence = [recall(names, held.keys() & set(probe.evidence), K[0]) for names in (of_index, nearest)]
-            recalls.append((recall(of_index, nearest, K[0]), *evidence))
+            recalls.append(
+                (recall(of_index, nearest, K[0]), *(recall(ids, evidence, K[0]) for ids in (of_index, nearest)))
+            )
             groups.append(units[conversation.id])
     columns = np.array(recalls, np.float64).reshape(-1, 3).T.tolist()
     return IndexRecall(kind, *(share_interval(column, groups) for column in columns))

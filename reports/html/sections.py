@@ -114,7 +114,10 @@ def _answers_frame(answers: Sequence[AnswerFigures]) -> pd.DataFrame:
         [
             {"answerer": figures.answerer, "grader": figures.grader, "strategy": strategy.strategy}
             | {name: getattr(strategy, name) for name in (*names, "input_tokens")}
-            | {f"correct {kind or '(no kind)'}": value for kind, value in strategy.by_category.items()}
+            | {
+                f"correct {kind or '(no kind)'}": share if isinstance(share, Missing) else share.mean
+                for kind, share in strategy.by_category.items()
+            }
             for figures in answers
             for strategy in figures.strategies
         ]

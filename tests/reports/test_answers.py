@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +22,8 @@ from ctxbench.harness.models import Models, Settings
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.answers import Measure, answers_of, by_graders, pairs
+from ctxbench.reports.answers import Measure, answers_of, beside, by_graders, pairs
+from ctxbench.reports.answers import all_json as answers_json
 from ctxbench.reports.calibration import corrected_of, corrected_table
 from ctxbench.reports.html.folder import write
 from ctxbench.reports.html.sections import sections
@@ -87,7 +89,17 @@ def test_a_model_stands_beside_the_reader(tmp_path: Path) -> None:
     assert "openai/parrot answered right, " in quality(results(found)).about
     section = next(each for each in sections(results(found)) if each.name == "answers")
     titles = [part.title for part in section.parts]
-    assert "Correct, by answer model / grader" in titles
+    table = section.parts[titles.index("Correct, by answer model / grader")]
+    pairs = [f"{who} / {RulesGrader().name}" for who in ("openai/parrot", "offline")]
+    assert table.heads == ("strategy", *pairs)
+    assert all(re.fullmatch(r"[\d.]+ % \([\d.]+ to [\d.]+ %\)", cell) for row in table.rows for cell in row[1:])
+    assert [note.partition(": ")[0] for note in table.notes] == pairs
+    assert all("agrees with people" in note for note in table.notes)
+    kinds = section.parts[titles.index("Which kinds of questions are answered?")]
+    assert all(re.fullmatch(r"[\d.]+ % ± [\d.–]+", cell) for row in kinds.rows for cell in row[1:])
+    stated = answers_json(answers_of(found))
+    assert stated is not None
+    assert all(of.keys() == {"mean", "low", "high"} for of in stated[0]["strategies"]["none"]["by_category"].values())
     names = measured(found).metrics
     assert {"answer_quality", f"answer_quality(openai/parrot, {RulesGrader().name})"} <= names.keys()
 
@@ -99,6 +111,18 @@ class Lenient:
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         return [Grade(True, 1.0, "why not") for _ in items]
+
+
+def test_a_grader_that_nobody_compared_has_no_share_beside_others(tmp_path: Path) -> None:
+    """A share without its grader's agreement is not shown there; a line says why."""
+    execute(plan(talks(tmp_path, 3), STRATEGIES), tmp_path / "run")
+    found = load(tmp_path / "run")
+    answer(found, Parrot("9000"), Lenient(), RunProbes(found, Models(Settings())))
+    answers = answers_of(found)
+    assert answers is not None
+    table = beside(answers)
+    assert table.heads == ("strategy", f"offline / {RulesGrader().name}")
+    assert table.notes[-1].startswith("No column for openai/parrot / lenient: how far it agrees with people is not")
 
 
 def test_graders_stand_side_by_side(tmp_path: Path) -> None:

@@ -36,7 +36,13 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def failing() -> str:
+    """The text at which a strategy fails."""
+    return "question 3 "
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str) -> Run:
     """A run of seven conversations in four shards: two models were recorded, and a strategy fails in a conversation."""
     path = recording(tmp_path, conversations=7, turns=6)
     lines = []
@@ -53,19 +59,24 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             messages.append(message)
         lines.append(replace(conversation, messages=tuple(messages)).to_json())
     path.write_bytes(b"\n".join(lines))
-    fail(monkeypatch, Window, "question 3 ")
+    fail(monkeypatch, Window, failing)
     monkeypatch.setattr("ctxbench.harness.engine.plan.SHARD_CONVERSATIONS", 2)
     execute(plan(path, strategies=STRATEGIES), tmp_path / "run")
     return load(tmp_path / "run")
 
 
-def test_pieces_have_the_figures_of_all_steps(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every metric by strategy, growth, sums by conversation and by turn, over what is compared."""
-    steps = steps_of(run)
-    common = steps[steps.conversation != "c3"]
+@pytest.mark.parametrize("failing", [f"question {number} " for number in (0, 3)])
+def test_pieces_have_the_figures_of_all_steps(run: Run, failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every metric by strategy, growth, sums by conversation and by turn, over what is compared, in the run's order.
+
+    So also where a strategy fails in the first conversation.
+    """
+    steps, uneven = steps_of(run), f"c{failing.split()[1]}"
+    assert uneven in run.failures["window(max_tokens=400)"]
+    common = steps[steps.conversation != uneven]
     in_pieces(monkeypatch)
     assert len(list(run.pieces())) == 4
-    found = step_figures(run, frozenset({"c3"}))
+    found = step_figures(run, frozenset({uneven}))
     assert found.strategies == {name: figures(common[common.strategy == name]) for name in STRATEGIES}
     pd.testing.assert_frame_equal(found.growth, growth(common), check_exact=True)
     sums = steps.groupby(["conversation", "strategy"], observed=True)[[*SUMMED]].sum().reset_index()

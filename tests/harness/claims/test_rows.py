@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import msgspec
 import numpy as np
 import pytest
 
-from ctxbench.harness.claims.inputs import against, by_kind, of_groups, of_metric, of_sums
+from ctxbench.harness.claims import compression, cost, storage, tokens
+from ctxbench.harness.claims.claim import Measurement
+from ctxbench.harness.claims.inputs import ClaimInputs, against, by_kind, of_groups, of_metric, of_sums
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
-from tests.harness.claims.builders import figures, inputs, saving
+from ctxbench.scenarios.model import Call, Conversation, Message, Usage
+from tests.harness.claims.builders import figures, inputs, saving, spread
 
 
 def test_a_saving_is_of_sums() -> None:
@@ -66,3 +72,40 @@ def test_kinds_stand_beside_the_whole() -> None:
     assert (row.setting, row.decides, row.of) == ("window · kind", False, "8 conversations")
     assert by_kind(made, "smart", "net_saving", "saved", None) == []
     assert of_metric(made, "smart", "net_saving") == Missing("unsupported", "smart was not run")
+
+
+def _twins(unit: str) -> list[Conversation]:
+    """Eight conversations that differ; where `unit` is named they are all of it."""
+    twins = []
+    for at in range(8):
+        call = Call("m", started=100.0, usage=Usage(input=1000, output=10, cache_read=900))
+        fresh = msgspec.structs.replace(call, started=200.0, usage=Usage(input=1000, output=10, cache_read=0))
+        said = (
+            Message("u", "user", f"The committee has met {at} times, and reads the report on the harbour again."),
+            Message("a", "assistant", "It has.", time=101.0 + at / 100, call=call),
+            Message("t", "tool", '{"meetings": [' + "1, " * at + "2]}", name="read"),
+            Message("b", "assistant", "And again.", time=202.0, call=fresh),
+        )
+        twins.append(Conversation(f"c{at}", said, meta={"unit": unit} if unit else {}))
+    return twins
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [tokens.estimate, tokens.counted, compression.kinds, storage.lossless, cost.latencies],
+    ids=["C16", "C17", "C24", "C13", "C29"],
+)
+@pytest.mark.parametrize("unit", ["", "generator"])
+def test_conversations_of_one_unit_are_one_draw(
+    measure: Callable[[ClaimInputs], Measurement], unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many conversations one generator made, what is measured on them has no interval."""
+    monkeypatch.setattr(storage, "restored", lambda *_: (10, 10))
+    monkeypatch.setattr(compression, "_vectors", lambda *_, **__: None)
+    monkeypatch.setattr(compression, "_width", lambda *_: None)
+    said = _twins(unit)
+    known = {"archive": {"evidence_absent": spread(0.1), "grounding": spread(0.9)}}
+    made = inputs(conversations=said, recorded=said, figures=figures(known))
+    first = next(row.found for row in measure(made).rows if row is not None)
+    assert not isinstance(first, Missing)
+    assert isinstance(first.low, Missing) == bool(unit)

@@ -11,6 +11,7 @@ import pytest
 from ctxbench.harness.models import OFFLINE
 from ctxbench.harness.tier_bench.rag import against, index_recall, measured, rows, together, ways
 from ctxbench.metrics.value import Missing
+from ctxbench.reports.tiers import rag_json, rag_tables
 from ctxbench.scenarios.model import Conversation, Message, Probe
 from ctxbench.scenarios.readers.locomo import Locomo
 from ctxbench.scenarios.source import Problems
@@ -65,6 +66,21 @@ def test_an_index_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0.5 < found.nearest.mean <= 1
 
 
+@pytest.mark.parametrize("after", ["s", "m1"])
+def test_evidence_that_comes_later_is_not_asked_of_an_index(after: str) -> None:
+    """As in the tier: a probe counts for the evidence before it, and not at all where there is none."""
+    probes = (
+        Probe("too early", "Where is Anna's cabin in Bergen?", ("Bergen",), ("m4",), "updated", after=after),
+        Probe("both", "Where is Anna's cabin?", ("Lofoten",), ("m1", "m4"), "single", after="m3"),
+    )
+    asked = Conversation("c", conversation().messages, probes=probes)
+    outcomes, _ = together(measured([asked], ("vector",), OFFLINE))
+    assert [(each.probe, each.recalls) for each in outcomes] == [("both", (1.0, 1.0))]
+    found = index_recall([asked], "exact", OFFLINE)
+    assert not isinstance(found.evidence, Missing)
+    assert found.evidence.mean == 1
+
+
 def test_only_what_was_said_before_a_probe_is_searched() -> None:
     """A probe is asked after its message: what comes later is not found. What rests on system messages is not asked."""
     found, built = together(measured([conversation()], ("bm25",), OFFLINE))
@@ -83,6 +99,23 @@ def test_ways() -> None:
     assert against(found, made).difference.mean == 0  # type: ignore[union-attr]
     alone, _ = together(measured([conversation()], ("bm25",), OFFLINE))
     assert against(alone, rows(alone, ways(("bm25",)))) is None
+
+
+def test_recall_by_category_has_its_interval() -> None:
+    """Over independent units, as the recall of all; two conversations that agree may still both be lucky."""
+    found, built = together(measured([conversation("a"), conversation("b")], ("bm25",), OFFLINE))
+    missed = [each._replace(recalls=(0.0, 0.0)) if each.conversation == "b" else each for each in found]
+    (row,) = rows([each for each in missed if each.probe == "early" or each.conversation == "a"], ways(("bm25",)))
+    assert row.categories["single"].mean == 0.5  # type: ignore[union-attr]
+    assert row.categories["single"][1:] == (0.0, 1.0)
+    assert row.categories["updated"].mean == 1  # type: ignore[union-attr]
+    assert isinstance(row.categories["updated"].low, Missing)  # type: ignore[union-attr]
+    table = next(table for table in rag_tables([row], built, 3, None) if "category" in table.title)
+    assert (table.heads, table.rows) == (
+        ("retrievers", "single", "updated"), (("bm25", "50.0 % ± 50.0", "100.0 % ± –"),)
+    )  # fmt: skip
+    stated = rag_json([row], built, 3, None)["ways"][0]["categories"]
+    assert stated["single"] == {"mean": 0.5, "low": 0.0, "high": 1.0}
 
 
 @pytest.mark.slow
