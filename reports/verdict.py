@@ -429,7 +429,7 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
         would = "would do but for what it breaks" if len(crossed) == 1 else "would do but for what they break"
         yield "not", f"{', '.join(crossed)}: {would}"
     yield from _measured_by(verdict)
-    if recorded := _recorded_with(verdict):
+    if recorded := recorded_with(verdict):
         yield "recorded", recorded
     yield "next", f"everything else: ctxbench report {shlex.quote(run.name)} --all"
 
@@ -451,18 +451,24 @@ def _figures(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
 
 def how_sure(verdict: RunVerdict, name: str) -> str:
     """Return in how many resamples a strategy costs less than the base and loses no more than accepted."""
-    kept, drawn = percent(verdict.keeps[name]), sample(verdict.conversations, verdict.units)
+    kept, drawn = _kept(verdict.keeps[name]), sample(verdict.conversations, verdict.units)
     words = f"cheaper, and at most {accepted_points(verdict)} worse, in {kept} of {DRAWS:,} resamples of {drawn}"
     if verdict.keeps[name] < SURE or verdict.is_cheaper(name):
         return words
     return f"{words}, but few of these decide that: it saves {less(verdict.cost_change(name))}"
 
 
+def _kept(share: float) -> str:
+    """Return a share of the resamples, with a digit more where it would read as enough and is not."""
+    text = percent(share)
+    return f"{100 * share:.2f} %" if share < SURE and text == percent(SURE) else text
+
+
 def _why_nothing(verdict: RunVerdict) -> str:
     if verdict.units < FEWEST:
         return too_few(verdict)
     accepted = accepted_points(verdict)
-    return f"none that breaks nothing is {100 * SURE:.0f} % sure to cost less and to lose at most {accepted}"
+    return f"no strategy without broken calls is {100 * SURE:.0f} % sure to cost less and to lose at most {accepted}"
 
 
 def too_few(verdict: RunVerdict) -> str:
@@ -485,7 +491,7 @@ def _why_no_verdict(verdict: RunVerdict) -> str:
     return f"the bill under {verdict.model} is not known"
 
 
-def _recorded_with(verdict: RunVerdict) -> str:
+def recorded_with(verdict: RunVerdict) -> str:
     """Return which models were recorded, and how many tokens they count for ours; empty where that is not known."""
     calls = verdict.results.summary.recorded
     if not calls:

@@ -18,7 +18,16 @@ from ctxbench.harness.folder.run import load
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.render import Table
 from ctxbench.reports.results import Results
-from ctxbench.reports.verdict import MeasuredQuality, RunVerdict, answer, as_json, breakage, five_measures, verdict
+from ctxbench.reports.verdict import (
+    MeasuredQuality,
+    RunVerdict,
+    answer,
+    as_json,
+    breakage,
+    five_measures,
+    how_sure,
+    verdict,
+)
 from tests.reports.html.builders import ran, recorded, results, usual
 
 
@@ -192,9 +201,19 @@ def test_nothing_is_sure_enough() -> None:
     assert found.shipped is None
     table = answer(found)
     assert table.title == "Keep the whole history"
-    assert told(table)["why"] == "none that breaks nothing is 95 % sure to cost less and to lose at most 5 points"
+    why = "no strategy without broken calls is 95 % sure to cost less and to lose at most 5 points"
+    assert told(table)["why"] == why
     assert told(table)["nearest"].startswith("good: cheaper, and at most 5 points worse, in ")
     assert len(table.rows) + 1 <= 12
+
+
+def test_a_share_just_below_what_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,899 of 2,000 resamples are too few, and are not shown as the 95.0 % that would do."""
+    found = by_hand(COSTS, SHARES, {"broken": 3})
+    monkeypatch.setitem(found.keeps, "good", 1899 / 2000)
+    assert "in 94.95 % of 2,000 resamples" in how_sure(found, "good")
+    monkeypatch.setitem(found.keeps, "good", 1900 / 2000)
+    assert "in 95.0 % of 2,000 resamples" in how_sure(found, "good")
 
 
 @pytest.mark.parametrize(
