@@ -575,7 +575,10 @@ def five_measures(verdict: RunVerdict) -> Table:
         f"{count(results.summary.messages, 'message')}, "
         f"{count(results.summary.calls, 'model call')}, billed under {model}"
     )
-    return Table(title, heads, tuple(rows), tuple(_five_notes(verdict)), page=True)
+    notes = list(_five_notes(verdict))
+    if any("(fixed)" in row for row in rows):
+        notes[0] += " (fixed): the same by construction."
+    return Table(title, heads, tuple(rows), tuple(notes), page=True)
 
 
 def _of_subagents(number: int) -> str:

@@ -266,6 +266,14 @@ def test_the_five_measures() -> None:
     assert [row[0] for row in table.rows] == ["good", "cheap", "none", "dark", "✗ broken"]
     assert table.rows[0][2:4] == ("25.0 %", "50.0 %")
     assert table.notes[1].endswith("Broken calls: newest message missing: broken 3.")
+    assert "(fixed)" not in table.notes[0]
+
+
+def test_what_is_the_same_by_construction_is_explained() -> None:
+    """Marks change no message, so that their difference has no interval, and the note says what stands in its place."""
+    table = five_measures(by_hand({**COSTS, "cache_marks": COSTS["none"]}, {**SHARES, "cache_marks": SHARES["none"]}))
+    assert [row[-1] for row in table.rows if row[0] == "cache_marks"] == ["(fixed)"]
+    assert table.notes[0].endswith("(fixed): the same by construction.")
 
 
 def test_a_bound_is_no_choice() -> None:
