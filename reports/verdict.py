@@ -425,6 +425,8 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
             yield "nearest", f"{nearest}: {how_sure(verdict, nearest)}"
             yield from _figures(verdict, nearest)
             yield "do", "measure more conversations: the interval narrows with the root of their number"
+        if idle := _idle(verdict):
+            yield "short", idle
     if crossed := verdict.crossed:
         would = "would do but for what it breaks" if len(crossed) == 1 else "would do but for what they break"
         yield "not", f"{', '.join(crossed)}: {would}"
@@ -432,6 +434,18 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
     if recorded := recorded_with(verdict):
         yield "recorded", recorded
     yield "next", f"everything else: ctxbench report {shlex.quote(run.name)} --all"
+
+
+def _idle(verdict: RunVerdict) -> str:
+    """Return how many strategies had nothing to do, if those are more than half; more of the same would not help."""
+    strategies = verdict.results.summary.strategies
+    whole = strategies[WHOLE]["tokens_sent"]
+    others = [name for name in strategies if name != WHOLE]
+    idle = [name for name in others if strategies[name]["tokens_sent"] == whole]
+    if isinstance(whole, Missing) or not whole or 2 * len(idle) <= len(others):
+        return ""
+    number = f"{len(idle):,} of {count(len(others), 'other strategy', 'other strategies')}"
+    return f"{number} sent as many tokens as the whole history: these conversations hardly reach their limits"
 
 
 def accepted_points(verdict: RunVerdict) -> str:

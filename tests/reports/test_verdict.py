@@ -207,6 +207,22 @@ def test_nothing_is_sure_enough() -> None:
     assert len(table.rows) + 1 <= 12
 
 
+def test_conversations_that_are_too_short() -> None:
+    """Where most strategies send what the whole history sends, more conversations of that length would settle nothing,
+    and a line says so; where half of them have something to do, none does."""
+    found = by_hand(COSTS, {**SHARES, "good": [0.9, 0.9, 0.5, 0.8] * 2}, {"broken": 3})
+    figures = found.results.summary.strategies
+    for name, sent in {"none": 90, "good": 90, "cheap": 90, "broken": 10, "dark": 90}.items():
+        figures[name]["tokens_sent"] = sent
+    assert told(answer(found))["short"] == (
+        "3 of 4 other strategies sent as many tokens as the whole history: these conversations hardly reach their "
+        "limits"
+    )
+    assert len(answer(found).rows) + 1 <= 12
+    figures["good"]["tokens_sent"] = 50
+    assert "short" not in told(answer(found))
+
+
 def test_a_share_just_below_what_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
     """1,899 of 2,000 resamples are too few, and are not shown as the 95.0 % that would do."""
     found = by_hand(COSTS, SHARES, {"broken": 3})
