@@ -17,7 +17,7 @@ from ..metrics.value import Missing, grouped
 from ..scenarios.compactions import RECORDED
 from .render import Table, count, dollars, percent, shares
 from .results import Results
-from .verdict import FEWEST, WHOLE, RunVerdict, how_sure, less, points_of, too_few, verdict
+from .verdict import FEWEST, WHOLE, RunVerdict, how_sure, less, points_of, recorded_with, too_few, verdict
 from .verdict import as_json as verdict_json
 
 
@@ -166,7 +166,10 @@ def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
     if reasons:
         texts = "; ".join(f"{count(reason.times, 'session')}: {reason.text}" for _, reason in reasons[:2])
         yield "left out", texts
-    yield "next", f"everything else: ctxbench report {shlex.quote(audit.results.run.name)} --all"
+    models, billed = audit.results.summary.recorded, audit.places.model
+    if len(models) > 1:  # the sessions of all models are in one bill
+        yield "recorded", recorded_with(audit.places) + (f"; all billed under {billed}" if billed in models else "")
+    yield "next", f"all tables, against sending everything: ctxbench report {shlex.quote(audit.results.run.name)} --all"
 
 
 def as_json(audit: Audit) -> dict[str, object]:

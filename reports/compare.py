@@ -100,11 +100,11 @@ def _of_metric(
     first = comparisons[0]
     still = [comparison.strategy for comparison in comparisons if _is_still(comparison)]
     moved = [comparison for comparison in comparisons if not _is_still(comparison)]
-    notes = [
-        f"{comparison.strategy}: {comparison.verdict.why}."
-        for comparison in moved
-        if comparison.verdict.why and not says_all(comparison)
-    ]
+    by_reason: dict[str, list[str]] = {}
+    for comparison in moved:
+        if comparison.verdict.why and not says_all(comparison):
+            by_reason.setdefault(comparison.verdict.why, []).append(comparison.strategy)
+    notes = [f"{', '.join(dict.fromkeys(names))}: {why}." for why, names in by_reason.items()]
     if still:
         notes.append(f"Nothing moved: {', '.join(still)}.")
     brought = library_column(libraries, [comparison.strategy for comparison in moved])
@@ -127,7 +127,7 @@ def _of_metric(
         "conversations",
     )
     spare = ("conversations", "detects", *titles, "typical conversation")
-    return Table(title, heads, rows, tuple(dict.fromkeys(notes)), spare=spare)
+    return Table(title, heads, rows, tuple(notes), spare=spare)
 
 
 def cells(comparison: Comparison) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..harness.folder.schema import USUAL_MODEL
+from ..harness.folder.schema import USUAL_MODEL, alike
 from ..metrics.figures import METRICS
 from ..metrics.structure import FAULTS
 from ..metrics.survival import Survival, cliff
@@ -400,13 +400,20 @@ def failed_table(summary: RunSummary) -> Table:
 
 
 def problems_table(summary: RunSummary) -> Table:
-    """Return the recordings that were left out, and why."""
+    """Return the records that were left out, and why; of those that are alike in a file, the first."""
+    problems = summary.manifest.problems
+    groups = alike(problems)
     rows = tuple(
         (
             f"{problem.file}:{problem.line}" if problem.line else problem.file,
             problem.field,
             problem.what + (f" ({problem.remedy})" if problem.remedy else ""),
+            f"{times:,}",
         )
-        for problem in summary.manifest.problems
+        for problem, times in groups
     )
-    return Table(f"Left out: {count(len(rows), 'recording')}", ("where", "field", "what"), rows, prose=True)
+    several = len(groups) < len(problems)
+    notes = ("Times: records of the file with the same problem, of which the first is shown.",) if several else ()
+    heads = ("where", "field", "what", *(["times"] if several else []))
+    shown = rows if several else tuple(row[:-1] for row in rows)
+    return Table(f"Left out: {count(len(problems), 'record')}", heads, shown, notes, prose=True)

@@ -437,13 +437,27 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
             yield "nearest", f"{nearest}: {how_sure(verdict, nearest)}"
             yield from _figures(verdict, nearest)
             yield "do", "measure more conversations: the interval narrows with the root of their number"
+        if idle := _idle(verdict):
+            yield "short", idle
     if crossed := verdict.crossed:
         would = "would do but for what it breaks" if len(crossed) == 1 else "would do but for what they break"
         yield "not", f"{', '.join(crossed)}: {would}"
     yield from _measured_by(verdict)
-    if recorded := _recorded_with(verdict):
+    if recorded := recorded_with(verdict):
         yield "recorded", recorded
     yield "next", f"everything else: ctxbench report {shlex.quote(run.name)} --all"
+
+
+def _idle(verdict: RunVerdict) -> str:
+    """Return how many strategies had nothing to do, if those are more than half; more of the same would not help."""
+    strategies = verdict.results.summary.strategies
+    whole = strategies[WHOLE]["tokens_sent"]
+    others = [name for name in strategies if name != WHOLE]
+    idle = [name for name in others if strategies[name]["tokens_sent"] == whole]
+    if isinstance(whole, Missing) or not whole or 2 * len(idle) <= len(others):
+        return ""
+    number = f"{len(idle):,} of {count(len(others), 'other strategy', 'other strategies')}"
+    return f"{number} sent as many tokens as the whole history: these conversations hardly reach their limits"
 
 
 def accepted_points(verdict: RunVerdict) -> str:
@@ -463,18 +477,24 @@ def _figures(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
 
 def how_sure(verdict: RunVerdict, name: str) -> str:
     """Return in how many resamples a strategy costs less than the base and loses no more than accepted."""
-    kept, drawn = percent(verdict.keeps[name]), sample(verdict.conversations, verdict.units)
+    kept, drawn = _kept(verdict.keeps[name]), sample(verdict.conversations, verdict.units)
     words = f"cheaper, and at most {accepted_points(verdict)} worse, in {kept} of {DRAWS:,} resamples of {drawn}"
     if verdict.keeps[name] < SURE or verdict.is_cheaper(name):
         return words
     return f"{words}, but few of these decide that: it saves {less(verdict.cost_change(name))}"
 
 
+def _kept(share: float) -> str:
+    """Return a share of the resamples, with a digit more where it would read as enough and is not."""
+    text = percent(share)
+    return f"{100 * share:.2f} %" if share < SURE and text == percent(SURE) else text
+
+
 def _why_nothing(verdict: RunVerdict) -> str:
     if verdict.units < FEWEST:
         return too_few(verdict)
     accepted = accepted_points(verdict)
-    return f"none that breaks nothing is {100 * SURE:.0f} % sure to cost less and to lose at most {accepted}"
+    return f"no strategy without broken calls is {100 * SURE:.0f} % sure to cost less and to lose at most {accepted}"
 
 
 def too_few(verdict: RunVerdict) -> str:
@@ -497,7 +517,7 @@ def _why_no_verdict(verdict: RunVerdict) -> str:
     return f"the bill under {verdict.model} is not known"
 
 
-def _recorded_with(verdict: RunVerdict) -> str:
+def recorded_with(verdict: RunVerdict) -> str:
     """Return which models were recorded, and how many tokens they count for ours; empty where that is not known."""
     calls = verdict.results.summary.recorded
     if not calls:
@@ -583,7 +603,10 @@ def five_measures(verdict: RunVerdict) -> Table:
         f"{count(results.summary.messages, 'message')}, "
         f"{count(results.summary.calls, 'model call')}, billed under {model}"
     )
-    return Table(title, heads, tuple(rows), tuple(_five_notes(verdict)), page=True)
+    notes = list(_five_notes(verdict))
+    if any("(fixed)" in row for row in rows):
+        notes[0] += " (fixed): the same by construction."
+    return Table(title, heads, tuple(rows), tuple(notes), page=True)
 
 
 def _of_subagents(number: int) -> str:

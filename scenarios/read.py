@@ -239,7 +239,7 @@ def _is_no_recording(errors: Sequence[RecordingError], batch: Batch) -> bool:
 
 def _misfit(path: Path) -> str:
     keys = _shown(key_paths(record_head(path)) - {"."})  # the root is no key
-    return "no known format fits" + (f"; no reader knows these keys: {keys}" if keys else "")
+    return "no known format fits" + (f"; its keys are {keys}" if keys else "")
 
 
 def _shown(keys: frozenset[str]) -> str:

@@ -40,7 +40,7 @@ class Window:
 
     def __post_init__(self) -> None:
         if self.max_tokens is None and self.messages is None and self.model is None:
-            raise ValueError("give max_tokens, messages or model")
+            raise ValueError("give max_tokens, messages or model, as in window(max_tokens=8000)")
         require_one_limit(self.max_tokens, self.model)
         at_least(1, below=2**53, max_tokens=self.max_tokens, messages=self.messages)
         at_least(0, below=1, reserve=self.reserve)

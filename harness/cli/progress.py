@@ -139,7 +139,9 @@ class ProgressCounts:
         total = f"{self.found:,}{'' if self._is_read else '+'}"
         # What was seen of the parts may be older than the last shard that is done.
         through = self._through if self.conversations < self.found else ""
-        return f"{self.conversations:,} of {total} conversations{through}, {steps:,} steps, {rate:,.0f} steps/s"
+        # A shard is done after its last strategy: until then no conversation is, and "0 of 14" reads as a stall.
+        done = "" if through and not self.conversations else f"{self.conversations:,} of "
+        return f"{done}{total} conversations{through}, {steps:,} steps, {rate:,.0f} steps/s"
 
 
 def _written(folder: Path | None) -> set[PartName]:

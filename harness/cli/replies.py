@@ -115,14 +115,17 @@ def report_model_calls(folder: Path) -> None:
     known = failures(load(folder))
     given_up = grouped((None, failure.why) for failure in known if GIVEN_UP in failure.why)
     others = [failure for failure in known if GIVEN_UP not in failure.why]
-    failed = grouped((failure.used, f"{failure.why}; {failure.instead}") for failure in others)
+    failed = grouped(
+        (f"{failure.what} not as requested" if failure.used else "failed", f"{failure.why}; {failure.instead}")
+        for failure in others
+    )
     for _, (text, times) in given_up[:_MOST_REASONS]:
         say(
             f"{text}: {count(times, 'call')} not made. Once it answers, the same command completes the run and replays "
             "the recorded replies"
         )
-    for used, (text, times) in failed[:_MOST_REASONS]:
-        say(f"{'not as requested' if used else 'failed'} {count(times, 'time')}: {text}")
+    for head, (text, times) in failed[:_MOST_REASONS]:
+        say(f"{head} {count(times, 'time')}: {text}")
     if len(failed) > _MOST_REASONS:
         say(f"{count(len(failed) - _MOST_REASONS, 'other reason')} too: see the table Why of `ctxbench report --all`")
 

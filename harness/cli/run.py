@@ -327,10 +327,12 @@ def _finished_none(folder: Path) -> list[str]:
 
 
 def report_problems(manifest: Manifest) -> None:
-    """Print the recordings that were left out, each with the reason, and the files that are no recordings."""
-    problems, most = manifest.problems, 10
-    for problem in problems[:most]:
-        say(f"left out: {problem}")
-    if len(problems) > most:
-        say(f"left out: {len(problems) - most} more; all are in manifest.json and in the report")
+    """Print the records that were left out, with the reasons, and the files that are no recordings."""
+    from ..folder.schema import alike
+
+    groups, most = alike(manifest.problems), 10
+    for problem, times in groups[:most]:
+        say(f"left out: {problem}" + (f", and {times - 1:,} more like it in this file" if times > 1 else ""))
+    if more := sum(times for _, times in groups[most:]):
+        say(f"left out: {more:,} more; all are in manifest.json and in the report")
     report_ignored(manifest.ignored, manifest.notes)

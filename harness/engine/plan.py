@@ -396,13 +396,16 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> None:
         raise unwritable(out, error) from None
 
 
+_IN_WORDS = {"names": "recordings", "form": "format"}
+
+
 def _check_same(out: Path, unfinished: Manifest, stored: Manifest) -> None:
     """Raise RunError if the folder holds a run of another plan, or by other versions."""
     # Parts of two versions in one folder would be figures of neither.
     differ = [key for key, value in asdict(unfinished.plan).items() if getattr(stored.plan, key) != value]
     differ += [key for key, value in unfinished.versions.items() if stored.versions.get(key) != value]
     if differ:
-        what = ", ".join(differ)
+        what = ", ".join(_IN_WORDS.get(key, key) for key in differ)
         raise RunError(f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out")
 
 

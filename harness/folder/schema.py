@@ -7,8 +7,9 @@ wrote (table `contexts`).
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 import msgspec
@@ -94,7 +95,7 @@ class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LeftOutRecording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A conversation that could not be read, and so is in no table."""
+    """A conversation or a part of one that could not be read, and so is in no table."""
 
     file: str
     line: int
@@ -107,6 +108,23 @@ class LeftOutRecording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __str__(self) -> str:
         """Return the place, the problem and the remedy on one line."""
         return f"{Place(self.file, self.line, self.field)}: {self.what}{f' ({self.remedy})' if self.remedy else ''}"
+
+
+_QUOTED = re.compile(r"'[^']*'")
+_DIGITS = re.compile(r"\d+")
+
+
+def alike(problems: Sequence[LeftOutRecording]) -> list[tuple[LeftOutRecording, int]]:
+    """Group the problems of a file that differ only in line, index and quoted value: the first, and how many there are.
+
+    One damaged file may have thousands of the same problem, which would bury those of all other files.
+    """
+    groups: dict[tuple[str, ...], tuple[LeftOutRecording, int]] = {}
+    for problem in problems:
+        key = problem.file, _DIGITS.sub("", problem.field), _QUOTED.sub("", problem.what), problem.remedy
+        first, times = groups.get(key, (problem, 0))
+        groups[key] = first, times + 1
+    return list(groups.values())
 
 
 class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -94,7 +94,7 @@ def content_messages(
             call = next((c for c in unanswered if c.id == result.id or (not result.id and c.name == result.name)), None)
             if call is None:
                 what = f"a result of {result.name!r}, which no content before it called"
-                problems.add(RecordingError(where, what, "left out; restore the content with the call"))
+                problems.add(RecordingError(where, what, "restore the content with the call"))
                 continue
             # So the next result of the same name answers the next call of it.
             unanswered.remove(call)

@@ -426,7 +426,7 @@ class HttpExchanges:
                 thread.messages.append(Message("", "tool", text, answers=item.call_id, media=media))
             else:
                 what = f"tool result for {item.call_id!r}, which no item before it called"
-                self.problems.add(RecordingError(place, what, "left out; restore the item with the call"))
+                self.problems.add(RecordingError(place, what, "restore the item with the call"))
         elif item.type == "message":
             text, media = item_text(item.content, place.below("content"), self.problems)
             thread.messages.append(Message("", role_of(item.role, place), text, media=media))

@@ -427,7 +427,7 @@ class History:
         """Add the next message, which stands at `place`."""
         if message.role == "tool" and message.answers not in self._calls:
             what = f"tool result for {message.answers!r}, which no message before it called"
-            self.problems.add(RecordingError(place, what, "left out; restore the line with the call"))
+            self.problems.add(RecordingError(place, what, "restore the line with the call"))
             return
         self._calls.update(call.id for call in message.calls)
         self.messages.append(message)

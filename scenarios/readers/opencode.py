@@ -207,7 +207,7 @@ class _Tables:
             message = self._messages.get(row.session_id or "", {}).get(row.message_id or "")
             if message is None:
                 what = f"a part of {row.message_id!r}, which is not among the messages"
-                self.problems.add(RecordingError(place, what, "left out; restore messages.json"))
+                self.problems.add(RecordingError(place, what, "restore messages.json"))
             else:
                 message.parts.append((data, place))
         for name, messages in sorted(self._messages.items()):

@@ -124,7 +124,7 @@ def test_a_log_that_is_no_recording(tmp_path: Path) -> None:
     """Lines whose keys make up a format only together are one problem, which names what is there."""
     path = written(tmp_path / "log.jsonl", b'{"type": "in", "role": "user"}\n{"type": "out", "content": "x"}\n')
     _, [problem] = load(path)
-    assert problem.what == "no known format fits; no reader knows these keys: .content, .role, .type"
+    assert problem.what == "no known format fits; its keys are .content, .role, .type"
 
 
 def test_a_log_in_which_one_line_looks_like_a_recording(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_log_in_which_one_line_looks_like_a_recording(tmp_path: Path) -> None:
     path = written(tmp_path / "log.jsonl", b'{"type": "in"}\n' * 5 + chat)
     _, [problem] = load(path)
     assert str(problem.place) == str(path)
-    assert problem.what.startswith("no known format fits; no reader knows these keys: .messages")
+    assert problem.what.startswith("no known format fits; its keys are .messages")
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_user_is_told(run: Run) -> None:
     """The tables count what is not graded, and name what was left out."""
     shown = ctxbench("report", run.folder, "--print-only", "--all", cwd=run.folder).stdout
     assert "3 probes have no accepted answer: answered, not graded." in shown
-    assert "Left out: 6 recordings" in shown
+    assert "Left out: 6 records" in shown
 
 
 @pytest.mark.parametrize("where", ["start", "end", "nowhere"])

@@ -10,20 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.scenarios.model import Compaction, Conversation, Message
+from ctxbench.scenarios.model import Call, Compaction, Conversation, Message
 from tests.harness.command import ctxbench, said
 
 
-def sessions(folder: Path, number: int, summary: str = "All went well.", hidden: str = "") -> Path:
+def sessions(
+    folder: Path, number: int, summary: str = "All went well.", hidden: str = "", models: tuple[str, ...] = ()
+) -> Path:
     """A folder of sessions of 12 calls. The agent compacts after 8 of them, and then uses a path from before."""
     folder.mkdir(parents=True, exist_ok=True)
     for session in range(number):
         messages = [Message("s", "system", "You help.")]
+        call = Call(models[session % len(models)]) if models else None
         for turn in range(12):
             path = f"/srv/{session}/{turn if turn != 10 else 3}.csv"
             messages += [
                 Message(f"u{turn}", "user", f"Look at {path} " + f"and row {session * turn} " * 9),
-                Message(f"a{turn}", "assistant", f"I looked at {path}."),
+                Message(f"a{turn}", "assistant", f"I looked at {path}.", call=call),
             ]
         compactions = (Compaction("a7", summary, hidden=hidden),) if summary or hidden else ()
         conversation = Conversation(f"s{session}{hidden[:1]}", tuple(messages), compactions=compactions)
@@ -50,6 +53,14 @@ def test_an_audit(tmp_path: Path) -> None:
     assert words[-1] == "next"
     assert "ctxbench report runs/audit --all" in lines[-1]
     assert "step 11 of 0 to 11" in ctxbench("show", "runs/audit", 1, 11, "-s", "recorded", cwd=tmp_path).stdout
+
+
+def test_sessions_of_several_models(tmp_path: Path) -> None:
+    """One bill under one model is told to be that, with the models that were recorded."""
+    sessions(tmp_path / "mine", 9, models=("gpt-5.6", "claude-sonnet-5", "gpt-5.6"))
+    words = " ".join(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout.split())
+    assert "recorded with gpt-5.6 (66.7 %), claude-sonnet-5 (33.3 %)" in words
+    assert "all billed under gpt-5.6" in words
 
 
 def test_sessions_that_are_packed(tmp_path: Path) -> None:

@@ -175,8 +175,28 @@ def test_bad_lines_among_good_ones(tmp_path: Path) -> None:
     assert "left out:" in done.stderr
     assert "some.jsonl:4: messages[0].role: invalid enum value 'boss'" in done.stderr
     assert "3 conversations" in done.stdout
-    assert "Left out: 1 recording" in ctxbench("report", "r", "--all", "--print-only", cwd=tmp_path).stdout
+    assert "Left out: 1 record" in ctxbench("report", "r", "--all", "--print-only", cwd=tmp_path).stdout
     assert "some.jsonl:4" in ctxbench("run", path, "-o", "s", "--strict", cwd=tmp_path, code=2).stderr
+
+
+def test_the_same_problem_many_times_in_a_file(tmp_path: Path) -> None:
+    """Problems of a file that differ only in their place and in what they quote are one line with their number, so that
+    they do not bury those of other files."""
+    good = {"role": "user", "content": "hi"}
+    lines = [{"messages": [good, {"role": f"boss{n}", "content": "x"}]} for n in range(14)]
+    (tmp_path / "many.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [{"messages": [good]}, *lines]))
+    (tmp_path / "other.json").write_text(json.dumps([{**good, "role": "wizard"}]))
+    recording(tmp_path, conversations=1)
+    done = ctxbench("run", "many.jsonl", "other.json", "some.jsonl", "-s", "none", "-o", "r", cwd=tmp_path)
+    told = [line for line in done.stderr.splitlines() if line.startswith("left out:")]
+    assert len(told) == 2
+    assert "unknown role 'boss0'" in told[0]
+    assert told[0].endswith(", and 13 more like it in this file")
+    assert "unknown role 'wizard'" in told[1]
+    report = ctxbench("report", "r", "--all", "--print-only", cwd=tmp_path).stdout
+    assert "Left out: 15 records" in report
+    assert "boss0" in report
+    assert "boss1" not in report
 
 
 def test_files_of_a_folder_that_are_no_recordings_are_named(tmp_path: Path) -> None:

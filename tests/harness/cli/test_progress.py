@@ -90,7 +90,7 @@ def test_parts_are_counted_before_their_shard_is_done(tmp_path: Path, monkeypatc
     watcher = ProgressCounts()
     path = recording(tmp_path, conversations=3)
     execute(plan(path, strategies=("none", "last_turn")), tmp_path / "r", watcher=watcher)
-    assert seen[0][0].startswith("0 of 3 conversations, 1 of 2 strategies, 72 steps, ")
+    assert seen[0][0].startswith("3 conversations, 1 of 2 strategies, 72 steps, ")
     assert seen[0][1] == 0.5
     assert seen[1][0].startswith("0 of 3 conversations, 144 steps, ")
     assert seen[1][1] is not None

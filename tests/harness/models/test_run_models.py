@@ -158,7 +158,7 @@ def test_replies_that_are_used_all_the_same(server: Server, tmp_path: Path) -> N
     done = ctxbench(*words, "--api-base", server.url, cwd=tmp_path)
     times = len(server.seen)
     [line] = [line for line in said(done.stderr) if "as requested" in line or line.startswith("failed")]
-    assert line.startswith(f"not as requested {times} times: the reply has ")
+    assert line.startswith(f"summary not as requested {times} times: the reply has ")
     assert line.endswith(" tokens, over 50; it is cut there")
     shown = ctxbench("report", "r", "--all", "--print-only", cwd=tmp_path).stdout
     assert "Why did something fail?\n" in shown

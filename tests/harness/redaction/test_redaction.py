@@ -339,7 +339,7 @@ def test_run(tmp_path: Path) -> None:
     assert "<EMAIL_1>" in texts
     assert "already measured" in ctxbench(*words, cwd=out).stderr
     other = ctxbench(*words[:6], "-o", "r", cwd=out, code=2)
-    assert "holds another run (it differs in names, redaction)" in other.stderr
+    assert "holds another run (it differs in recordings, redaction)" in other.stderr
     next((out / "r").rglob("steps/*.parquet")).unlink()
     assert (
         "to make it again: give its `ctxbench run` command again"
