@@ -27,7 +27,7 @@ calls, none."""
 
 
 class ThinkingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the provider of a family of models keeps of earlier reasoning."""
+    """Holds which earlier reasoning the provider of a family of models keeps in prompts."""
 
     models: str
     """Regular expression of the models' names, without a host's prefix."""
