@@ -17,8 +17,9 @@ from ..metrics.value import Missing, grouped
 from ..scenarios.compactions import RECORDED
 from .render import Table, count, dollars, percent, shares
 from .results import Results
-from .verdict import FEWEST, WHOLE, RunVerdict, how_sure, less, points_of, recorded_with, too_few, verdict
+from .verdict import FEWEST, WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
+from .verdict_text import how_sure, less, points_of, recorded_with, too_few
 
 
 class OwnCompaction(NamedTuple):

@@ -15,7 +15,8 @@ from ...reports import gate as gate_tables
 from ...reports.compare import as_json
 from ...reports.render import Table, html, percent, plain
 from ...reports.tables import incomplete
-from ...reports.verdict import FEWEST, SURE, WHOLE, RunVerdict, accepted_points, answer, five_measures, less, too_few
+from ...reports.verdict import FEWEST, SURE, WHOLE, RunVerdict
+from ...reports.verdict_text import accepted_points, answer, five_measures, less, too_few
 from ...scenarios.errors import RunError
 from ...scenarios.spec import nearest
 from ..compare.compare import RunComparison

@@ -101,7 +101,7 @@ def _print(folder: Path, models: Sequence[str], prices: Path | None, as_json: bo
     """Print the table of the run and the verdict, or as JSON its figures."""
     from ...reports.audit import Audit, audit_table
     from ...reports.audit import as_json as audit_json
-    from ...reports.verdict import five_measures
+    from ...reports.verdict_text import five_measures
     from .output import print_json, print_tables, results_of
 
     found = Audit(results_of(folder, models, prices_of(prices)))

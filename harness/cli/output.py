@@ -18,8 +18,9 @@ from ...reports.render import WIDE, Table, show
 from ...reports.results import Results, as_json, by_conversation
 from ...reports.tables import conversation_table, incomplete, lacking, tables
 from ...reports.traps import is_traps, trap_table
-from ...reports.verdict import answer, five_measures, verdict
 from ...reports.verdict import as_json as verdict_json
+from ...reports.verdict import verdict
+from ...reports.verdict_text import answer, five_measures
 from ...scenarios.errors import RunError
 from ...scenarios.files import check_file
 from ..bill.recorded import billed_models

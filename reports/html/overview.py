@@ -15,7 +15,8 @@ from ..figures.frontier import frontier as frontier_figure
 from ..render import CROSS, Table, count, dollars, percent, reasons
 from ..results import Results
 from ..traps import is_traps, trap_table
-from ..verdict import BOUNDS, WHOLE, RunVerdict, accepted_points, answer, points_of, verdict
+from ..verdict import BOUNDS, WHOLE, RunVerdict, verdict
+from ..verdict_text import accepted_points, answer, points_of
 from .charts import Chart, frontier
 from .page import ReportSection, chart_of, left_out, section_of, texts
 

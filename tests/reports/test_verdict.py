@@ -18,16 +18,8 @@ from ctxbench.harness.folder.run import load
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.render import Table
 from ctxbench.reports.results import Results
-from ctxbench.reports.verdict import (
-    MeasuredQuality,
-    RunVerdict,
-    answer,
-    as_json,
-    breakage,
-    five_measures,
-    how_sure,
-    verdict,
-)
+from ctxbench.reports.verdict import MeasuredQuality, RunVerdict, as_json, breakage, verdict
+from ctxbench.reports.verdict_text import answer, five_measures, how_sure
 from tests.reports.html.builders import ran, recorded, results, usual
 
 
