@@ -45,7 +45,7 @@ from . import frames
 from .frames import Names, as_polars, described
 from .plots import Plots
 from .sql import MEMORY, THREADS, Parameters, run_query
-from .verdict import BenchmarkGate, BenchmarkVerdict, comparison_frame, gate_of
+from .verdict import MORE, BenchmarkGate, BenchmarkVerdict, comparison_frame, gate_of
 
 if TYPE_CHECKING:
     import polars
@@ -187,6 +187,10 @@ class BenchmarkRun:
         return self.reader.folder
 
     @property
+    def _is_temporary(self) -> bool:
+        return self.folder.resolve().parent == Path(tempfile.gettempdir()).resolve()
+
+    @property
     def manifest(self) -> Manifest:
         """Plan, versions, digest of the recordings, and problems."""
         return self.reader.manifest
@@ -219,7 +223,7 @@ class BenchmarkRun:
 
     def verdict(self, *models: str) -> BenchmarkVerdict:
         """Return which strategy to ship, billed under the first of `models`, by default of the run's `models`."""
-        return BenchmarkVerdict(verdict(self._billed(models)))
+        return BenchmarkVerdict(verdict(self._billed(models)), MORE if self._is_temporary else "")
 
     def summary(self, *models: str, names: Names = "keys") -> pd.DataFrame:
         """Return one row per strategy and one column per metric; NaN where a value is missing, never 0.
@@ -357,7 +361,7 @@ class BenchmarkRun:
         if tracker not in get_args(Tracker):
             raise SpecError(f"unknown tracker {tracker!r}: give {', '.join(get_args(Tracker))}")
         beside, address = self.folder.resolve().parent, to or os.environ.get("MLFLOW_TRACKING_URI", "")
-        if beside == Path(tempfile.gettempdir()).resolve() and not (address if tracker == "mlflow" else to):
+        if self._is_temporary and not (address if tracker == "mlflow" else to):
             raise RunError(f"{self.folder} is temporary: say where to log with to=…, or make the run with out=…")
         logged = bench.bench(self.reader, rows_of, self.models)
         measured_at = int((self.folder / "manifest.json").stat().st_mtime * 1000)

@@ -24,6 +24,9 @@ from ..compare.figures import MeasuredRun, billed_model, measured, worst_step
 from ..compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy
 from ..folder.run import Run
 
+MORE = "report() of the run writes it as a page"
+"""How to see all figures of a run in a temporary folder, which no command will find."""
+
 
 class BenchmarkVerdict:
     """Verdict on a run: the strategy to ship, and how sure that is.
@@ -33,8 +36,8 @@ class BenchmarkVerdict:
         assert not run.verdict().objections("retrieval")
     """
 
-    def __init__(self, places: RunVerdict) -> None:
-        self._places = places
+    def __init__(self, places: RunVerdict, more: str = "") -> None:
+        self._places, self._more = places, more
 
     @property
     def ship(self) -> str | None:
@@ -138,7 +141,7 @@ class BenchmarkVerdict:
     @property
     def _tables(self) -> list[Table]:
         places = self._places
-        return [answer(places), five_measures(places), *incomplete(places.results.summary)]
+        return [answer(places, self._more), five_measures(places), *incomplete(places.results.summary)]
 
     def __str__(self) -> str:
         return plain(self._tables)

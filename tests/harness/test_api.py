@@ -78,6 +78,7 @@ def test_no_folder_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     path = recording(tmp_path, conversations=2, turns=3)
     verdict = ctxbench.run(path, strategies=STRATEGIES).verdict()
+    assert "everything else: report() of the run" in str(verdict), "no command will find the folder"
     (folder,) = tmp_path.glob("ctxbench-*")
     assert "No verdict" in str(verdict)
     del verdict
