@@ -31,9 +31,10 @@ MESSAGES = st.builds(
     st.none() | TEXTS,
     TEXTS,
     st.none() | st.floats(0, 2e9),
-    TEXTS,
-    st.lists(MEDIA, max_size=2).map(tuple),
-    st.none() | CALLS,
+    thinking=TEXTS,
+    thinking_hidden=st.booleans(),
+    media=st.lists(MEDIA, max_size=2).map(tuple),
+    call=st.none() | CALLS,
 )
 
 
