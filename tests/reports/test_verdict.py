@@ -125,11 +125,14 @@ def test_another_base() -> None:
 
 
 def test_what_was_recorded_was_answered() -> None:
-    """Calls of `recorded` without the newest message are no fault of it: a provider answered them."""
+    """Calls of `recorded` without the newest message are no fault of it, as a provider answered them, nor are
+    conversations whose recording does not say what was sent."""
     shares = {"none": SHARES["none"], "recorded": SHARES["good"]}
     found = by_hand({"none": COSTS["none"], "recorded": COSTS["good"]}, shares, {"recorded": 3})
     assert found.broken == {}
     assert found.shipped == "recorded"
+    found.results.summary.failed_conversations["recorded"] = 2
+    assert breakage(found.results.summary, "recorded", "m") == []
 
 
 def test_over_the_window_where_the_base_is_not() -> None:
