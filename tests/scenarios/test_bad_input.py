@@ -250,7 +250,7 @@ def test_a_compressed_file_of_no_format(tmp_path: Path) -> None:
     problems = Problems()
     assert not find([path], problems)
     [error] = problems.errors
-    assert (error.place.file, error.what) == (str(path), "no known format fits; no reader knows these keys: .what")
+    assert (error.place.file, error.what) == (str(path), "no known format fits; its keys are .what")
     path.write_bytes(gzip.compress(b'{"messages": [{"role": "wizard"}]}\n'))
     problems = Problems()
     assert not list(read(find([path], problems), problems))
