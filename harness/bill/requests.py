@@ -277,7 +277,7 @@ class RunRequests:
             name, strategy = names[conversation_codes[first]], strategies[strategy_codes[first]]
             recording, written = self._columns[name], self._written_by(name, strategy)
             sizes = [tokens + self._beyond_text(name, message) for message, tokens in written]
-            messages, rows = recording.with_written(written, sizes), slice(first, last)
+            messages, rows = recording.with_written(written, sizes, self._blocks[name]), slice(first, last)
             yield ConversationRequests(
                 name,
                 strategy,
@@ -369,7 +369,10 @@ class RunRequests:
     @cached_property
     def _blocks(self) -> dict[str, list[ContentBlocks]]:
         """The content blocks of each recorded message, by conversation."""
-        return {name: list(map(ContentBlocks.of, recorded.messages)) for name, recorded in self.recordings.items()}
+        # One conversation is in memory at a time, unless something has read them all: the texts of a run may be many.
+        known: dict[str, Conversation] | None = vars(self).get("recordings")
+        recorded = self.run.conversations() if known is None else known.values()
+        return {conversation.id: list(map(ContentBlocks.of, conversation.messages)) for conversation in recorded}
 
     @cached_property
     def _table(self) -> pa.Table:
@@ -390,9 +393,11 @@ class RunRequests:
             tools, meta = about[name]
             shares = str(meta.get(SHARES, ""))
             hidden = self.hidden.get(name, 0)
-            beyond = (self._beyond_text(name, message) for message in self.recordings[name].messages)
-            sizes = [text + more for text, more in zip(tokens, beyond, strict=True)]
-            columns[name] = _RecordingColumns(tokens, sizes, roles, time, tools, shares, self._blocks[name], hidden)
+            sizes = tokens
+            if self.model:
+                beyond = (self._beyond_text(name, message) for message in self.recordings[name].messages)
+                sizes = [text + more for text, more in zip(tokens, beyond, strict=True)]
+            columns[name] = _RecordingColumns(tokens, sizes, roles, time, tools, shares, hidden)
         return columns
 
     @cached_property
@@ -469,7 +474,6 @@ class _RecordingColumns(NamedTuple):
     time: list[float]
     tools: int
     shares: str
-    blocks: list[ContentBlocks]
     hidden: int
     """Tokens in front of every prompt that are not recorded: they are cached as tools are."""
 
@@ -478,13 +482,15 @@ class _RecordingColumns(NamedTuple):
         """Whether any of its messages has a time."""
         return any(time == time for time in self.time)
 
-    def with_written(self, written: Sequence[tuple[Message, int]], sizes: Sequence[int]) -> MessageSizes:
+    def with_written(
+        self, written: Sequence[tuple[Message, int]], sizes: Sequence[int], blocks: list[ContentBlocks]
+    ) -> MessageSizes:
         """Return the sizes of the recorded messages, followed by those that a strategy wrote."""
         if not written:
-            return MessageSizes(self.sizes, self.roles, self.tools + self.hidden, blocks=self.blocks)
+            return MessageSizes(self.sizes, self.roles, self.tools + self.hidden, blocks=blocks)
         tokens = [*self.sizes, *sizes]
         roles = [*self.roles, *(message.role for message, _ in written)]
-        blocks = [*self.blocks, *(ContentBlocks.of(message) for message, _ in written)]
+        blocks = [*blocks, *(ContentBlocks.of(message) for message, _ in written)]
         return MessageSizes(tokens, roles, self.tools + self.hidden, blocks=blocks)
 
     def times(self, calls: Sequence[int]) -> tuple[list[float], list[float]]:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ctxbench.harness.bill import SummaryPrompt
 from ctxbench.harness.bill.bill import bill as billed_as
+from ctxbench.harness.bill.requests import RunRequests
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load
@@ -129,6 +130,15 @@ def test_every_token_is_billed_once(run: Run) -> None:
     parts = found[["cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage"]].sum(axis=1)
     assert found.cost.tolist() == pytest.approx(parts.tolist())
     assert set(found[found.written > 0].model) == {"claude-sonnet-5", "gpt-5.6"}
+
+
+def test_requests_keep_no_recordings(run: Run) -> None:
+    """Where nothing is beyond texts, their tokens and blocks are enough: the texts of a run may be many."""
+    requests = RunRequests(run)
+    assert requests.output.sum()
+    assert len(requests.started) == len(requests.tokens)
+    assert len(list(requests)) == len(requests)
+    assert "recordings" not in vars(requests)
 
 
 def test_what_is_kept_bounds_what_is_read(run: Run) -> None:
