@@ -386,8 +386,7 @@ def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
             )
     elif isinstance(rule.rules, CachedContentRules):
         yield f"Storage prices: {storage_source()}."
-    over = int(billed.calls(scheme).over_window.sum()) if scheme in billed.usages else 0
-    if over:
+    if over := billed.over_window(scheme) if scheme in billed.usages else 0:
         larger = count(over, "request is", "requests are")
         yield f"{larger} larger than the window of {scheme.model}, and billed as if it took them."
 

@@ -8,7 +8,7 @@ Nothing is run again: usage comes from the context log (`simulation.py`), money 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -108,9 +108,20 @@ class Billed:
         tariff = self.prices.tariff(scheme.model)
         return tariff.window if tariff else None
 
-    def calls(self, scheme: Scheme) -> pd.DataFrame:
-        """Return one row per call, in the order of the run's steps. The offline optimum has no bill by call."""
-        return self.requests.steps.assign(gap=self.requests.gaps, **self._columns(scheme))
+    def calls(self, scheme: Scheme, columns: Collection[str] | None = None) -> pd.DataFrame:
+        """Return one row per call, in the order of the run's steps. The offline optimum has no bill by call.
+
+        Of a large run, all columns of some models take more memory than anything else: `columns` are those needed.
+        """
+        every = self._columns(scheme)
+        wanted = {name: column for name, column in every.items() if columns is None or name in columns}
+        return self.requests.steps.assign(gap=self.requests.gaps, **wanted)
+
+    def over_window(self, scheme: Scheme) -> int:
+        """Return how many requests are larger than the window of the scheme's model."""
+        window = self.window(scheme)
+        usage = _in_provider_tokens(self.usages[scheme], self.factors[scheme.model].prompt)
+        return 0 if window is None else int((_prompts(usage) > window).sum())
 
     def conversations(self) -> pd.DataFrame:
         """Return one row per conversation, strategy and scheme: sums over its calls, and the turn at which it breaks
@@ -158,7 +169,7 @@ class Billed:
         assert tariff is not None  # `bill` checked it
         factors = self.factors[scheme.model]
         usage, output = _in_provider_tokens(usage, factors.prompt), _scaled(requests.output, factors.answer)
-        tokens = usage.read + usage.written + usage.written_1h + usage.fresh
+        tokens = _prompts(usage)
         price = _Columns.of(tariff, _priced_as(scheme), tokens, requests.started)
         hours = usage.token_seconds / 3600
         hits = (usage.read > 0) & (usage.created == 0)
@@ -328,6 +339,10 @@ def bill(
         alike = [scheme for scheme in needed if counted[scheme.model] == same]
         usages.update(zip(alike, simulated(same, alike, None if number else done), strict=True))
     return Billed(requests, billed_schemes, prices, usages, factors, counted, summaries, thinking)
+
+
+def _prompts(usage: Usages) -> Ints:
+    return usage.read + usage.written + usage.written_1h + usage.fresh
 
 
 def _scaled(tokens: Ints, factor: float) -> Ints:

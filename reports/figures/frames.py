@@ -30,6 +30,8 @@ GAPS = ("< 5 s", "15 s", "1 min", "5 min", "10 min", "1 h", "1 day", "more")
 
 Calls = Mapping[str, pd.DataFrame]
 """Calls of each model, as `Billed.calls` returns them."""
+OF_CALLS = ("tokens", "read", "cost", "cost_own")
+"""Columns of these calls that figures are made of, beside those of the steps and the pause."""
 
 # Edges of GAPS in seconds.
 _GAP_EDGES = (0, 5, 15, 60, 300, 600, 3600, 86400, np.inf)

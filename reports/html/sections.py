@@ -154,7 +154,7 @@ def cache_section(results: Results) -> ReportSection | None:
     if totals.empty:
         return None
 
-    calls = {scheme.model: results.billed.calls(scheme) for scheme in results.billed.schemes}
+    calls = {scheme.model: results.billed.calls(scheme, frames.OF_CALLS) for scheme in results.billed.schemes}
     charts = [_cached_share(calls), _by_gap(calls), _break_even(calls)]
     table = broken(results.breaks, list(totals.strategy.unique()), int(totals.calls.max()))
     lead = " ".join((texts()["sections"]["cache"]["lead"], *results.sampling_notes))
