@@ -1,4 +1,4 @@
-"""Tokens of recorded reasoning, and what of it a model's provider keeps in later prompts.
+"""Count recorded reasoning, and tell what of it a model's provider keeps in later prompts.
 
 Contexts count visible text alone (`tokens.py`). Reasoning is a quantity of its own, counted where a figure says so: in
 `ctxbench lab validate`, in `ctxbench bill --thinking`, and by `anthropic.clear_thinking`. The rules are data

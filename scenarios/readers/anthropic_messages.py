@@ -23,7 +23,17 @@ from ..model import Call, Compaction, Mark, Message
 from ..source import Problems, decode, records
 from . import Recordings
 from .messages import Block, Content, assistant_message, blocks, texts, tool, user_messages, user_parts
-from .requests import LoggedRequest, Responses, context_edits, effort, mark, other_than, response_usage, series, tier
+from .requests import (
+    LoggedRequest,
+    Responses,
+    context_edits,
+    conversations,
+    effort,
+    mark,
+    other_than,
+    response_usage,
+    tier,
+)
 
 
 class _Turn(msgspec.Struct):
@@ -81,8 +91,7 @@ class AnthropicMessages:
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            for requests in series(_requests(path, problems)):
-                yield requests.conversation(path.stem)
+            yield from conversations(_requests(path, problems), path.stem)
 
 
 def _requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:

@@ -24,14 +24,14 @@ from urllib.parse import quote
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..source import Problems, decode, records
 from . import Recordings, anywhere
 from .exchanges import Exchange, anthropic_response
 from .http import HttpExchanges
 from .messages import iso_seconds
 from .prompts import as_object
-from .requests import LoggedRequest, series
+from .requests import LoggedRequest, conversations
 
 _BEDROCK = "https://bedrock-runtime.amazonaws.com/model"
 _GEMINI = "https://generativelanguage.googleapis.com/v1beta/models"
@@ -54,23 +54,19 @@ class ApiCalls:
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            for requests in series(_requests(path, problems)):
-                yield requests.conversation(path.stem)
+            yield from conversations(_requests(path, problems), path.stem)
 
 
 def _requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
     recording = HttpExchanges(problems)
     for place, raw in records(path, problems):
-        try:
+        with problems.collect():
             record = decode(raw, dict[str, Any], place)
             exchange = _invocation(record, place) if "modelId" in record else _pair(record, place)
-        except RecordingError as error:
-            problems.add(error)
-            continue
-        if exchange is None:
-            problems.unknown("api_calls: call without its request or its response", place)
-        else:
-            yield from recording.logged(exchange)
+            if exchange is None:
+                problems.unknown("api_calls: call without its request or its response", place)
+            else:
+                yield from recording.logged(exchange)
 
 
 def _pair(record: dict[str, Any], place: Place) -> Exchange | None:

@@ -22,7 +22,7 @@ from ..model import Call
 from ..source import Problems, decode, records
 from . import Recordings
 from .messages import ChatMessage, ChatResponse, ChatTool, chat_answer, chat_marks, chat_messages, chat_tools
-from .requests import LoggedRequest, Responses, dollars, effort, series
+from .requests import LoggedRequest, Responses, conversations, dollars, effort
 
 
 class _Kwargs(msgspec.Struct):
@@ -56,8 +56,7 @@ class LitellmLog:
         if files:
             ordered = sorted(files, key=_first_stamp)
             folder = files[0].resolve().parent
-            for requests in series(_requests(ordered, problems)):
-                yield requests.conversation(folder.name, source=str(files[0].parent))
+            yield from conversations(_requests(ordered, problems), folder.name, str(files[0].parent))
 
 
 def _first_stamp(path: Path) -> float:

@@ -39,6 +39,7 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Compaction, ContextEdit, Conversation, Iteration, Mark, Message, Tool, ToolCall, Usage, usage_faults
 from ..source import Problems
+from . import Recordings
 
 OPEN = 8
 """Most conversations that a log may interleave. One more closes the one that has been idle longest."""
@@ -234,6 +235,12 @@ class Series:
         return self.latest.place, Conversation(
             name, tuple(messages), tools=tools, compactions=compactions, source=source
         )
+
+
+def conversations(requests: Iterable[LoggedRequest], name: str, source: str = "") -> Recordings:
+    """Yield the conversations of a log, each with its place; all have the name and the source of the log."""
+    for each in series(requests):
+        yield each.conversation(name, source)
 
 
 def series(requests: Iterable[LoggedRequest], most: int = OPEN) -> Iterator[Series]:

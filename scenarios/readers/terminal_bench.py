@@ -36,7 +36,7 @@ from .messages import (
     chat_tools,
     iso_seconds,
 )
-from .requests import LoggedRequest, Responses, effort, series
+from .requests import LoggedRequest, Responses, conversations, effort
 
 _EPISODE = re.compile(r"episode-(\d+)")
 
@@ -76,8 +76,7 @@ class TerminalBench:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         if files:
             trial = self.folder_of(files[0])
-            for requests in series(_requests(sorted(files, key=_number), problems)):
-                yield requests.conversation(trial.name, source=str(trial))
+            yield from conversations(_requests(sorted(files, key=_number), problems), trial.name, str(trial))
 
 
 def _number(path: Path) -> int:

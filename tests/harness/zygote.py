@@ -43,7 +43,7 @@ LIBRARIES = (
 )
 """Modules that those of ctxbench import when they are used."""
 TUNING = ("alembic.config", "optuna.artifacts", "optuna.storages._rdb.models", "scipy.cluster.hierarchy", "scipy.stats")
-"""What `tune` imports, for more than a second, where its extra is installed."""
+"""Names of the modules that `tune` imports, which takes more than a second."""
 PROVIDERS = ("litellm", "openai.resources.chat", "openai.resources.embeddings", "fastapi")
 """What calls of a provider import, for some seconds."""
 PYTEST = ("pytest", "_pytest.assertion.rewrite", "_pytest.junitxml", "filelock", "msgspec.json", "zstandard")

@@ -1,4 +1,4 @@
-"""What is counted of recorded reasoning, and which answers keep it in later prompts."""
+"""Recorded reasoning is counted by the rules of its provider, which say what later prompts keep."""
 
 from __future__ import annotations
 
