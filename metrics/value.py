@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # whatever may be missing needs this module, and importing pandas takes a quarter of a second
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ Form = Literal["total", "ratio", "saving"]
 
 Column = NDArray[Any]
 """A number for each row, whole or not."""
-Of = Callable[[pd.DataFrame], Any]
+Of = Callable[["pd.DataFrame"], Any]
 """A column of a frame, or a function of its columns."""
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...scenarios.errors import NotLogged, RunError, Stopped
 from . import completion
 from .answering import AnswerOptions, answered_by
 from .arguments import (
@@ -165,38 +166,34 @@ def run(
     2, after the tables, if a strategy finished no conversation, if a model gave no usable reply at all, and with
     --strict if any reply is missing. The same command asks again for replies that are missing because a call failed.
     """
-    from ...scenarios.compactions import RECORDED
-    from ...scenarios.errors import RunError, Stopped
-    from ...strategies.chain import use_pythons
-    from ..answers.tally import run_tallies
-    from ..engine.plan import Plan, RunInputs, default_strategies, execute
-    from ..folder.remote import located
-    from ..folder.run import load
-    from ..folder.store import is_complete, remove_empty
-    from .output import print_run, results_of, under_first
     from .progress import watching
 
     names = tuple(inputs or (() if form else ("standard",)))
     paid = prices_of(prices)
     check_prices(model or (), paid)
-    settings = reach.settings(summariser=summariser, embedder=embedder)
-    redaction = redacting.settings()
-    with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
-        use_pythons(adapter_python or ())
-        opened = RunInputs(names, form, turns, seed, conversations)
-        chosen, hidden = (tuple(strategy), 0) if strategy else default_strategies(opened)
-        plan = Plan(opened, chosen, encoding, window, settings, probes, answers, redaction)
-    if hidden:
-        lack = "conversation lacks" if hidden == 1 else "conversations lack"
-        say(f"note: {RECORDED} is left out: {hidden:,} {lack} a summary of the agent; `ctxbench audit` has the others")
-    folder, remote = located(out or Path("runs") / _name(names))
-    named = folder if remote is None else remote.address
-    if remote is not None:
-        remote.tell = say
     workers = jobs or os.cpu_count() or 1
-    complete = is_complete(folder) and not overwrite
     try:
+        # Standard output is for figures, whatever a plug-in prints.
         with redirect_stdout(sys.stderr), watching() as watcher:
+            # Imported when the progress bar is there: they take half a second.
+            from ...strategies.chain import use_pythons
+            from ..engine.plan import Plan, RunInputs, default_strategies, execute
+            from ..folder.remote import located
+            from ..folder.store import is_complete, remove_empty
+
+            settings = reach.settings(summariser=summariser, embedder=embedder)
+            redaction = redacting.settings()
+            use_pythons(adapter_python or ())
+            opened = RunInputs(names, form, turns, seed, conversations)
+            chosen, hidden = (tuple(strategy), 0) if strategy else default_strategies(opened)
+            plan = Plan(opened, chosen, encoding, window, settings, probes, answers, redaction)
+            if hidden:
+                _say_left_out(hidden)
+            folder, remote = located(out or Path("runs") / _name(names))
+            named = folder if remote is None else remote.address
+            if remote is not None:
+                remote.tell = say
+            complete = is_complete(folder) and not overwrite
             manifest = execute(
                 plan,
                 folder,
@@ -210,6 +207,10 @@ def run(
     except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
         say_stopped(f"finished work is stored. To continue: {same_command()}")
         raise
+    from ..answers.tally import run_tallies
+    from ..folder.run import load
+    from .output import print_run, results_of, under_first
+
     report_problems(manifest)
     if not manifest.conversations:
         remove_empty(folder)
@@ -245,9 +246,15 @@ def run(
     end(tallies, strict, settings, folder, failed=bool(none) or not in_mlflow)
 
 
+def _say_left_out(lacking: int) -> None:
+    from ...scenarios.compactions import RECORDED
+
+    lack = "conversation lacks" if lacking == 1 else "conversations lack"
+    say(f"note: {RECORDED} is left out: {lacking:,} {lack} a summary of the agent; `ctxbench audit` has the others")
+
+
 def _engine(name: EngineName, address: str, workers: int, settings: Settings) -> Engine | None:
     """Return what does the work; None for processes of this machine. Raises RunError for what cannot go together."""
-    from ...scenarios.errors import RunError
     from ..engine.cluster import HERE, on_ray
 
     if name is EngineName.local:
@@ -300,7 +307,6 @@ def _write_report(results: Results) -> None:
 
 def _is_logged(folder: Path, uri: str, models: tuple[str, ...], prices: Path | None) -> bool:
     """Log the run in MLflow and return whether that succeeded."""
-    from ...scenarios.errors import NotLogged
     from .export import log, report_waiting
 
     try:

@@ -111,6 +111,37 @@ def test_help_imports_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def test_a_list_imports_no_data_library() -> None:
+    """`list` shows strategies without a data library, which would take most of its time."""
+    code = (
+        "import sys; sys.argv = ['ctxbench', 'list', 'strategies']\n"
+        "from ctxbench.harness.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'pandas', 'pyarrow', 'litellm', 'quicktok', 'tiktoken'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_a_run_shows_progress_before_it_imports_the_engine(tmp_path: Path) -> None:
+    """The bar of `run` is there before the data libraries are imported, which takes half a second."""
+    path = recording(tmp_path, conversations=1)
+    code = (
+        f"import sys; sys.argv = ['ctxbench', 'run', {str(path)!r}, '-o', 'r']\n"
+        "from ctxbench.harness.cli import main, progress\n"
+        "real, seen = progress.watching, []\n"
+        "def watching():\n"
+        "    seen.append({'numpy', 'pandas', 'pyarrow'} & set(sys.modules))\n"
+        "    return real()\n"
+        "progress.watching = watching\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "assert seen == [set()], seen\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=tmp_path)
+
+
 def test_a_run_imports_no_litellm(tmp_path: Path) -> None:
     """The offline path never imports litellm, which takes seconds and tries the network."""
     path = recording(tmp_path, conversations=1)
