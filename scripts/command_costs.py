@@ -1,10 +1,13 @@
 """Measure what ctxbench's commands cost beside their floors, and write docs/performance.md: `scripts/command_costs.py`.
 
-    scripts/command_costs.py [--steps 1000000] [--rounds 3] [--recordings FOLDER] [--write]
+    scripts/command_costs.py [--steps 1000000] [--rounds 3] [--recordings FOLDER] [--bench] [--write]
 
 Each command runs in a process of its own, the rounds of all commands and floors in turn; the median of each counts.
 Processor time is that of the process and its children, memory the largest resident set. A floor is the least work that
-anyone has to do for the same result: parse the same bytes, tokenise each text once, copy the same Parquet.
+anyone has to do for the same result: parse the same bytes, tokenise each text once, copy the same Parquet. The fixed
+cost of a command is what it takes for a conversation of two model calls; the rest is divided by the MB or the steps.
+`--bench` measures the two long stages of `make bench` too.
+
 `docs/performance.json` keeps the figures of each version that they were written for.
 """
 
@@ -68,6 +71,17 @@ out = Path(sys.argv[2]); out.mkdir(exist_ok=True)
 for path in sorted(Path(sys.argv[1], "steps").glob("*.parquet")):
     pq.write_table(pq.read_table(path), out / path.name, compression="zstd")
 """
+# A program that is shown a terminal draws its progress bar at once: the time until then is what a user waits.
+_FIRST = """
+import os, pty, signal, sys
+process, terminal = pty.fork()
+if not process:
+    os.execv(sys.argv[1], sys.argv[1:])
+while not os.read(terminal, 1 << 16).strip(b"\\x1b[?25l\\r\\n "):
+    pass
+os.kill(process, signal.SIGKILL)
+os.waitpid(process, 0)
+"""
 
 
 @dataclass
@@ -78,6 +92,14 @@ class Measured:
     words: list[str]
     floor: str = ""
     once: bool = False
+    least: list[str] | None = None
+    """The same command on a conversation of two calls."""
+    size: float = 0.0
+    """Megabytes, or thousands of steps, that it works on."""
+    unit: str = ""
+    """Unit of milliseconds for each of them."""
+    fixed: list[float] = field(default_factory=list)
+    """Processor time of `least`, in each round."""
     processor: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
     memory: int = 0
@@ -86,6 +108,8 @@ class Measured:
         """Run it, unless it is measured once and has been."""
         if self.once and self.processor:
             return
+        if self.least is not None:
+            self.fixed.append(cost(self.least, folder)[0])
         processor, wall, memory = cost(self.words, folder)
         self.processor.append(processor)
         self.wall.append(wall)
@@ -122,11 +146,11 @@ def cost(words: list[str], folder: Path) -> tuple[float, float, int]:
     return processor, wall, memory
 
 
-def generated(count: int) -> Iterator[Conversation]:
+def generated(count: int, calls: int = CALLS) -> Iterator[Conversation]:
     """Yield conversations of an agent that calls a tool at each turn: no two texts of one conversation are the same."""
     for number in range(count):
         messages = [Message("s", "system", "You read files and say what is in them.")]
-        for turn in range(CALLS // 2):
+        for turn in range(calls // 2):
             call = f"call{turn}"
             messages += [
                 Message(f"u{turn}", "user", f"What does file {turn} of project {number} say of part {turn * 7 % 13}?"),
@@ -154,48 +178,87 @@ def measured(options: argparse.Namespace, folder: Path) -> list[Measured]:
     files = [str(path) for path in sorted(recordings.rglob("*")) if path.suffix in (".json", ".jsonl")]
     texts = folder / "texts.json"
     texts.write_bytes(msgspec.json.encode(texts_of(recordings)))
-    large = folder / "large.jsonl"
-    with large.open("wb") as file:
-        for conversation in generated(max(1, options.steps // (CALLS * len(STRATEGIES)))):
-            file.write(conversation.to_json() + b"\n")
+    megabytes = sum(Path(path).stat().st_size for path in files) / 1e6
+    conversations = max(1, options.steps // (CALLS * len(STRATEGIES)))
+    thousands = conversations * CALLS * len(STRATEGIES) / 1000
+    write(folder / "large.jsonl", generated(conversations))
+    write(folder / "least.jsonl", generated(1, calls=2))
     run = [PROGRAM, "run", "--jobs", "1", "--overwrite"]
     strategies = [word for name in STRATEGIES for word in ("-s", name)]
     python = [sys.executable, "-c"]
     bare = ["--no-probes", "--no-answers"]
-    made = Measured(
-        "run of the large recordings", [*run, "large.jsonl", *strategies, *bare, "--out", "large"], once=True
-    )
-    made.round(folder)
-    cost([PROGRAM, "gate", "large", "--update", "--baseline", "large.json"], folder)
+    for name in ("large", "least"):
+        cost([*run, f"{name}.jsonl", *strategies, *bare, "--out", name], folder)
+        cost([PROGRAM, "gate", name, "--update", "--baseline", f"{name}.json"], folder)
     empty, parse, tokens, copy = "an empty Python", "parse the same files", "tokenise each text", "copy the same steps"
-    return [
+
+    def pair(what: str, out: str, *words: str) -> Measured:
+        ways = ([*run, name, *PAIR, *words, "--out", out] for name in (str(recordings), "least.jsonl"))
+        return Measured(what, next(ways), tokens, least=next(ways), size=megabytes, unit="ms/MB")
+
+    def large(what: str, *words: str, floor: str = copy, once: bool = False) -> Measured:
+        least = [word.replace("large", "least") for word in words]
+        return Measured(what, [*words], floor, once, least, thousands, "µs/step")
+
+    rows = [
         Measured(empty, [*python, "pass"]),
         Measured("ctxbench --help", [PROGRAM, "--help"], empty),
         Measured("ctxbench list strategies", [PROGRAM, "list", "strategies"], empty),
+        Measured("first line of run", [*python, _FIRST, *run, str(recordings), *PAIR, "--out", "first"]),
         Measured(parse, [*python, _PARSE, *files]),
         Measured(tokens, [*python, _TOKENISE, str(texts)]),
-        Measured("run, none and window", [*run, str(recordings), *PAIR, "--out", "pair"], tokens),
-        Measured("the same without questions", [*run, str(recordings), *PAIR, *bare, "--out", "bare"], tokens),
+        pair("run, none and window", "pair"),
+        pair("the same without questions", "bare", *bare),
         Measured(copy, [*python, _COPY, "large", "copied"]),
-        made,
-        Measured("compare, large", [PROGRAM, "compare", "large", "--json"], copy),
-        Measured("gate, large", [PROGRAM, "gate", "large", "--baseline", "large.json", "--json"], copy),
-        Measured("report, large", [PROGRAM, "report", "large", "--json"], copy),
-        Measured("bill, large", [PROGRAM, "bill", "large", "--json"], copy),
+        large("run, large", *run, "large.jsonl", *strategies, *bare, "--out", "large", floor="", once=True),
+        large("compare, large", PROGRAM, "compare", "large", "--json"),
+        large("gate, large", PROGRAM, "gate", "large", "--baseline", "large.json", "--json"),
+        large("report, large", PROGRAM, "report", "large", "--json"),
+        large("report with its page, large", PROGRAM, "report", "large"),
+        large("bill, large", PROGRAM, "bill", "large", "--json"),
     ]
+    if options.bench:
+        standard = [PROGRAM, "run", "standard", "--overwrite", "--out", "standard"]
+        claims = [PROGRAM, "lab", "claims", "standard", "--quick", "--brief"]
+        rows += [
+            Measured("run standard, one process", [*standard, "--jobs", "1"], once=True),
+            Measured("run standard, a process a core", standard, once=True),
+            Measured("claims, one process", [*claims, "--jobs", "1"], once=True),
+            Measured("claims, a process a core", [*claims, "--jobs", "0"], once=True),
+        ]
+    return rows
+
+
+def write(path: Path, conversations: Iterator[Conversation]) -> None:
+    """Write conversations into a file, one in a line."""
+    with path.open("wb") as file:
+        file.writelines(conversation.to_json() + b"\n" for conversation in conversations)
 
 
 def table(all_measured: list[Measured]) -> str:
     """Return the figures as Markdown."""
     floors = {each.name: statistics.median(each.processor) for each in all_measured}
     lines = [
-        "| what | processor, s | the first time | wall-clock, s | memory, MB | times its floor | floor |",
-        "|---|---:|---:|---:|---:|---:|---|",
+        "| what | processor, s | the first time | of it fixed | and for each | wall-clock, s | memory, MB | "
+        "times its floor | floor |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
     for each in all_measured:
         processor, wall = statistics.median(each.processor), statistics.median(each.wall)
         ratio = f"{processor / floors[each.floor]:.1f} ×" if each.floor else "–"
-        cells = (f"{processor:.2f}", f"{each.processor[0]:.2f}", f"{wall:.2f}", f"{each.memory / 1e6:.0f}", ratio)
+        fixed, further = "–", "–"
+        if each.fixed:
+            least = statistics.median(each.fixed)
+            fixed, further = f"{least:.2f}", f"{(processor - least) / each.size * 1e3:,.0f} {each.unit}"
+        cells = (
+            f"{processor:.2f}",
+            f"{each.processor[0]:.2f}",
+            fixed,
+            further,
+            f"{wall:.2f}",
+            f"{each.memory / 1e6:.0f}",
+            ratio,
+        )
         lines.append(f"| {each.name} | {' | '.join(cells)} | {each.floor or '–'} |")
     return "\n".join(lines)
 
@@ -205,7 +268,12 @@ def remember(all_measured: list[Measured], options: argparse.Namespace) -> None:
     PAGE.write_text(_PLACE.sub(lambda place: f"{place[1]}{table(all_measured)}\n{place[2]}", PAGE.read_text()))
     history = json.loads(HISTORY.read_text()) if HISTORY.exists() else []
     figures = {
-        each.name: {"processor": round(statistics.median(each.processor), 3), "memory": each.memory}
+        each.name: {
+            "processor": round(statistics.median(each.processor), 3),
+            "wall": round(statistics.median(each.wall), 3),
+            "fixed": round(statistics.median(each.fixed), 3) if each.fixed else None,
+            "memory": each.memory,
+        }
         for each in all_measured
     }
     entry = {
@@ -226,6 +294,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1_000_000, help="steps of the large run")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--recordings", default=os.environ.get("CTXBENCH_RECORDINGS", "../shared/data"))
+    parser.add_argument("--bench", action="store_true", help="measure the stages of `make bench` too")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md and docs/performance.json")
     options = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else every process compiles what it imports
