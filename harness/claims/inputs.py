@@ -17,7 +17,7 @@ import pandas as pd
 
 from ...metrics.figures import fixed
 from ...metrics.statistics.comparison import Pairs, difference, in_both
-from ...metrics.statistics.intervals import Floats, Interval, Statistic, by_unit, mean_of, resampled
+from ...metrics.statistics.intervals import Ends, Floats, Interval, Statistic, by_unit, mean_of, of_share, resampled
 from ...metrics.tokens import TokenCounter
 from ...metrics.value import Form, Missing
 from ...scenarios.errors import RunError
@@ -210,13 +210,19 @@ def of_sums(sums: Floats, form: Form, units: Sequence[str] | None = None) -> Int
 def over_conversations(
     table: Floats, statistic: Statistic, least: float = -np.inf, most: float = np.inf
 ) -> Interval | Missing:
-    """Return a statistic of column sums with its interval over units (rows), cut off at what is possible."""
+    """Return a statistic of column sums with its interval over units (rows), cut off at what is possible.
+
+    A share of 0 or 1 is so in every unit: its interval is Wilson's for as many trials (`of_share`).
+    """
     value = float(statistic(table.sum(axis=0)))
     # Student's interval, the wider one of few conversations, may reach past what is possible.
     resamples = resampled(table, statistic)
     if isinstance(resamples, Missing):
         return Interval(value, resamples, resamples)
     ends = resamples.interval(least=least if most == np.inf else -np.inf)
+    if (least, most) == (0.0, 1.0):
+        share = of_share(value, ends, len(table))
+        return Interval(value, *(share if isinstance(share, Ends) else (share, share)))
     return Interval(value, max(least, ends.low), min(most, ends.high))
 
 
@@ -328,6 +334,16 @@ def of_groups(
 ) -> Interval | Missing:
     """Return a ratio of sums from one (upper, lower) pair per conversation (`of_sums`)."""
     return of_sums(np.array(values, np.float64).reshape(-1, 2), form, units)
+
+
+def without_exception(found: Interval | Missing) -> Interval | Missing:
+    """Return the figure of a claim of "never" or "always": exact where no unit is an exception.
+
+    Such a claim is of all that was measured, and one exception refutes it. More units would not prove it.
+    """
+    if isinstance(found, Missing) or isinstance(found.low, Missing) or found.mean not in (0.0, 1.0):
+        return found
+    return exact(found.mean)
 
 
 Measures = Mapping[str, tuple[Callable[[ClaimInputs], Measurement], tuple[str, ...]]]

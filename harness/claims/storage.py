@@ -24,7 +24,18 @@ from ..compare.figures import measured
 from ..folder.run import Run
 from ..replay import ConversationIndex, RecordedContext, replay
 from .claim import Claimed, ClaimRow, Measurement
-from .inputs import ClaimInputs, Measures, of_groups, of_metric, of_sums, over_conversations, row, units_among, units_in
+from .inputs import (
+    ClaimInputs,
+    Measures,
+    of_groups,
+    of_metric,
+    of_sums,
+    over_conversations,
+    row,
+    units_among,
+    units_in,
+    without_exception,
+)
 
 BY_RULE = ("keyword", "semantic", "hybrid")
 MODEL = "archive"
@@ -221,7 +232,7 @@ def saving(inputs: ClaimInputs) -> Measurement:
             ClaimRow(
                 setting=f"{name}, {load}",
                 figure=f"loads that overflow {run.manifest.window:,} tokens",
-                found=of_groups(pairs),
+                found=without_exception(of_groups(pairs)),
                 claimed=claimed,
                 of=of,
             )
@@ -310,7 +321,7 @@ def lossless(inputs: ClaimInputs) -> Measurement:
         ClaimRow(
             setting=ARCHIVE,
             figure="archived results that come back as they were, to the byte",
-            found=of_groups(pairs, units=units)
+            found=without_exception(of_groups(pairs, units=units))
             if pairs
             else Missing("undefined", "no result is long enough to be archived"),
             claimed=Claimed(least=1.0),
@@ -319,7 +330,7 @@ def lossless(inputs: ClaimInputs) -> Measurement:
         ClaimRow(
             setting=ARCHIVE,
             figure="evidence of probes that is neither sent nor can be loaded",
-            found=absent,
+            found=without_exception(absent),
             claimed=Claimed(most=0.0),
             of=inputs.of,
         ),

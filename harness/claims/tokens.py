@@ -20,7 +20,18 @@ from ..compare.figures import measured
 from ..folder.run import Run
 from ..replay import ConversationIndex, RecordedContext, replay
 from .claim import Claimed, ClaimRow, Measurement, exact, shown
-from .inputs import ClaimInputs, Measures, against, by_kind, of_groups, of_sums, row, sums_of, units_among
+from .inputs import (
+    ClaimInputs,
+    Measures,
+    against,
+    by_kind,
+    of_groups,
+    of_sums,
+    row,
+    sums_of,
+    units_among,
+    without_exception,
+)
 
 SAVED, NET = "tokens saved", "tokens saved, net of its own model calls"
 WINDOW, WIDE = "window(max_tokens=8000)", "window(max_tokens=32000)"
@@ -276,7 +287,7 @@ def limit(inputs: ClaimInputs) -> Measurement:
             ClaimRow(
                 setting=f"{strategy}, mem_001",
                 figure="calls whose messages do not hang together (OpenAI would reject them)",
-                found=of_sums(np.column_stack([faults[:, 0], calls[:, 0]]), "ratio"),
+                found=without_exception(of_sums(np.column_stack([faults[:, 0], calls[:, 0]]), "ratio")),
                 claimed=NEVER,
                 of=f"{len(faults)} conversations",
             )
@@ -328,7 +339,7 @@ def _of_run(inputs: ClaimInputs, run: Run, strategy: str, name: str) -> list[Cla
         ClaimRow(
             setting=f"{strategy}, {name}",
             figure=f"calls over {LIMIT:,} tokens",
-            found=of_groups(pairs, units=units),
+            found=without_exception(of_groups(pairs, units=units)),
             claimed=NEVER,
             of=f"{len(steps):,} calls of {len(pairs)} conversations",
         ),

@@ -46,6 +46,15 @@ def test_an_interval_has_no_impossible_ends() -> None:
     assert error.low < 0  # type: ignore[operator]
 
 
+def test_a_share_that_is_the_same_everywhere_is_not_known_exactly() -> None:
+    """Of 4 units that all lose nothing, Wilson's interval for 0 of 4 reaches 3.84 / 7.84 = 0.49; 4 of 4 mirrors it."""
+    none, every = of_sums(np.array([(0.0, 5.0)] * 4), "ratio"), of_sums(np.array([(0.0, 5.0)] * 4), "saving")
+    assert isinstance(none, Interval)
+    assert isinstance(every, Interval)
+    assert none == (0.0, 0.0, pytest.approx(3.8415 / 7.8415, abs=1e-4))
+    assert every == (1.0, pytest.approx(4 / 7.8415, abs=1e-4), 1.0)
+
+
 def test_strategies_are_compared_in_pairs() -> None:
     """Conversations differ far more than the strategies do, and the difference is still found."""
     base = [(50.0 + 40 * (at % 2), 100.0) for at in range(8)]
