@@ -50,7 +50,7 @@ def load(path: str, entry: CommandEntry) -> Any:
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     alone.command(
         name=path.split()[-1],
-        cls=_named(entry.command_class) if entry.command_class else None,
+        cls=_named(entry.command_class) if entry.command_class else PlainCommand,
         context_settings={"allow_interspersed_args": False} if entry.takes_all else None,
         help=f"[bold]{escape(f'ctxbench {path} {entry.example}'.rstrip())}[/bold]\n\n" + "\n\n".join(about),
         short_help=f"{about[0].partition(':')[0].rstrip('.')}.",
@@ -78,7 +78,23 @@ class _Commands(UserDict[str, Any]):
         return command
 
 
-class LazyGroup(TyperGroup):
+class _PlainFlags:
+    """Shows options that take no value without a type: typer writes `<bool>`, as if one had to follow."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return all parameters, `--help` too."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+                parameter.metavar = ""
+        return parameters
+
+
+class PlainCommand(_PlainFlags, TyperCommand):
+    """A command of the program."""
+
+
+class LazyGroup(_PlainFlags, TyperGroup):
     """A group of commands that imports one only when it runs, or when its own help is asked for."""
 
     entries: Mapping[str, tuple[str, CommandEntry]] = {}

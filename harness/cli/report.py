@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from .arguments import (
     MOST_OF_ANYTHING,
@@ -22,6 +21,7 @@ from .arguments import (
     prices_of,
     run_folder,
 )
+from .commands import PlainCommand
 from .streams import command
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def report(
         typer.echo(f"report: {shlex.quote(str(page))}")
 
 
-class Show(TyperCommand):
+class Show(PlainCommand):
     """Command `show`, whose step may be a negative number: -1 is not an option."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]

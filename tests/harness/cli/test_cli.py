@@ -95,7 +95,9 @@ def test_lists(what: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", [[], ["run"], ["report"], ["show"], ["convert"], ["list"]])
 def test_help(command: list[str], tmp_path: Path) -> None:
     """Every command explains itself."""
-    assert "Usage: ctxbench" in ctxbench(*command, "--help", cwd=tmp_path).stdout
+    help_page = ctxbench(*command, "--help", cwd=tmp_path).stdout
+    assert "Usage: ctxbench" in help_page
+    assert "bool" not in help_page  # as if a value had to follow an option that takes none
 
 
 def test_help_imports_nothing_heavy() -> None:
