@@ -108,7 +108,7 @@ def _print(folder: Path, models: Sequence[str], prices: Path | None, as_json: bo
     if as_json:
         print_json(audit_json(found))
     else:
-        print_tables([five_measures(found.places), audit_table(found)])
+        print_tables([audit_table(found), five_measures(found.places)])
 
 
 def _found(yes: bool) -> list[Path]:

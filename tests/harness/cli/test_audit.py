@@ -35,12 +35,12 @@ def sessions(
 
 
 def verdict(stdout: str) -> list[str]:
-    """The lines below the last table."""
-    return stdout.strip().split("\n\n")[-1].splitlines()
+    """The lines above the first table."""
+    return stdout.strip().split("\n\n")[0].splitlines()
 
 
 def test_an_audit(tmp_path: Path) -> None:
-    """The verdict ends the output in at most 12 lines, and the run folder is one like any other."""
+    """The verdict stands first, in at most 12 lines, and the run folder is one like any other."""
     sessions(tmp_path / "mine", 9)
     done = ctxbench("audit", "mine", "-j", 1, cwd=tmp_path)
     lines = verdict(done.stdout)
