@@ -34,6 +34,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from errno import ENOSPC
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -261,7 +262,12 @@ def account(folder: Path) -> str:
 
 def unwritable(folder: Path, error: OSError) -> RunError:
     """Return the error for a folder that cannot be written."""
-    return RunError(f"{folder}: cannot be written: {error.strerror or error}: name another folder with --out")
+    # Arrow's errors have the number in their text alone.
+    told = re.search(r"\[errno (\d+)\]", str(error))
+    number = error.errno or (int(told[1]) if told else 0)
+    why = os.strerror(number) if number else str(error)
+    remedy = "free some space and give the same command again, or " if number == ENOSPC else ""
+    return RunError(f"{folder}: cannot be written: {why}: {remedy}name another folder with --out")
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -11,7 +11,7 @@ import pytest
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.files import placed
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.folder.store import alone
+from ctxbench.harness.folder.store import alone, unwritable
 from ctxbench.scenarios.errors import RecordingError, RunError
 from tests.harness.runs import bytes_of, plan, recording
 
@@ -66,12 +66,20 @@ def test_no_room_on_the_disk(tmp_path: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store.pq, "write_table", full)
-        with pytest.raises(RunError, match="No space left on device"):
+        with pytest.raises(RunError, match="No space left on device: free some space and give the same command again"):
             execute(plan(path), out)
     assert not list(out.rglob(".*.*"))
     execute(plan(path), out)
     execute(plan(path), tmp_path / "whole")
     assert bytes_of(out) == bytes_of(tmp_path / "whole")
+
+
+def test_an_error_of_arrow_is_said_in_plain_words() -> None:
+    """The number of the system's error stands in the text of Arrow's alone, between its own words."""
+    error = OSError("Error writing bytes to file. Detail: [errno 28] No space left on device")
+    assert str(unwritable(Path("r"), error)).startswith(
+        "r: cannot be written: No space left on device: free some space"
+    )
 
 
 def test_a_run_folder_does_not_hide_the_scenario_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
