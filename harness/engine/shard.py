@@ -29,7 +29,7 @@ from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
 from ..folder.files import all_damage, joint_digest
 from ..folder.remote import remote_folder
 from ..folder.schema import SCHEMAS
-from ..folder.store import ResultPart, parts_of, read_conversations
+from ..folder.store import ResultPart, parts_of, read_conversations, unwritable
 from ..models import Models, Settings
 from ..probes.ask import CEILING, FLOOR
 from ..probes.probe_run import ProbeResult, bounded, interviewed, write_probes
@@ -113,7 +113,7 @@ class PartWriter:
             if task.work.remote:
                 _push(task, steps is not None)
         except OSError as error:
-            raise RunError(f"{task.work.folder}: cannot be written: {error.strerror or error}") from None
+            raise unwritable(Path(task.work.folder), error) from None
         return Done(task.shard, task.part, shard.digest, steps or 0, perf_counter() - began)
 
     def _opened(self, task: PartTask) -> _OpenShard:
