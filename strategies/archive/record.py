@@ -157,18 +157,18 @@ def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-# Every strategy that archives, and every copy of it that is asked a probe, reads the same results, some 20 ms each. An
-# entry keeps a text of at most `read_chars` alive: 100 MB at the very most.
-_READ = lru_cache(512)
+# Every strategy that archives, and every copy of it that is asked a probe, reads the same results: some 20 ms each. So
+# many are more than a shard has as a rule. They keep texts alive that may have `read_chars` each, mostly 20 KB.
+_RESULTS = 512
 
 
-@_READ
+@lru_cache(_RESULTS)
 def summary_of(text: str, most: int) -> str:
     """Return the most important sentences in their order, one per line, at most `most` characters together."""
     return clean_lines(extract([text], most, len), most) or clean_lines(text, most)
 
 
-@_READ
+@lru_cache(_RESULTS)
 def sources_of(text: str, most: int) -> tuple[str, ...]:
     """Return the addresses, then the paths, then the titles that a result names, each in its order: searches rank."""
     sources: dict[str, list[str]] = {"url": [], "path": [], "title": []}
