@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from ...metrics.compression import adaptive_bytes
@@ -20,14 +18,14 @@ from ...strategies.tiers.archive.codec import Dictionary
 from ..tier_bench.archive import (
     SHARE,
     Coded,
-    Lossy,
-    Speed,
+    archive_of,
     as_json,
     as_text,
     coded,
+    decompression,
     items_of,
+    summaries,
     summarised,
-    written,
 )
 from .claim import Claimed, ClaimRow, Measurement, without_extra
 from .inputs import ClaimInputs, Measures, of_groups, units_among
@@ -43,11 +41,14 @@ SAVED = "bytes saved, lossless"
 
 
 class ArchivedConversation(NamedTuple):
-    """One conversation archived: bytes before and after, and the speed."""
+    """One conversation archived: bytes before and after, and bytes a second of reading it."""
 
     original: int
     size: int
-    speed: Speed
+    decompress: float
+    """Read from the disk, checked, decompressed."""
+    bare: float
+    """Only decompressed."""
 
 
 def _samples(inputs: ClaimInputs) -> list[Conversation]:
@@ -70,9 +71,8 @@ def _archives(inputs: ClaimInputs, name: str) -> list[ArchivedConversation]:
 
 
 def _written(items: Sequence[ArchivedMessage], coding: Coding) -> ArchivedConversation:
-    with TemporaryDirectory(prefix="ctxbench-claims-") as folder:
-        size, speed = written(items, coding, Path(folder))
-    return ArchivedConversation(len(as_json(items)), size, speed)
+    with archive_of(items, coding) as archive:
+        return ArchivedConversation(len(as_json(items)), archive.size, *decompression(archive))
 
 
 def compression(inputs: ClaimInputs) -> Measurement:
@@ -92,7 +92,8 @@ def compression(inputs: ClaimInputs) -> Measurement:
         for name in CODINGS
     ]
     rows.append(_modelled(inputs))
-    lossy = [sizes for sample in _samples(inputs) if not isinstance(sizes := _summary(sample, inputs), Missing)]
+    every = (summarised(items_of([sample], inputs.counter), DOCUMENT, inputs.counter) for sample in _samples(inputs))
+    lossy = [sizes for sizes in every if not isinstance(sizes, Missing)]
     values_kept = [sample.values_kept for sample in lossy if not isinstance(sample.values_kept, Missing)]
     summary = f"extractive summaries of {SHARE:.0%} of the tokens, zstd 9".replace("%", " %")
     pairs = {
@@ -145,34 +146,23 @@ def _modelled(inputs: ClaimInputs) -> ClaimRow:
     )
 
 
-def _summary(conversation: Conversation, inputs: ClaimInputs) -> Lossy | Missing:
-    return summarised(items_of([conversation], inputs.counter), DOCUMENT, inputs.counter)
-
-
 def kinds(inputs: ClaimInputs) -> Measurement:
     """Measure C24: each kind of data with the document's own means."""
     conversations = inputs.recorded or inputs.conversations
     units, what = units_among(conversations), "the recordings" if inputs.recorded else "the run"
-    dialogue, structured = list[tuple[float, float]](), list[tuple[float, float]]()
+    dialogue, structured, documents = (list[tuple[float, float]]() for _ in range(3))
     for conversation in conversations:
         items = items_of([conversation], inputs.counter)
         dialogue.append(_coded([item for item in items if item.message.role in ("user", "assistant")], DOCUMENT.level))
         structured.append(_coded([item for item in items if _is_structured(item)], DOCUMENT.level))
-    summaries = [_summary(conversation, inputs) for conversation in conversations]
+        blocks = list(summaries(items, DOCUMENT, inputs.counter))
+        in_summaries = sum(inputs.counter.text(block.summary) for block in blocks)
+        documents.append((float(sum(block.tokens for block in blocks)), float(in_summaries)))
     rows = (
         _ratio("text of dialogue, zstd 9", dialogue, units, 5.0, what),
         _vectors(inputs, 0, decides=True),
         _width(inputs),
-        _ratio(
-            "long documents, extractive summaries",
-            [
-                (0.0, 0.0) if isinstance(sizes, Missing) else (float(sizes.tokens), float(sizes.summary_tokens))
-                for sizes in summaries
-            ],
-            units,
-            10.0,
-            what,
-        ),
+        _ratio("long documents, extractive summaries", documents, units, 10.0, what),
         _ratio("structured tool results (JSON), zstd 9", structured, units, 8.0, what),
     )
     return Measurement(rows)
@@ -262,10 +252,10 @@ def speed(inputs: ClaimInputs) -> Measurement:
         for what, values, decides in (
             (
                 "read, checked and decompressed",
-                [archive.speed.decompress / 1e6 for archive in archives],
+                [archive.decompress / 1e6 for archive in archives],
                 name.startswith("zstd 9"),
             ),
-            ("decompressed, nothing else (as zstd -b)", [archive.speed.bare / 1e6 for archive in archives], False),
+            ("decompressed, nothing else (as zstd -b)", [archive.bare / 1e6 for archive in archives], False),
         ):
             rows.append(
                 ClaimRow(

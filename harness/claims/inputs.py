@@ -238,12 +238,12 @@ def _possible(sums: Floats, form: Form) -> tuple[float, float]:
 
 def sums_of(inputs: ClaimInputs, strategy: str, metric: str) -> tuple[MeasuredRun, Floats] | Missing:
     """Return the two sums of a figure by conversation, and the run's figures that they belong to."""
-    for figures in (inputs.figures, inputs.extra_figures):
-        if figures is not None and strategy in figures.sums:
-            if metric not in figures.sums[strategy]:
-                return Missing("undefined", f"there is no {metric} under {strategy}")
-            return figures, figures.sums[strategy][metric]
-    return Missing("unsupported", f"{strategy} was not run")
+    figures = inputs.figures if strategy in inputs.figures.sums else inputs.extra_figures
+    if figures is None or strategy not in figures.sums:
+        return Missing("unsupported", f"{strategy} was not run")
+    if metric not in figures.sums[strategy]:
+        return Missing("undefined", f"there is no {metric} under {strategy}")
+    return figures, figures.sums[strategy][metric]
 
 
 def of_metric(inputs: ClaimInputs, strategy: str, metric: str) -> Interval | Missing:

@@ -13,7 +13,7 @@ class PartSchedule:
     """The tasks of a run in the order in which workers get them.
 
     A worker gets the parts of the shard that it has in memory, then a new shard. When there is none, it helps with the
-    shard that has most parts left. Of each shard the parts that took longest in earlier shards come first.
+    shard that has most parts left. Of each shard the part that took longest in another shard comes first.
     """
 
     def __init__(self, shards: Iterable[list[PartTask]]) -> None:
@@ -22,12 +22,19 @@ class PartSchedule:
         self._open: dict[int, _Shard] = {}
         self._of: dict[int, _Shard] = {}
         self._answers: deque[PartTask] = deque()
+        self._all_drawn = False
         # A part that nobody has timed counts as the longest, so it is
         # not left for the end, where others would wait for it.
         self._seconds: defaultdict[int, float] = defaultdict(lambda: inf)
 
-    def next(self, worker: int) -> PartTask | None:
-        """Return the next task for a worker; None if there is none now."""
+    def next(self, worker: int, ahead: bool = False) -> PartTask | None:
+        """Return the next task for a worker; None if there is none now.
+
+        A worker that is busy is given a task `ahead` only while there are new shards: the last parts go to whoever is
+        free first.
+        """
+        if ahead and self._all_drawn:
+            return None
         if self._answers:
             return self._answers.popleft()
         shard = self._of.get(worker)
@@ -37,7 +44,8 @@ class PartSchedule:
             return None
         # A helper stays with the shard that it has read now.
         self._of[worker] = shard
-        return shard.todo.popleft()
+        part = max(shard.todo, key=lambda part: inf if part == OWN else self._seconds[part])
+        return shard.todo.pop(part)
 
     def finished(self, done: Done) -> None:
         """Take note of a task that is done."""
@@ -54,10 +62,9 @@ class PartSchedule:
     def _new(self) -> _Shard | None:
         tasks = next(self._shards, None)
         if tasks is None:
+            self._all_drawn = True
             return None
-        # `sorted` leaves those alone that no earlier shard has timed.
-        longest = sorted(tasks, key=lambda task: -self._seconds[task.part] if task.part != OWN else -inf)
-        shard = self._open[tasks[0].shard] = _Shard(longest)
+        shard = self._open[tasks[0].shard] = _Shard(tasks)
         return shard
 
     def _longest(self) -> _Shard | None:
@@ -72,7 +79,8 @@ class _Shard:
     __slots__ = ("answers", "is_stored", "todo", "unfinished")
 
     def __init__(self, tasks: list[PartTask]) -> None:
-        self.todo = deque(task for task in tasks if task.part != ANSWERS)
+        # In the order in which they are begun where nobody has timed any.
+        self.todo = {task.part: task for task in tasks if task.part != ANSWERS}
         self.answers = [task for task in tasks if task.part == ANSWERS]
         self.unfinished = len(self.todo)
         self.is_stored = False

@@ -57,8 +57,8 @@ def run_shards(shards: Iterable[list[PartTask]], done: Callable[[Done], None], *
         return
     schedule = PartSchedule(shards)
 
-    def following(worker: int) -> bytes | None:
-        task = schedule.next(worker)
+    def following(worker: int, ahead: bool) -> bytes | None:
+        task = schedule.next(worker, ahead)
         return None if task is None else msgspec.msgpack.encode(task)
 
     def finished(task: Done) -> None:
@@ -75,12 +75,13 @@ FEWER = ", with fewer --jobs"
 def side_by_side(
     task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int, done: Callable[[T], None], fewer: str = FEWER
 ) -> None:
-    """Give every piece of work to a worker, at most two for each at a time, calling `done` as each is finished.
+    """Give every piece of work to a worker that is free, calling `done` as each is finished.
 
     `fewer` is empty where the user gives no number of workers.
     """
     pieces = iter(packed)
-    _side_by_side(task, lambda _: next(pieces, None), jobs, done, fewer)
+    # None ahead: pieces are few and long, and one that waits for a busy worker keeps another one idle.
+    _side_by_side(task, lambda _, ahead: None if ahead else next(pieces, None), jobs, done, fewer)
 
 
 QUEUED = 2
@@ -89,12 +90,15 @@ QUEUED = 2
 
 def _side_by_side(
     task: Callable[[bytes], T],
-    following: Callable[[int], bytes | None],
+    following: Callable[[int, bool], bytes | None],
     jobs: int,
     done: Callable[[T], None],
     fewer: str = FEWER,
 ) -> None:
-    """Give workers, which are numbered, what `following` has for each, until it has nothing and all is done."""
+    """Give workers, which are numbered, what `following` has for each, until it has nothing and all is done.
+
+    `following` is told whether the worker is busy.
+    """
     # One pool of one process for each worker: a shared pool gives a task to any of its processes, and a worker is to go
     # on with the shard that it has in memory.
     pools: dict[int, ProcessPoolExecutor] = {}
@@ -104,7 +108,7 @@ def _side_by_side(
             # Everyone has one piece before anyone has two.
             for queued in range(QUEUED):
                 for worker in [worker for worker in range(jobs) if _count(under_way, worker) == queued]:
-                    if (piece := following(worker)) is not None:
+                    if (piece := following(worker, queued > 0)) is not None:
                         with _nameless_main(), _held_back():
                             if worker not in pools:
                                 pools[worker] = _pool(task.__module__)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import lzma
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -286,21 +288,35 @@ NEAREST = 10
 RERANKED = (0, 100, 200)
 
 
-def summarised(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenCounter) -> Lossy | Missing:
-    """Return the sizes of extractive summaries of all blocks."""
+class BlockSummary(NamedTuple):
+    """The extractive summary of a block."""
+
+    texts: list[str]
+    tokens: int
+    """Tokens of the texts."""
+    summary: str
+
+
+def summaries(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenCounter) -> Iterator[BlockSummary]:
+    """Yield the extractive summary of each block."""
     share = coding.summary or SHARE
-    tokens = summary_tokens = original = stored = values_there = values_kept = 0
-    for block, _ in blocks(items, coding.block_tokens):
+    for block in _cut(items, coding):
         texts = [item.message.text for item in block if item.message.text]
         size = sum(map(counter.text, texts))
-        text = extract(texts, int(size * share), counter.text)
-        tokens, summary_tokens = tokens + size, summary_tokens + counter.text(text)
+        yield BlockSummary(texts, size, extract(texts, int(size * share), counter.text))
+
+
+def summarised(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenCounter) -> Lossy | Missing:
+    """Return the sizes of extractive summaries of all blocks, and what they keep."""
+    tokens = summary_tokens = original = stored = values_there = values_kept = 0
+    for texts, size, summary in summaries(items, coding, counter):
+        tokens, summary_tokens = tokens + size, summary_tokens + counter.text(summary)
         original += sum(len(content.encode()) for content in texts)
-        stored += len(Dictionary().compress(text.encode(), coding.level))
+        stored += len(Dictionary().compress(summary.encode(), coding.level))
         block_values = {value.text for content in texts for value in values(content)}
         values_there, values_kept = (
             values_there + len(block_values),
-            values_kept + len(block_values & {value.text for value in values(text)}),
+            values_kept + len(block_values & {value.text for value in values(summary)}),
         )
     if not tokens:
         return Missing("undefined", "the messages have no texts")
@@ -345,15 +361,32 @@ def written(items: Sequence[ArchivedMessage], coding: Coding, folder: Path) -> t
         archive.seal()
         writing = perf_counter() - began
         content = sum(part.raw_bytes for part in archive.parts)
-        frames = [archive.frame(part) for part in archive.parts]
-        decompress = _best(lambda: [archive.content(part) for part in archive.parts])
-        bare = _best(lambda: [dictionary.decompress(frame) for dictionary, frame in frames])
+        decompress, bare = decompression(archive)
         reading = _best(lambda: _compare(archive, items), 1)
         taken = sorted(gets(archive, items))
         size = archive.size
     opening = _best(lambda: ArchiveTier(folder, write=False).close())
     get = (taken[len(taken) // 2], taken[len(taken) * 99 // 100], taken[-1])
-    return size, Speed(content / writing, content / decompress, content / bare, content / reading, get, opening)
+    return size, Speed(content / writing, decompress, bare, content / reading, get, opening)
+
+
+@contextmanager
+def archive_of(items: Sequence[ArchivedMessage], coding: Coding) -> Iterator[ArchiveTier]:
+    """Write an archive of these messages into a temporary folder, and read every one back before it is used."""
+    with TemporaryDirectory(prefix="ctxbench-archive-") as folder, ArchiveTier(Path(folder), coding) as archive:
+        archive.put(items)
+        archive.seal()
+        _compare(archive, items)
+        yield archive
+
+
+def decompression(archive: ArchiveTier) -> tuple[float, float]:
+    """Return the bytes a second at which contents are read, checked and decompressed, and at which only the latter."""
+    content = sum(part.raw_bytes for part in archive.parts)
+    frames = [archive.frame(part) for part in archive.parts]
+    decompress = _best(lambda: [archive.content(part) for part in archive.parts])
+    bare = _best(lambda: [dictionary.decompress(frame) for dictionary, frame in frames])
+    return content / decompress, content / bare
 
 
 def _best(do: Callable[[], object], rounds: int = ROUNDS) -> float:

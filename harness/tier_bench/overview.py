@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pandas as pd
 
@@ -29,7 +28,7 @@ from ..engine.plan import Plan, RunInputs, Watcher, execute
 from ..folder.run import load
 from ..folder.steps import steps_of
 from ..models import Models, Settings
-from .archive import Size, items_of, json_blocks, strongest, written
+from .archive import Size, archive_of, items_of, json_blocks, strongest
 from .rag import IndexRecall, index_recall
 from .working import Bounds, Load, PolicyRow, bounds, measured
 
@@ -74,8 +73,8 @@ def overview(folder: Path, watcher: Watcher | None = None, strategy: str = TIERE
     policies = list(measured(trace, WORKING_TOKENS, [parse(text) for text in (POLICY, *PEERS)]))
     items, coding = items_of(scenario(ARCHIVED), counter), Coding()
     blocks = json_blocks(items, coding)
-    with TemporaryDirectory(prefix="ctxbench-archive-") as files:
-        size, _ = written(items, coding, Path(files))
+    with archive_of(items, coding) as archive:
+        size = archive.size
     execute(Plan(RunInputs((LOAD,), turns=turns), (strategy,), probes=False), folder, watcher=watcher)
     run = load(folder)
     return Overview(

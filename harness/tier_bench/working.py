@@ -179,13 +179,14 @@ def _miss_ratios(run: Run) -> pd.DataFrame:
 
 def _traces(run: Run) -> list[Trace]:
     """Return the traces of the first conversations, up to MOST messages, and of at least one."""
-    messages = run.table("messages")
+    tokens = dict(iter(run.table("messages").groupby("conversation", sort=False, observed=True)))
     traces: list[Trace] = []
     read = 0
-    for conversation, rows in messages.groupby("conversation", sort=False, observed=True):
+    for conversation in run.conversations():
+        rows = tokens[conversation.id]
         if traces and read + len(rows) > MOST:
             break
-        traces.append(_trace(run.conversation(str(conversation)), dict(zip(rows.id, rows.tokens, strict=True))))
+        traces.append(_trace(conversation, dict(zip(rows.id, rows.tokens, strict=True))))
         read += len(rows)
     return traces
 

@@ -18,7 +18,7 @@ from ctxbench.harness.claims.claim import (
     together,
     verdict_of,
 )
-from ctxbench.harness.claims.registry import Claim
+from ctxbench.harness.claims.registry import CLAIMS, LONGEST, Claim, grouped
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError
@@ -140,3 +140,12 @@ def test_a_remark_says_what_was_measured() -> None:
     """Names in braces stand for what was measured beside the rows."""
     claim = Claim("C99", lambda _: Measurement((), {"load": 2.14}), remark="Busy: {load:.1f}.")
     assert claim.finding(inputs()).why == "Busy: 2.1."
+
+
+def test_groups_that_take_longest_come_first() -> None:
+    """Every claim is in one group, those on the run are in the first, and the long groups are not left for the end."""
+    groups = grouped(CLAIMS.values())
+    assert sorted(claim.id for group in groups for claim in group) == sorted(CLAIMS)
+    assert groups[0] == [claim for claim in CLAIMS.values() if claim.strategies]
+    assert tuple(group[0].measure.__module__ for group in groups[1 : len(LONGEST)]) == LONGEST[1:]
+    assert grouped([CLAIMS["C09"]]) == [[CLAIMS["C09"]]]

@@ -13,7 +13,7 @@ from ctxbench.harness.claims.claim import Verdict, verdict_of
 from ctxbench.harness.claims.registry import chosen
 from ctxbench.harness.claims.search import Searched
 from ctxbench.harness.models import Settings
-from ctxbench.harness.tier_bench.archive import Coded, Lossy, Speed
+from ctxbench.harness.tier_bench.archive import BlockSummary, Coded, Lossy
 from ctxbench.harness.tier_bench.rag import SearchOutcome
 from ctxbench.metrics.probes import Latency
 from ctxbench.metrics.value import Missing
@@ -81,14 +81,16 @@ def test_the_working_tiers_hit_rate(monkeypatch: pytest.MonkeyPatch, rate: float
 
 def _archive(monkeypatch: pytest.MonkeyPatch, size: int, share: float, lost: float, speed: float) -> None:
     """Archives that save so much, and quantised vectors that lose so much."""
-    made = Speed(1e6, speed * 1e6, 2 * speed * 1e6, 1e6, (0.1, 0.1, 0.1), 0.1)
-    written = [compression.ArchivedConversation(1000, int(1000 * (1 - share)) + at % 2, made) for at in range(size)]
+    sizes = [int(1000 * (1 - share)) + at % 2 for at in range(size)]
+    written = [compression.ArchivedConversation(1000, stored, speed * 1e6, 2 * speed * 1e6) for stored in sizes]
     monkeypatch.setattr(compression, "_samples", lambda inputs: [Conversation(str(at), ()) for at in range(size)])
     monkeypatch.setattr(compression, "_archives", lambda inputs, name: written)
     beside = compression.ClaimRow(setting="a model", figure="saved", unit="share", found=Missing("undefined"))
     beside = replace(beside, decides=False)
     monkeypatch.setattr(compression, "_modelled", lambda inputs: beside)
-    monkeypatch.setattr(compression, "_summary", lambda said, inputs: Lossy(1000, 100, 4000, 200, 0.5))
+    monkeypatch.setattr(compression, "summarised", lambda items, coding, counter: Lossy(1000, 100, 4000, 200, 0.5))
+    tenth = BlockSummary([], 1000, "word" + 99 * " word")
+    monkeypatch.setattr(compression, "summaries", lambda items, coding, counter: iter([tenth]))
     quantised = [Coded(800, 40, 2048, 512, 4096, ((0, 1 - lost), (100, 1.0), (200, 1.0)))] * size
     monkeypatch.setattr(compression, "_quantised", lambda inputs: quantised)
 

@@ -62,6 +62,29 @@ def test_what_took_longest_comes_first() -> None:
     assert parts(schedule, 0, 4) == [(1, OWN), (1, 1), (1, 2), (1, 0)]
 
 
+def test_times_of_another_shard_count_at_once() -> None:
+    """A shard that is worked on goes on with the part that has just taken longest in another one."""
+    schedule = PartSchedule([shard(0, 3), shard(1, 3)])
+    assert parts(schedule, 0, 1) == [(0, OWN)]
+    assert len(parts(schedule, 1, 4)) == 4
+    for part, seconds in ((OWN, 9.0), (0, 1.0), (1, 2.0), (2, 3.0)):
+        schedule.finished(Done(1, part, "", seconds=seconds))
+    assert parts(schedule, 0, 3) == [(0, 2), (0, 1), (0, 0)]
+
+
+def test_the_last_parts_go_to_whoever_is_free() -> None:
+    """A busy worker is given a task ahead only as long as there may be new shards."""
+    schedule = PartSchedule([shard(0, 3)])
+    assert parts(schedule, 0, 1) == [(0, OWN)]
+    ahead = schedule.next(0, ahead=True)
+    assert ahead is not None
+    assert ahead.part == 0
+    assert schedule.next(1) is None
+    schedule.finished(Done(0, OWN, ""))
+    assert schedule.next(0, ahead=True) is None
+    assert parts(schedule, 1, 1) == [(0, 1)]
+
+
 @given(
     st.lists(st.integers(1, 6), max_size=6), st.integers(1, 5), st.booleans(), st.lists(st.integers(1, 20), min_size=50)
 )
