@@ -44,7 +44,7 @@ help:  ## list the commands
 TERMINAL = if [ -t 1 ] && [ -t 2 ]; then export COLUMNS=$$(tput cols) FORCE_COLOR=1; fi
 
 bench: $(VENV)/.run  ## replay the embedded scenarios through all strategies and print which to ship
-	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite > /dev/null
+	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite --quiet > /dev/null
 	@rm -rf $(BENCH) && mkdir -p $(BENCH)
 	@$(BIN)/ctxbench lab claims $(OUT) --quick --brief --jobs $(JOBS) > $(BENCH)/claims
 	@$(TERMINAL); $(MAKE) --no-print-directory -j3 $(addprefix $(BENCH)/,quality tiers report)

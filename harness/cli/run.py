@@ -117,6 +117,7 @@ def run(
     report: Annotated[bool, typer.Option("--report", help="Write the report at the end, like `ctxbench report`.")] = (
         False
     ),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no figures, only where the results are.")] = False,
     mlflow: Annotated[
         bool, typer.Option("--mlflow", help="Log the run in MLflow at the end, like `ctxbench export mlflow`.")
     ] = False,
@@ -231,13 +232,16 @@ def run(
     if watcher.steps and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
-        results = results_of(folder, model or (), paid)
-        print_run(results if report else under_first(results), as_json)
+        results = results_of(folder, model or (), paid)  # nothing is computed before it is asked for
+        if not quiet:
+            print_run(results if report else under_first(results), as_json)
     except Stopped:
         say_stopped(f"everything is measured. To print the tables: {to_print}")
         raise
+    if not (quiet or as_json):
+        typer.echo()
     if not as_json:
-        typer.echo(f"\nresults: {shlex.quote(f'{named}/')}   ({to_print}, {to_show})")
+        typer.echo(f"results: {shlex.quote(f'{named}/')}   ({to_print}, {to_show})")
     in_mlflow = not mlflow or _is_logged(folder, tracking_uri, tuple(model or ()), prices)
     if report:
         _write_report(results)

@@ -144,6 +144,13 @@ def test_a_run_shows_progress_before_it_imports_the_engine(tmp_path: Path) -> No
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=tmp_path)
 
 
+def test_a_quiet_run_says_where_its_results_are(tmp_path: Path) -> None:
+    """With --quiet a run prints one line on standard output, and `report` has the figures of it."""
+    path = recording(tmp_path, conversations=1)
+    assert ctxbench("run", path, "-s", "none", "-q", "-o", "r", cwd=tmp_path).stdout.startswith("results: r/   (")
+    assert "No verdict" in ctxbench("report", "r", cwd=tmp_path).stdout
+
+
 def test_a_run_imports_no_litellm(tmp_path: Path) -> None:
     """The offline path never imports litellm, which takes seconds and tries the network."""
     path = recording(tmp_path, conversations=1)
