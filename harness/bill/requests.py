@@ -136,8 +136,8 @@ class RunRequests:
         if len(pieces) < 2:
             yield self
             return
-        for run in pieces:
-            yield self._piece(run)
+        while pieces:  # no longer held when it is gone through: it has its tables
+            yield self._piece(pieces.pop(0))
 
     def _piece(self, run: Run) -> RunRequests:
         piece = replace(self, run=run)
