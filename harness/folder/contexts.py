@@ -198,7 +198,8 @@ class LogColumns:
     @property
     def adds_tools(self) -> NDArray[np.bool_]:
         """Whether each request has tools that are not the recording's."""
-        return np.diff(self._steps.column("tools_added").combine_chunks().offsets.to_numpy()) > 0
+        offsets: Ints = self._steps.column("tools_added").combine_chunks().offsets.to_numpy()
+        return np.diff(offsets) > 0
 
     def entries(self, rows: slice) -> Iterator[tuple[int, list[NumberSpan], tuple[str, ...], int, list[int]]]:
         """Yield each of some rows as (kept, spans added, tools added, tokens, marks)."""
