@@ -258,9 +258,9 @@ class Inspectable:
     said: _Said
     probes: Sequence[Plain]
     strategies: Sequence[Plain]
-    """What each strategy did, without the texts that it wrote."""
+    """Actions of each strategy, without the texts that it wrote."""
     written: Sequence[_Said]
-    """What each strategy wrote."""
+    """Messages that each strategy wrote."""
 
     def packed(self, cut: int) -> Packed:
         """Return it with so many characters of each text."""
