@@ -18,7 +18,7 @@ from ..harness.graders.profiles import Profiles, QuotedProfile, unversioned
 from ..harness.probes.ask import CEILING
 from ..metrics.figures import METRICS
 from ..metrics.statistics.comparison import OrderAgreement, OrderSums, alike
-from ..metrics.statistics.intervals import Ends, by_unit
+from ..metrics.statistics.intervals import Ends, Interval, by_unit
 from ..metrics.value import Missing, Ratio, Value
 from .calibration import figure, interval, quoted
 from .render import REACH, Table, count, percent, reasons, sample, shares, tokens, with_reach
@@ -177,17 +177,18 @@ def as_json(figures_: AnswerFigures, notes: Sequence[str]) -> dict[str, Any]:
         "paired": figures_.paired,
         "without_gold": figures_.without_gold,
         "less_exact": figures_.less_exact,
-        "strategies": {strategy.strategy: _plain(strategy) for strategy in figures_.strategies},
+        "strategies": {
+            strategy.strategy: _plain(strategy, figures_.by_category[strategy.strategy])
+            for strategy in figures_.strategies
+        },
         "replies": tallies_json(figures_.replies),
         "notes": list(notes),
     }
 
 
-def _plain(strategy: StrategyAnswers) -> dict[str, Any]:
+def _plain(strategy: StrategyAnswers, by_category: Mapping[str, Interval | Missing]) -> dict[str, Any]:
     plain = {name: getattr(strategy, name) for name in strategy.__slots__ if name not in ("strategy", "why")}
-    kinds = {
-        kind: share if isinstance(share, Missing) else share._asdict() for kind, share in strategy.by_category.items()
-    }
+    kinds = {kind: share if isinstance(share, Missing) else share._asdict() for kind, share in by_category.items()}
     return plain | {"why": [{"why": why, "times": times} for why, times in strategy.why], "by_category": kinds}
 
 
@@ -266,14 +267,11 @@ def _notes(graded: AnswerFigures) -> Iterable[str]:
 
 def _kinds(graded: AnswerFigures) -> Table | None:
     """Return the share correct by category of the probes, or None if there is only one."""
-    kinds = list(dict.fromkeys(kind for strategy in graded.strategies for kind in strategy.by_category))
+    kinds = list(dict.fromkeys(kind for of in graded.by_category.values() for kind in of))
     if len(kinds) < 2:
         return None
     none = Missing("undefined", "no such probe is graded")
-    rows = tuple(
-        (strategy.strategy, *(with_reach(strategy.by_category.get(kind, none)) for kind in kinds))
-        for strategy in graded.strategies
-    )
+    rows = tuple((name, *(with_reach(of.get(kind, none)) for kind in kinds)) for name, of in graded.by_category.items())
     heads = ("strategy", *(kind or "(none)" for kind in kinds))
     return Table("Which kinds of questions are answered?", heads, rows, (REACH,))
 

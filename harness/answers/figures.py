@@ -78,11 +78,9 @@ class StrategyAnswers:
     rounds: int
     loaded: int
     """Tools that the model called."""
-    by_category: dict[str, Interval | Missing]
-    """Share correct, of all probes in pairs."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AnswerFigures:
     """The figures of one answer model's answers, graded by one grader."""
 
@@ -106,6 +104,21 @@ class AnswerFigures:
     counts: pd.DataFrame
     """Of the probes in pairs that can be answered: conversation, strategy, how many are right (got), of how many
     (wanted)."""
+    counted: pd.DataFrame
+    """Answers that count, with their grades: those in pairs, and of a strategy that is left out all that are graded."""
+    unit_names: Mapping[str, str]
+    """The independent units of conversations."""
+
+    @cached_property
+    def by_category(self) -> dict[str, dict[str, Interval | Missing]]:
+        """Share correct by strategy and category, of all probes in pairs."""
+        # Not with the rest: the verdict needs none of it. All strategies of
+        # one category after the other, since they are resampled by the same draws.
+        shares: dict[str, dict[str, Interval | Missing]] = {of.strategy: {} for of in self.strategies}
+        for (kind, name), rows in self.counted.groupby(["category", "strategy"], observed=True):
+            correct, units = rows.correct.astype(float).tolist(), units_of(rows, self.unit_names)
+            shares[str(name)][str(kind)] = share_interval(correct, units)
+        return shares
 
 
 def figures(
@@ -129,7 +142,9 @@ def figures(
     times = graded.groupby(_KEYS, observed=True).size()
     paired = times.index[times == len(compared)] if len(compared) else times.index[:0]
     rows["in_pairs"] = pd.MultiIndex.from_frame(rows[_KEYS]).isin(paired)
-    sums = _Sums(rows[rows.in_pairs & rows.answerable & rows.strategy.isin(compared)], units)
+    is_compared = rows.strategy.isin(compared)
+    sums = _Sums(rows[rows.in_pairs & rows.answerable & is_compared], units)
+    counted = rows[rows.in_pairs.where(is_compared, rows.graded)]
     probes = rows.drop_duplicates(_KEYS)
     return AnswerFigures(
         answerer,
@@ -147,6 +162,8 @@ def figures(
         ),
         tuple(answer_tallies(answers, grades, answerer, grader)),
         sums.counts(),
+        counted[["conversation", "strategy", "category", "correct"]],
+        units,
     )
 
 
@@ -234,10 +251,6 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
         Missing("undefined", "a price is not known") if np.isnan(cost).any() else math.fsum(cost),
         int(rows.rounds.sum()),
         int(rows.called.map(len).sum()),
-        {
-            str(kind): share_interval(of_kind.correct.astype(float).tolist(), units_of(of_kind, sums.units))
-            for kind, of_kind in counted.groupby("category", observed=True)
-        },
     )
 
 

@@ -73,6 +73,11 @@ class ConversationRequests:
         return day_of(self.began) if self.timed else None
 
 
+_COLUMNS = (
+    *("conversation", "strategy", "step", "turn", "at", "kept", "added_from", "added_to"),
+    *("tokens_sent", "refetch_tokens", "marks", "tools_added"),
+)
+
 ALIKE = (
     "whole",
     "steps",
@@ -131,8 +136,8 @@ class RunRequests:
         if len(pieces) < 2:
             yield self
             return
-        for run in pieces:
-            yield self._piece(run)
+        while pieces:  # no longer held when it is gone through: it has its tables
+            yield self._piece(pieces.pop(0))
 
     def _piece(self, run: Run) -> RunRequests:
         piece = replace(self, run=run)
@@ -376,7 +381,7 @@ class RunRequests:
 
     @cached_property
     def _table(self) -> pa.Table:
-        return self.run.arrow("steps")
+        return self.run.arrow("steps", _COLUMNS)
 
     @cached_property
     def _messages(self) -> dict[str, tuple[list[Any], ...]]:
@@ -544,8 +549,10 @@ class Break(NamedTuple):
 
 def breaks(requests: RunRequests) -> pd.DataFrame:
     """Return every broken prefix of a run, in the order of its steps, with the columns of `Break`."""
-    actions = _actions(requests)
-    rows = [row for conversation in requests for row in _breaks(conversation, actions)]
+    rows: list[Break] = []
+    for piece in requests.pieces():
+        actions = _actions(piece)
+        rows += (row for conversation in piece for row in _breaks(conversation, actions))
     return pd.DataFrame(rows, columns=list(Break._fields))
 
 

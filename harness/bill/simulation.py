@@ -269,13 +269,13 @@ class _Texts:
 
     def __init__(self, run_requests: RunRequests) -> None:
         self._run_requests = run_requests
-        encoding = run_requests.run.manifest.plan.encoding
-        self._encode = None if encoding == "chars4" else text_encoder(encoding)
+        self._encoding = run_requests.run.manifest.plan.encoding
 
     def alike(self, conversations: Sequence[ConversationRequests]) -> SharedStarts | None:
         """Return the shared starts of messages, or None where the run's encoding has no tokens."""
-        if self._encode is None:
+        if self._encoding == "chars4":
             return None
+        encode = text_encoder(self._encoding)
         if len(conversations) == 1:
             recorded, written = self._messages(conversations[0])
             thinking = self._run_requests.thinking
@@ -287,10 +287,8 @@ class _Texts:
                 # Reasoning comes before the text: where it differs, no text is shared.
                 return f"{message.role} {message.thinking if thinking else ''}", message.text
 
-            return SharedStarts(text, self._encode, FRAME + ROLE)
-        return SharedStarts(
-            lambda block: block[:2] if isinstance(block, SentPrefix) else None, self._encode, FRAME + ROLE
-        )
+            return SharedStarts(text, encode, FRAME + ROLE)
+        return SharedStarts(lambda block: block[:2] if isinstance(block, SentPrefix) else None, encode, FRAME + ROLE)
 
     def keyed(self, conversations: Sequence[ConversationRequests]) -> list[ConversationRequests]:
         """Return the same requests with equal keys where messages, or tools, are equal."""

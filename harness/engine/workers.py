@@ -175,13 +175,13 @@ def _why_broken(code: int | None, fewer: str) -> str:
 
 
 def _pool(imported: str = do_packed.__module__) -> ProcessPoolExecutor:
-    """Start one worker from a fork server that has a module imported."""
+    """Start one worker from a fork server that has a module, and this one, imported."""
     one_thread()  # with all threads for NumPy in each, two workers were 1.41 times as fast as one instead of 1.8
     # Plain fork is unsafe beside the progress bar's thread, spawn imports everything in each worker (decision 6).
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
     if method == "forkserver":
-        context.set_forkserver_preload([imported])
+        context.set_forkserver_preload([imported, __name__])  # of this module is what starts each worker
         _start_fork_server()
     return ProcessPoolExecutor(1, mp_context=context, initializer=_start_worker, initargs=(interpreters_in_use(),))
 

@@ -124,6 +124,16 @@ class ListColumn:
         flat, cuts = values.tolist(), (offsets - offsets[0]).tolist()
         return [flat[start:stop] for start, stop in pairwise(cuts)]
 
+    @property
+    def values(self) -> Ints:
+        """The numbers of all rows."""
+        return self._values[self._offsets[0] : self._offsets[-1]]
+
+    @property
+    def sizes(self) -> Ints:
+        """How many numbers each row has."""
+        return np.diff(self._offsets)
+
     def sums(self) -> Ints:
         """Return the sum of each row."""
         # Rows [3, 4], [], [5] have offsets 0, 2, 2, 3 and running
@@ -176,6 +186,20 @@ class LogColumns:
         """Yield the spans that each of some rows adds after the kept messages."""
         for starts, stops in zip(self._starts[rows], self._stops[rows], strict=True):
             yield list(zip(starts, stops, strict=True))
+
+    @property
+    def adds_newest(self) -> NDArray[np.bool_]:
+        """Whether each request adds the newest recorded message, in its place."""
+        sizes = self._starts.sizes
+        of, at = np.repeat(np.arange(len(sizes)), sizes), np.repeat(self.at, sizes)
+        is_added = (self._starts.values < at) & (at <= self._stops.values)
+        return np.bincount(of[is_added], minlength=len(sizes)) > 0
+
+    @property
+    def adds_tools(self) -> NDArray[np.bool_]:
+        """Whether each request has tools that are not the recording's."""
+        offsets: Ints = self._steps.column("tools_added").combine_chunks().offsets.to_numpy()
+        return np.diff(offsets) > 0
 
     def entries(self, rows: slice) -> Iterator[tuple[int, list[NumberSpan], tuple[str, ...], int, list[int]]]:
         """Yield each of some rows as (kept, spans added, tools added, tokens, marks)."""

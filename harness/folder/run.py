@@ -111,9 +111,13 @@ class Run:
             size, shards = size + count, [*shards, shard]
         yield replace(self, shards=tuple(shards)) if is_cut else self
 
+    def confined_to(self, names: Collection[str]) -> Run:
+        """Return the run confined to some of its conversations: other shards are not read."""
+        return replace(self, chosen=frozenset(names), shards=tuple(sorted({self._shards[name] for name in names})))
+
     def conversation_alone(self, name: str) -> Run:
         """Return the run confined to one of its conversations."""
-        return replace(self, chosen=frozenset((name,)), shards=(self._shards[name],))
+        return self.confined_to((name,))
 
     @cached_property
     def _tables(self) -> dict[str, pa.Table]:

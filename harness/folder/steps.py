@@ -28,7 +28,7 @@ _BELOW_FOCUS = ("working", "archive", "rag")
 _LOG = ("added_from", "added_to", "marks", "tools_added")
 # Without the columns of lists: as a data frame they take ten times the space of the rest.
 _PLAIN = [name for name in SCHEMAS["steps"].names if name not in _LOG]
-_WALKED = [*STEP, "at", "kept", "added_from", "added_to", "tokens_sent"]
+_WALKED = [*STEP, "at", "kept", "added_from", "added_to", "tokens_sent", "tools_added"]
 
 Rows = Callable[[Run, str], pd.DataFrame]
 """Returns the rows of a run's table, with the columns that the figures need (`rows_of`)."""
@@ -222,20 +222,23 @@ def sent_contexts(run: Run, steps: pa.Table) -> pd.DataFrame:
     conversations = run.table("conversations")
     tools = dict(zip(conversations.conversation, conversations.tools_tokens, strict=True))
     log, summaries = LogColumns(steps), _summaries(run)
-    rows: list[Ints] = []
+    values = np.zeros((len(steps), len(SentContext._fields)), np.int64)
+    # All that there is to say of a strategy that only leaves messages out.
+    values[:, SentContext._fields.index("newest")] = log.adds_newest
+    adds_tools = log.adds_tools
     for name, strategy, where in log.results:
+        if (name, strategy) not in written and not adds_tools[where].any():
+            continue
         ids, tokens = recorded[name]
         more_ids, more_tokens, users = written[name, strategy]
         contexts = _SentContexts(
             [*ids, *more_ids], [*tokens, *more_tokens], len(ids), users, tools[name], summaries[name, strategy]
         )
         columns = (log.kept[where].tolist(), log.added(where), log.at[where].tolist(), log.tokens[where].tolist())
-        # Not a frame of tuples, which would take more memory than the whole table.
-        rows.append(np.fromiter(chain.from_iterable(map(contexts.step, *columns)), np.int64))
-    values = np.concatenate(rows) if rows else np.empty(0, np.int64)
-    return pd.DataFrame(values.reshape(-1, len(SentContext._fields)), columns=[*SentContext._fields]).astype(
-        _SENT_TYPES
-    )
+        # Not a list of tuples, which would take more memory than the whole table.
+        figures = np.fromiter(chain.from_iterable(map(contexts.step, *columns)), np.int64)
+        values[where] = figures.reshape(-1, len(SentContext._fields))
+    return pd.DataFrame(values, columns=[*SentContext._fields]).astype(_SENT_TYPES)
 
 
 class _SentContexts:

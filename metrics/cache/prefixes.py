@@ -319,11 +319,19 @@ class SharedStarts:
         return self._frame + _shared(self._encode(one[: shared + EDGE]), self._encode(other[: shared + EDGE]))
 
 
+_FIRST_STEP = 32
+
+
 def _shared(one: Sequence[object], other: Sequence[object]) -> int:
     """Return how many leading characters, or tokens, two texts share."""
-    low, high = 0, min(len(one), len(other))
-    if not high or one[0] != other[0]:
-        return 0
+    low, high, step = 0, min(len(one), len(other)), _FIRST_STEP
+    # Most texts part early, and slices are copies: the part that is compared grows from a few characters on.
+    while low < high:
+        end = min(low + step, high)
+        if one[low:end] != other[low:end]:
+            high = end - 1
+            break
+        low, step = end, 2 * step
     while low < high:
         middle = (low + high + 1) // 2
         # The first `low` are known to be equal, so only those behind are compared: slices, at the speed of memory.

@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
-import pyarrow as pa
 
 from ...harness.folder.contexts import values_of
-from ...harness.folder.run import Run
+from ...harness.folder.run import KEYS, Run
 from ...scenarios.errors import RunError
 from ...scenarios.media import media_counts
 from ...scenarios.model import Conversation, Message
@@ -32,8 +31,8 @@ ROOM = 1_900_000
 CUTS = (2000, 700, 200, 40)
 """Characters of a message's text: as many as leave room for every conversation."""
 
-# Steps that are considered for the page.
-_MOST_STEPS = 150_000
+# Steps that are considered for the page, and those of which lists are in memory at a time.
+_MOST_STEPS, _AT_ONCE = 150_000, 20_000
 # Conversations from which on some of them tell how much room all take, and by how much that may be wrong.
 _MANY, _DOUBT = 16, 0.1
 # Characters of an event's field, and items of a list in it, that are in the page.
@@ -100,45 +99,44 @@ def inspected(results: Results, named: Sequence[str] = ()) -> Inspected:
 
 
 def _packed(results: Results, names: Sequence[str], tools: dict[str, int]) -> Iterator[Packed]:
-    run = results.run
-    # A run that is confined reads its tables again: the whole one has them in memory.
-    confined = run if len(names) == len(tools) else Run(run.folder, frozenset(names))
-    tables, read = Tables.of(confined), _reads(results)
-    conversations = {conversation.id: conversation for conversation in confined.conversations()}
-    cutters = {name: plain(conversations[name], results.strategies, tables, read, int(tools[name])) for name in names}
+    run, read = results.run, _reads(results)
+    conversations: dict[str, Inspectable] = {}
+    # Lists of a piece's columns are in memory together, and take some ten times as much as what is kept of them.
+    for piece in (run if len(names) == len(tools) else run.confined_to(names)).pieces(_AT_ONCE):
+        tables = Tables.of(piece)
+        for recorded in piece.conversations():
+            conversations[recorded.id] = inspectable(
+                recorded, results.strategies, tables, read, int(tools[recorded.id])
+            )
     left = ROOM
-    for each in _fitted(cutters, {name: len(conversations[name].messages) for name in names}):
-        if len(each.data) <= left:
-            left -= len(each.data)
-            yield each
+    for packed in _fitted([conversations[name] for name in names]):
+        if len(packed.data) <= left:
+            left -= len(packed.data)
+            yield packed
 
 
-def _fitted(cutters: Mapping[str, Callable[[int], Plain]], sizes: Mapping[str, int]) -> Sequence[Packed]:
-    """Return conversations with the longest texts that leave room for all, or else with the shortest.
-
-    `sizes` is the number of messages of each.
-    """
+def _fitted(conversations: Sequence[Inspectable]) -> Sequence[Packed]:
+    """Return conversations with the longest texts that leave room for all, or else with the shortest."""
     # Packing all for each length takes most of a second: every fourth of many shows for which there is surely no room.
-    sample = sorted(cutters, key=lambda name: sizes[name], reverse=True)[2::4] if len(cutters) >= _MANY else []
-    most = (1 + _DOUBT) * ROOM * sum(sizes[name] for name in sample) / max(1, sum(sizes.values()))
-    for cut in CUTS:
-        packed = {name: _pack(name, cut, cutters[name](cut)) for name in sample}
-        if _size(packed.values()) > most and cut != CUTS[-1]:
-            continue
-        packed |= {name: _pack(name, cut, cut_at(cut)) for name, cut_at in cutters.items() if name not in packed}
-        if _size(packed.values()) <= ROOM:
-            break
-    return [packed[name] for name in cutters]
+    is_many = len(conversations) >= _MANY
+    sample = sorted(conversations, key=lambda each: each.size, reverse=True)[2::4] if is_many else []
+    share = sum(each.size for each in sample) / max(1, sum(each.size for each in conversations))
+    for cut in CUTS[:-1]:
+        packed: dict[str, Packed] = {}
+        if _fit(sample, cut, (1 + _DOUBT) * ROOM * share, packed) and _fit(conversations, cut, ROOM, packed):
+            return [packed[each.id] for each in conversations]
+    return [each.packed(CUTS[-1]) for each in conversations]
 
 
-def _size(packed: Iterable[Packed]) -> int:
-    return sum(len(each.data) for each in packed)
-
-
-def _pack(name: str, cut: int, conversation: Plain) -> Packed:
-    data = b64encode(zlib.compress(msgspec.json.encode(conversation), 6)).decode()
-    steps = max(len(strategy.get("at", ())) for strategy in conversation["strategies"])
-    return Packed(printable(name), steps, cut, data)
+def _fit(conversations: Iterable[Inspectable], cut: int, room: float, packed: dict[str, Packed]) -> bool:
+    """Pack those that are not packed yet, as long as there is room. Return whether there is for all."""
+    for each in conversations:
+        if each.id not in packed:
+            packed[each.id] = each.packed(cut)
+        room -= len(packed[each.id].data)
+        if room < 0:
+            return False
+    return True
 
 
 def _reads(results: Results) -> Callable[[Key], list[int] | None]:
@@ -167,9 +165,9 @@ class Tables:
         failed = results[results.status == "failed"]
         messages = run.table("messages").groupby("conversation", observed=True, sort=False).tokens
         return cls(
-            _by_result(run.arrow("steps"), _STEP_COLUMNS),
-            _by_result(run.arrow("contexts"), ("message", "tokens")),
-            _by_result(run.arrow("events"), ("step", "event")),
+            _by_result(run, "steps", _STEP_COLUMNS),
+            _by_result(run, "contexts", ("message", "tokens")),
+            _by_result(run, "events", ("step", "event")),
             {str(name): tokens.tolist() for name, tokens in messages},
             {
                 (name, str(at)): why
@@ -184,10 +182,11 @@ _STEP_COLUMNS = (
 )
 
 
-def _by_result(table: pa.Table, columns: Sequence[str]) -> dict[Key, Columns]:
-    """Return the named columns of each result, as lists. Its rows stand together in the table."""
+def _by_result(run: Run, name: str, columns: Sequence[str]) -> dict[Key, Columns]:
+    """Return the named columns of each result in a table, as lists. Its rows stand together in the table."""
+    table = run.arrow(name, (*KEYS, *columns))
     # Whole columns become lists at once: many small ones take several times as long.
-    keys = list(zip(*(values_of(table.column(column)) for column in ("conversation", "strategy")), strict=True))
+    keys = list(zip(*(values_of(table.column(column)) for column in KEYS), strict=True))
     lists = {column: values_of(table.column(column)) for column in columns}
     starts = [row for row, key in enumerate(keys) if not row or key != keys[row - 1]]
     return {
@@ -216,54 +215,102 @@ class Texts:
                 runs += (number, 1)
         return runs
 
-    def messages(self, messages: Sequence[Message], tokens: Sequence[int]) -> Plain:
+    def messages(self, said: _Said) -> Plain:
         """Return messages as columns. `more` is the number of characters that were cut, where any were."""
-        texts = [_text(message) for message in messages]
         return {
-            "id": [printable(message.id) for message in messages],
-            "role": [message.role for message in messages],
-            "tokens": list(tokens),
-            "text": [self.add(text) for text in texts],
-            "more": {at: len(text) - self._cut for at, text in enumerate(texts) if len(text) > self._cut},
+            **said.columns,
+            "text": [self.add(text) for text in said.texts],
+            "more": {at: len(text) - self._cut for at, text in enumerate(said.texts) if len(text) > self._cut},
         }
 
 
-def plain(
+class _Said(NamedTuple):
+    """Messages: what is the same wherever their texts are cut, and the whole texts."""
+
+    columns: Plain
+    texts: Sequence[str]
+
+    @classmethod
+    def of(cls, messages: Sequence[Message], tokens: Sequence[int]) -> _Said:
+        columns = {
+            "id": [printable(message.id) for message in messages],
+            "role": [message.role for message in messages],
+            "tokens": list(tokens),
+        }
+        return cls(_encoded(columns), [_text(message) for message in messages])
+
+
+def _encoded(values: Plain) -> Plain:
+    """Return values as JSON, which takes far less memory than lists, and is made once for all cuts."""
+    return {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in values.items()}
+
+
+@dataclass(frozen=True)
+class Inspectable:
+    """A conversation for the inspector, whose texts can be cut at any length."""
+
+    id: str
+    size: int
+    """Number of its messages."""
+    steps: int
+    """Most steps under any strategy."""
+    tools: int
+    said: _Said
+    probes: Sequence[Plain]
+    strategies: Sequence[Plain]
+    """Actions of each strategy, without the texts that it wrote."""
+    written: Sequence[_Said]
+    """Messages that each strategy wrote."""
+
+    def packed(self, cut: int) -> Packed:
+        """Return it with so many characters of each text."""
+        data = b64encode(zlib.compress(msgspec.json.encode(self._plain(cut)), 6)).decode()
+        return Packed(printable(self.id), self.steps, cut, data)
+
+    def _plain(self, cut: int) -> Plain:
+        texts = Texts(cut)
+        plain = {
+            "id": printable(self.id),
+            "tools": self.tools,
+            "cut": cut,
+            "messages": texts.messages(self.said),
+            "probes": self.probes,
+            "strategies": [
+                strategy if "failed" in strategy else {**strategy, "written": texts.messages(written)}
+                for strategy, written in zip(self.strategies, self.written, strict=True)
+            ],
+        }
+        return {**plain, "pieces": list(map(printable, texts.pieces))}
+
+
+def inspectable(
     conversation: Conversation,
     strategies: Sequence[str],
     tables: Tables,
     read: Callable[[Key], Sequence[int] | None],
     tools: int,
-) -> Callable[[int], Plain]:
-    """Return a function from the length at which texts are cut, in characters, to the conversation.
+) -> Inspectable:
+    """Return a conversation with what every strategy did in it.
 
-    `read` gives the tokens read from a cache at each step of a result. All but the texts is made once.
+    `read` gives the tokens read from a cache at each step of a result.
     """
     messages = conversation.messages
     places = {message.id: at for at, message in enumerate(messages)}
     keys = [(conversation.id, strategy) for strategy in strategies]
     written = [_written(tables.written.get(key)) for key in keys]
-    probes = list(_probes(conversation, places))
-    arms = [
+    actions = [
         _strategy(conversation, key, tables, places, read, own) for key, (own, _) in zip(keys, written, strict=True)
     ]
-
-    def cut_at(cut: int) -> Plain:
-        texts = Texts(cut)
-        result = {
-            "id": printable(conversation.id),
-            "tools": tools,
-            "cut": cut,
-            "messages": texts.messages(messages, tables.tokens[conversation.id]),
-            "probes": probes,
-            "strategies": [
-                arm if "failed" in arm else {**arm, "written": texts.messages(*own)}
-                for arm, own in zip(arms, written, strict=True)
-            ],
-        }
-        return {**result, "pieces": list(map(printable, texts.pieces))}
-
-    return cut_at
+    return Inspectable(
+        conversation.id,
+        len(messages),
+        max(len(strategy.get("at", ())) for strategy in actions),
+        tools,
+        _Said.of(messages, tables.tokens[conversation.id]),
+        list(_probes(conversation, places)),
+        list(map(_encoded, actions)),
+        [_Said.of(*own) for own in written],
+    )
 
 
 def _written(rows: Columns | None) -> tuple[list[Message], list[int]]:
@@ -321,7 +368,7 @@ def _is_said(message: Message, conversation: Conversation, places: Mapping[str, 
 
 def _text(message: Message) -> str:
     calls = "".join(f"\n→ {call.name}({call.arguments})" for call in message.calls)
-    media = f"\n[{media_counts(medium.kind for medium in message.media)}]" * bool(message.media)
+    media = f"\n[{media_counts(medium.kind for medium in message.media)}]" if message.media else ""
     return f"{message.text}{calls}{media}".removeprefix("\n")
 
 

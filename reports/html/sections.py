@@ -116,7 +116,7 @@ def _answers_frame(answers: Sequence[AnswerFigures]) -> pd.DataFrame:
             | {name: getattr(strategy, name) for name in (*names, "input_tokens")}
             | {
                 f"correct {kind or '(no kind)'}": share if isinstance(share, Missing) else share.mean
-                for kind, share in strategy.by_category.items()
+                for kind, share in figures.by_category[strategy.strategy].items()
             }
             for figures in answers
             for strategy in figures.strategies
