@@ -38,8 +38,8 @@ HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _HAN = re.compile(f"[{HAN}]")
 _LATIN = re.compile(r"[A-Za-z][^\s\u2e80-\uffff]*")
 _WORD = re.compile(rf"([{HAN}]+)|\d++(?>(?:[.,:]\d++){{0,8}})(?![^\W{HAN}])|[^\W{HAN}]+(?>(?:['’][^\W\d{HAN}]+)?)")
-# The same for text without Chinese: a pattern without a group takes half of the time.
-_ASCII_WORD = re.compile(_WORD.pattern.replace(f"([{HAN}]+)|", "", 1))
+# The same for text without Chinese, which takes half of the time.
+_PLAIN_WORD = re.compile(_WORD.pattern.replace(f"([{HAN}]+)|", "", 1))
 _END = re.compile(r"(?<![.!?])[.!?]++[\"'”’)\]*_`]{0,4}(?=\s)|[。！？；…]++[”’』」）》\"')]{0,4}")
 FENCE = re.compile(r"\s*(?:```|~~~)")
 """The start of a line that opens or closes a block of code."""
@@ -100,8 +100,8 @@ def _cached_words(text: str) -> tuple[str, ...]:
 
 
 def _words(text: str) -> list[str]:
-    if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
+    if text.isascii() or _HAN.search(text) is None:
+        return _PLAIN_WORD.findall(text.lower())
     result: list[str] = []
     for match in _WORD.finditer(text.lower()):
         if match.lastindex:
@@ -125,8 +125,22 @@ def _cached_terms(text: str) -> tuple[str, ...]:
 
 
 def _terms(text: str) -> list[str]:
-    stem_of = _stemmer()
-    return [stem_of(word) if word.isascii() else word for word in words(text) if word not in STOP_WORDS]
+    return list(filter(None, map(_TERM_OF.__getitem__, words(text))))
+
+
+class _TermOf(dict[str, str]):
+    """The term of each word; empty for a stop word. Words recur, and a look-up is quicker than stemming."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        term = self[word] = "" if word in STOP_WORDS else stem(word)
+        return term
+
+
+_TERM_OF = _TermOf()
+_REMEMBERED = 1 << 16
+"""Words after which all terms are forgotten."""
 
 
 def stem(word: str) -> str:
@@ -138,8 +152,7 @@ def stem(word: str) -> str:
 def _stemmer() -> Callable[[str], str]:
     import Stemmer  # lazy: what compares no texts never stems
 
-    # Words recur: with the cache stemming takes a fifth of the time.
-    stem_of: Callable[[str], str] = lru_cache(1 << 16)(Stemmer.Stemmer("english").stemWord)
+    stem_of: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
     return stem_of
 
 

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 Scores = NDArray[np.float64]
 
+_TIMES = 32
+_DOCUMENT = (1 << _TIMES) - 1
+
 
 class TfIdf:
     """Documents as bags of words. Each is indexed once, when it is added.
@@ -25,26 +28,17 @@ class TfIdf:
     first search after documents were added.
     """
 
-    __slots__ = (
-        "_document_counts",
-        "_documents",
-        "_lengths",
-        "_own",
-        "_postings",
-        "_size",
-        "_tally",
-        "_terms",
-        "_times",
-    )
+    __slots__ = ("_documents", "_having", "_lengths", "_own", "_postings", "_size", "_tally", "_terms", "_times")
 
     def __init__(self) -> None:
         self._size = 0
         self._terms: dict[str, int] = {}
-        # For each term, the documents that have it, and how often.
-        self._postings: list[tuple[array[int], array[float]]] = []
-        self._document_counts = array("d")  # for each term, the number of documents that have it
+        # For each term, the documents that have it, each with how often beyond once in the bits from TIMES on.
+        self._postings: list[array[int]] = []
         # The same by document, flat: document, term, how often.
         self._documents, self._tally, self._times = array("q"), array("q"), array("d")
+        # For each term, the number of documents with it among the first entries of these lists; how many entries.
+        self._having: tuple[Scores, int] = np.zeros(0), 0
         self._lengths: Scores | None = None
         self._own: set[int] | None = None  # terms whose postings no copy shares; None = all
 
@@ -52,7 +46,7 @@ class TfIdf:
         """Return an independent copy. Postings are shared until one of the two adds to them."""
         copy = TfIdf()
         copy._size, copy._terms, copy._postings = self._size, dict(self._terms), list(self._postings)
-        copy._document_counts, copy._lengths = self._document_counts[:], self._lengths
+        copy._having, copy._lengths = self._having, self._lengths
         copy._documents, copy._tally, copy._times = self._documents[:], self._tally[:], self._times[:]
         self._own, copy._own = set(), set()
         return copy
@@ -62,7 +56,7 @@ class TfIdf:
 
     def add(self, documents: Iterable[Iterable[str]]) -> None:
         """Add documents, each as its words. They are numbered in the order they come, from 0."""
-        known, postings, having, own = self._terms, self._postings, self._document_counts, self._own
+        known, postings, own = self._terms, self._postings, self._own
         for words in documents:
             counts, number = Counter(words), self._size
             which = []
@@ -70,15 +64,11 @@ class TfIdf:
                 term = known.get(word)
                 if term is None:
                     term = known[word] = len(postings)
-                    postings.append((array("q"), array("d")))
-                    having.append(0)
+                    postings.append(array("q"))
                 if own is not None and term not in own:
-                    postings[term] = postings[term][0][:], postings[term][1][:]
+                    postings[term] = postings[term][:]
                     own.add(term)
-                numbers, often = postings[term]
-                numbers.append(number)
-                often.append(times)
-                having[term] += 1
+                postings[term].append(number if times == 1 else number | (times - 1) << _TIMES)
                 which.append(term)
             self._documents.extend([number] * len(which))
             self._tally.extend(which)
@@ -92,7 +82,7 @@ class TfIdf:
         if not counts:
             return np.zeros(self._size)
         terms = [term for term, _ in counts]
-        idf = self._idf(self._df()[terms])
+        idf = self._idf_of(terms)
         query = np.array([times for _, times in counts], np.float64) * idf
         dots = self._sums(terms, query * idf, by_times=True)
         return dots / self._norms() / float(np.sqrt(query @ query))
@@ -103,14 +93,13 @@ class TfIdf:
         terms = [term for word in distinct if (term := self._terms.get(word)) is not None]
         if not terms:
             return np.zeros(self._size)
-        weights = self._idf(self._df()[terms])
+        weights = self._idf_of(terms)
         # The idf of a word that no document has: the share of a question with strange words stays below 1.
         unknown = (len(distinct) - len(terms)) * (math.log(1 + self._size) + 1)
         return self._sums(terms, weights, by_times=False) / (float(weights.sum()) + unknown)
 
-    def _df(self) -> Scores:
-        # A view and no copy. It must not be kept: an array cannot grow while a view of it exists.
-        return np.frombuffer(self._document_counts, np.float64)
+    def _idf_of(self, terms: list[int]) -> Scores:
+        return self._idf(np.array([len(self._postings[term]) for term in terms], np.float64))
 
     def _idf(self, having: Scores) -> Scores:
         idf: Scores = np.log((1 + self._size) / (1 + having)) + 1
@@ -118,11 +107,12 @@ class TfIdf:
 
     def _sums(self, terms: list[int], weights: Scores, by_times: bool) -> Scores:
         """Return for each document the sum of the weights of its terms, each times its frequency if `by_times`."""
-        sizes = [len(self._postings[term][0]) for term in terms]
-        documents = np.concatenate([np.frombuffer(self._postings[term][0], np.int64) for term in terms])
-        values = np.repeat(weights, sizes)
+        # Views and no copies. They must not be kept: an array cannot grow while a view of it exists.
+        postings = [np.frombuffer(self._postings[term], np.int64) for term in terms]
+        found, values = np.concatenate(postings), np.repeat(weights, list(map(len, postings)))
         if by_times:
-            values *= np.concatenate([np.frombuffer(self._postings[term][1], np.float64) for term in terms])
+            values *= (found >> _TIMES) + 1
+        documents = found & _DOCUMENT
         sums: Scores = np.bincount(documents, values, minlength=self._size)  # type: ignore[assignment]
         return sums
 
@@ -131,9 +121,11 @@ class TfIdf:
         if self._lengths is None:
             # One document more changes every idf and so every length: they are computed together, once for many
             # additions.
-            weights = (
-                np.frombuffer(self._times, np.float64) * self._idf(self._df())[np.frombuffer(self._tally, np.int64)]
-            )
+            tally, (before, known) = np.frombuffer(self._tally, np.int64), self._having
+            having: Scores = np.bincount(tally[known:], minlength=len(self._postings)).astype(np.float64)
+            having[: len(before)] += before
+            self._having = having, len(tally)
+            weights = np.frombuffer(self._times, np.float64) * self._idf(having)[tally]
             documents = np.frombuffer(self._documents, np.int64)
             lengths = np.sqrt(np.bincount(documents, weights * weights, minlength=self._size))
             self._lengths = np.where(lengths == 0, 1, lengths)

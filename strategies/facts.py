@@ -81,10 +81,12 @@ class Facts:
         language = ConversationLanguage(self.language)
         answers, note = FinalAnswers(desk, self.turns), NoteMessage(desk, "facts", FORM, language)
         extractor, store = FactExtractor(desk, self, language), FactStore(self.outdated)
-        ranked: list[tuple[StatedFact, float]] = []
+        lines: list[str] = []
+        ranked: list[tuple[int, float]] = []
+        recalled: Recalled | None = None  # the event of these facts, which is the same at each call of the turn
 
         def view(context: Context) -> Context:
-            nonlocal ranked
+            nonlocal lines, ranked, recalled
             history, before = context.messages, len(answers.places)
             language.read(history)
             same = answers.read(history)
@@ -93,23 +95,30 @@ class Facts:
                 same = 0
             if same < len(answers.places) or before > len(answers.places):
                 store.take(extractor.facts([answers.dialogue[at] for at in answers.places[same:]]))
-                ranked = self._best(store, answers.recent_terms())
-            message, shown = note.of([f"- {fact.text}" for fact, _ in ranked], self.max_tokens, history)
+                ranked, recalled = self._best(store, answers.recent_terms()), None
+                lines = [store.lines[number] for number, _ in ranked]
+            message, shown = note.of(lines, self.max_tokens, history)
             if message is None:
                 return context
-            sources, scores = zip(*((ranked[at][0].source, ranked[at][1]) for at in shown), strict=True)
-            desk.record(Recalled(sources, scores))
+            if recalled is None:
+                numbers, scores = zip(*(ranked[at] for at in shown), strict=True)
+                sources = tuple(store.facts[number].source for number in numbers)
+                recalled = Recalled(sources, scores)
+            desk.record(recalled)
             at = answers.first if self.place == "start" else answers.newest
             return context.sending(history[:at] + Messages.of((message,)) + history[at:])
 
         return view
 
-    def _best(self, store: FactStore, context: list[str]) -> list[tuple[StatedFact, float]]:
-        """Return the facts of the highest scores, best first, equal ones the later first, as many as may fit."""
+    def _best(self, store: FactStore, context: list[str]) -> list[tuple[int, float]]:
+        """Return the numbers of the facts of the highest scores with these, best first, equal ones the later first.
+
+        There are as many as may fit.
+        """
         scores = self.similarity * store.similar(context) + self.confidence * store.confidences
         most = min(self.max_tokens // _LEAST_LINE, len(scores) if self.limit is None else self.limit)
         places = best(scores, most)
-        return [(store.facts[at], score) for at, score in zip(places, scores[places].round(4).tolist(), strict=True)]
+        return list(zip(places, scores[places].round(4).tolist(), strict=True))
 
 
 class FinalAnswers:
@@ -225,7 +234,7 @@ class FactExtractor:
 class FactStore:
     """Facts of a conversation in the order of their first mention. A repeated fact is one; an update outdates it."""
 
-    __slots__ = ("_base", "_confidence", "_current", "_index", "_numbers", "_outdated", "_prepared", "facts")
+    __slots__ = ("_base", "_confidence", "_current", "_index", "_numbers", "_outdated", "_prepared", "facts", "lines")
 
     def __init__(self, outdated: float) -> None:
         self._outdated = outdated
@@ -236,6 +245,8 @@ class FactStore:
     def forget(self) -> None:
         """Forget all facts."""
         self.facts: list[StatedFact] = []
+        self.lines: list[str] = []
+        """The line of each fact in the memory."""
         # The highest confidence of each fact, and the same after outdating.
         self._base: list[float] = []
         self._confidence: Rows[np.float64] = Rows(np.float64)
@@ -262,6 +273,7 @@ class FactStore:
             number = self._numbers.setdefault(fact_words, len(self.facts))
             if number == len(self.facts):
                 self.facts.append(fact)
+                self.lines.append(f"- {fact.text}")
                 self._base.append(fact.confidence)
                 self._confidence.add(np.array([fact.confidence]))
                 documents.append(fact_terms)

@@ -117,10 +117,11 @@ class Layered(RecallSettings):
         note = NoteMessage(desk, "layered", FORM, language)
         layers, recall = Layers(self, desk.record), Recall(desk, self)
         hits: list[LayerHit] = []
+        lines: list[str] = []
         last: tuple[str, str | None] | None = None
 
         def view(context: Context) -> Context:
-            nonlocal hits, last
+            nonlocal hits, lines, last
             past.read(context.messages)
             turn = past.turn
             if last is not None and turn != last[0]:
@@ -132,11 +133,12 @@ class Layered(RecallSettings):
             query = past.question()
             if changed or (turn, query) != last:
                 hits, embedded = recall.best((layers.items, layers.summaries), query) if query else ([], True)
-                last = turn, query if embedded else None
+                last, lines = (turn, query if embedded else None), []
             layers.note_recalled((hit.item for hit in hits), desk.now)
             language.read(context.messages)
-            memories = [hit.item.memory for hit in hits]
-            lines = [f"- [{memory.kind}] {memory.quote(language.decided)}" for memory in memories]
+            if not lines:
+                memories = [hit.item.memory for hit in hits]
+                lines = [f"- [{memory.kind}] {memory.quote(language.decided)}" for memory in memories]
             message, shown = note.of(lines, past.room, context.messages)
             for tier in self.tiers:
                 in_tier = [(hits[at].item.memory.source, hits[at].score) for at in shown if hits[at].tier == tier]

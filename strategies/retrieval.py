@@ -76,6 +76,7 @@ class Retrieval(RecallSettings):
         language = ConversationLanguage(self.language)
         note = NoteMessage(desk, "retrieval", FORM, language)
         recalled: list[tuple[Memory, float]] = []
+        lines: list[str] = []
         last: str | None = None
 
         def similarity(query: str) -> tuple[Scores, bool]:
@@ -86,19 +87,20 @@ class Retrieval(RecallSettings):
                 return by_words.scores(past.memories, query), False
 
         def view(context: Context) -> Context:
-            nonlocal recalled, last
+            nonlocal recalled, lines, last
             known = len(past.memories)
             past.read(context.messages)
             by_vectors.cut(past.changed)
             by_words.cut(past.changed)
             query = past.question()
             if query != last or not known == past.changed == len(past.memories):
-                recalled, last = [], query
+                recalled, lines, last = [], [], query
                 if past.memories and query:
                     scores, embedded = similarity(query)
                     recalled, last = self._best(past.memories, scores), query if embedded else None
             language.read(context.messages)
-            lines = [f"- {memory.quote(language.decided)}" for memory, _ in recalled]
+            if not lines:
+                lines = [f"- {memory.quote(language.decided)}" for memory, _ in recalled]
             message, shown = note.of(lines, past.room, context.messages)
             if message is not None:
                 sources, weights = zip(*((recalled[at][0].source, recalled[at][1]) for at in shown), strict=True)

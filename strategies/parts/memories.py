@@ -374,13 +374,17 @@ class VectorMatrix:
         return products
 
 
+_ENTRY = np.dtype([("value", np.float32), ("row", np.int32)])
+
+
 class SparseVectors:
     """Vectors by coordinate: those that have it, and their values. A query reads the few coordinates that it has."""
 
     __slots__ = ("_coordinates", "_own", "_size")
 
     def __init__(self, dimension: int) -> None:
-        self._coordinates: list[tuple[array[int], array[float]]] = [(array("q"), array("d"))] * dimension
+        # For each coordinate its entries; an array of integers because it grows in place, and is cheap to copy.
+        self._coordinates: list[array[int]] = [array("q")] * dimension
         self._own: set[int] = set()  # coordinates whose entries no other place and no copy shares
         self._size = 0
 
@@ -393,16 +397,18 @@ class SparseVectors:
 
     def add(self, vectors: NDArray[np.float32]) -> None:
         """Append vectors."""
-        rows, places = np.nonzero(vectors)
         coordinates, own = self._coordinates, self._own
-        entries = zip((rows + self._size).tolist(), places.tolist(), vectors[rows, places].tolist(), strict=True)
-        for row, place, value in entries:
+        places, rows = np.nonzero(vectors.T)  # in the order of the coordinates, so that each grows once
+        entries = np.empty(len(rows), _ENTRY)
+        entries["row"], entries["value"] = rows + self._size, vectors[rows, places]
+        stored = entries.tobytes()
+        starts = np.flatnonzero(np.diff(places, prepend=-1))
+        bounds = (np.append(starts, len(rows)) * _ENTRY.itemsize).tolist()
+        for place, start, stop in zip(places[starts].tolist(), bounds[:-1], bounds[1:], strict=True):
             if place not in own:
-                coordinates[place] = coordinates[place][0][:], coordinates[place][1][:]
+                coordinates[place] = coordinates[place][:]
                 own.add(place)
-            numbers, values_there = coordinates[place]
-            numbers.append(row)
-            values_there.append(value)
+            coordinates[place].frombytes(stored[start:stop])
         self._size += len(vectors)
 
     def products(self, query: NDArray[np.float32]) -> Scores:
@@ -411,10 +417,10 @@ class SparseVectors:
         if not len(places):
             return np.zeros(self._size)
         columns = [self._coordinates[place] for place in places.tolist()]
-        rows = np.concatenate([np.frombuffer(numbers, np.int64) for numbers, _ in columns])
-        products = np.repeat(query[places].astype(np.float64), [len(numbers) for numbers, _ in columns])
-        products *= np.concatenate([np.frombuffer(values_there, np.float64) for _, values_there in columns])
-        sums: Scores = np.bincount(rows, products, minlength=self._size)  # type: ignore[assignment]
+        entries = np.frombuffer(b"".join(columns), _ENTRY)
+        products = np.repeat(query[places].astype(np.float64), list(map(len, columns)))
+        products *= entries["value"]
+        sums: Scores = np.bincount(entries["row"], products, minlength=self._size)  # type: ignore[assignment]
         return sums
 
 

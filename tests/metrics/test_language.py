@@ -70,6 +70,12 @@ def test_terms(text: str, expected: list[str]) -> None:
     assert terms(text) == expected
 
 
+@given(st.text("ab_Z09.,:'’ \n-é€·–ß٣²かア한", max_size=20))
+def test_words_of_other_languages_are_the_same_beside_chinese(text: str) -> None:
+    """Text without Chinese goes another way than mixed text, and has the same words."""
+    assert [*words(text), "世界"] == list(words(f"{text} 世界"))
+
+
 @given(st.text())
 def test_terms_are_the_stems_of_words(text: str) -> None:
     """Terms are the stems of the words that are no stop words, in order, also when they are asked for again."""

@@ -101,7 +101,7 @@ def test_without_context_confidence_alone_counts() -> None:
     """Where nothing was said that has a word, the surest facts come first."""
     store = FactStore(0.5)
     store.take([StatedFact("one two three", 0.5, "a"), StatedFact("four five six", 0.9, "b")])
-    assert [fact.source for fact, _ in Facts()._best(store, [])] == ["b", "a"]
+    assert [store.facts[number].source for number, _ in Facts()._best(store, [])] == ["b", "a"]
 
 
 def test_the_old_behaviour_is_reached_by_parameters() -> None:
