@@ -40,7 +40,11 @@ _LATIN = re.compile(r"[A-Za-z][^\s\u2e80-\uffff]*")
 _WORD = re.compile(rf"([{HAN}]+)|\d++(?>(?:[.,:]\d++){{0,8}})(?![^\W{HAN}])|[^\W{HAN}]+(?>(?:['’][^\W\d{HAN}]+)?)")
 # The same for text without Chinese: a pattern without a group takes half of the time.
 _ASCII_WORD = re.compile(_WORD.pattern.replace(f"([{HAN}]+)|", "", 1))
-_END = re.compile(r"(?<![.!?])[.!?]++[\"'”’)\]*_`]{0,4}(?=\s)|[。！？；…]++[”’』」）》\"')]{0,4}")
+# A set of characters first: the next place of one is found at once.
+_END = re.compile(
+    r"[.!?。！？；…]"
+    r"(?:(?<=[.!?])(?<![.!?]{2})[.!?]*+[\"'”’)\]*_`]{0,4}(?=\s)|(?<=[。！？；…])[。！？；…]*+[”’』」）》\"')]{0,4})"
+)
 FENCE = re.compile(r"\s*(?:```|~~~)")
 """The start of a line that opens or closes a block of code."""
 _CODE = re.compile(r"\t| {4}|[<{}|$>#@]|(?:def|class|import|from|return|if|for|while) .*[:=(]|[\w.]+\(.*\)$|[\w.]+ = ")

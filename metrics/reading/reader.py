@@ -381,7 +381,7 @@ class Page:
 
     def sentence(self, at: int) -> str:
         """Return the sentence at a place."""
-        return self._library.sentences[self._numbers[at]]
+        return self._library.sentences[int(self._numbers[at])]
 
     def having(self, term: str) -> Ints:
         """Return the places of the sentences that have a term, ascending."""
