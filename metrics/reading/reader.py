@@ -154,10 +154,12 @@ class _Question:
         }
         said_by = {part for name in speakers for part in name.split()}
         support, weights = page.support([term for term in question.terms if term not in said_by])
-        if speakers and weights:
+        if not weights:
+            return support, weights
+        if speakers:
             own = np.array([name in speakers for name in page.speakers])
             support = np.where(own[page.message], support, support * OTHER)
-        nowhere = sum(not page.says(must) for must in question.musts) if weights else 0
+        nowhere = sum(not page.says(must) for must in question.musts)
         return support * MISSING**nowhere, weights
 
     def _answers(self, page: Page, at: int, support: float, weights: dict[str, float]) -> list[ReaderAnswer]:
