@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,7 @@ from ..metrics.survival import FollowedFact, facts_in, shown
 from ..metrics.tokens import Ledger, TokenCounter
 from ..scenarios.compactions import PlacedCompaction, placed_compactions
 from ..scenarios.errors import UserError
-from ..scenarios.model import Compaction, ContextEdit, Conversation, Fact, Message, Tool
+from ..scenarios.model import Call, Compaction, ContextEdit, Conversation, Fact, Message, Tool
 from ..scenarios.secrets import without_values
 from ..scenarios.view import Messages, Span, shared_prefix
 from ..strategies import base
@@ -194,6 +195,15 @@ class ConversationIndex:
         """Values that the recorded model used of what had been said, at each of its calls."""
         return demands(self.conversation)
 
+    def last_call(self, at: int) -> Call | None:
+        """Return what is recorded of the last call before message `at`; None if nothing is of any."""
+        before = bisect_left(self._recorded_calls, at)
+        return self.conversation.messages[self._recorded_calls[before - 1]].call if before else None
+
+    @cached_property
+    def _recorded_calls(self) -> list[int]:
+        return [at for at, message in enumerate(self.conversation.messages) if message.call is not None]
+
     def facts_in(self, name: str) -> tuple[FollowedFact, ...]:
         """Return the facts in a recorded message by its id, or none if there is no such message."""
         if name not in self._facts_in:
@@ -248,7 +258,7 @@ class RecordedContext:
     def move_to_question(self, at: int, time: float | None) -> None:
         """Go to a question that is asked after `at` messages; without a time, when the last of them was there."""
         messages = self.index.conversation.messages
-        last_call = next((message.call for message in reversed(messages[:at]) if message.call is not None), None)
+        last_call = self.index.last_call(at)
         self._at, self._edits = at, () if last_call is None else last_call.edits
         self.now = messages[at - 1].time if time is None else time
 

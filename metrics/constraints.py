@@ -143,8 +143,10 @@ def _occurrences(rules: Sequence[str], messages: Sequence[Message]) -> tuple[Int
 
 def is_standing_rule(sentence: str, role: str) -> bool:
     """Return whether a sentence of a system or user message states a standing rule."""
+    if len(sentence) > LONGEST:
+        return False
     bare = _EMPHASIS.sub("", _QUOTED.sub("…", sentence)).strip()
-    if len(sentence) > LONGEST or bare.endswith(("?", "？", "吗。", ":", "：")) or len(_WORDS.findall(bare)) < FEWEST:
+    if bare.endswith(("?", "？", "吗。", ":", "：")) or len(_WORDS.findall(bare)) < FEWEST:
         return False
     lower = bare.lower()
     return _is_english_rule(lower, role) or (not bare.isascii() and _is_chinese_rule(bare, role))

@@ -39,9 +39,16 @@ class FollowedFact(NamedTuple):
     words: frozenset[str] = frozenset()
 
     def is_in(self, summary: str, summary_words: frozenset[str]) -> bool:
-        if len(self.words & summary_words) < SHARE * len(self.words):
+        if self.words and len(self.words & summary_words) < SHARE * len(self.words):
             return False
-        return all(any(occurs(spelling, summary) for spelling in value) for value in self.values)
+        # Most facts have one value. Loops, since this is asked of each fact in each round.
+        for value in self.values:
+            for spelling in value:
+                if occurs(spelling, summary):
+                    break
+            else:
+                return False
+        return True
 
 
 class Round(NamedTuple):

@@ -313,7 +313,7 @@ class Part:
 
     def _graded(self, answers: Rows, known: Mapping[Key, Row]) -> Iterator[Row]:
         """Yield a row for each answer. Everything that is to be graded goes to the grader in one call."""
-        conversations = {conversation.id: conversation for conversation in self.conversations()}
+        conversations = {conversation.id: conversation for conversation in self.conversations() if conversation.probes}
         messages = {
             name: {message.id: message for message in conversation.messages}
             for name, conversation in conversations.items()

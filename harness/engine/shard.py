@@ -105,10 +105,10 @@ class PartWriter:
         try:
             shard = self._opened(task)
             steps: int | None = None
-            if task.part == ANSWERS:
-                answer_usually(Path(task.work.folder), task.shard, shard.counter, shard.models)
-            else:
-                with no_cycles():
+            with no_cycles():
+                if task.part == ANSWERS:
+                    answer_usually(Path(task.work.folder), task.shard, shard.counter, shard.models)
+                else:
                     steps = shard.write_own() if task.part == OWN else shard.write_part(task.part)
             if task.work.remote:
                 _push(task, steps is not None)
@@ -199,7 +199,11 @@ def do_packed(task: bytes) -> Done:
 
 @contextmanager
 def no_cycles() -> Iterator[None]:
-    """Turn the garbage collector off for a while: a log has no cycles, and walking it took a tenth of the time."""
+    """Turn the garbage collector off for a while.
+
+    Logs, and what a reader of contexts remembers, have no cycles; walking them took a tenth of the time of a replay and
+    a fifth of that of answering.
+    """
     was = gc.isenabled()
     gc.disable()
     try:

@@ -15,7 +15,8 @@ class PartRows:
 
     def __init__(self, path: Path) -> None:
         """Read the file. Raises OSError and pyarrow's errors."""
-        self._table: pa.Table = pq.read_table(path, use_threads=False)
+        with pq.ParquetFile(path) as file:  # not `read_table`, which makes a data set of each file
+            self._table: pa.Table = file.read(use_threads=False)
         self._rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         self._places: dict[str, dict[str | None, list[int]]] = {}
         names = self._table.column("conversation").to_pylist()

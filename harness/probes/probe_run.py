@@ -416,6 +416,8 @@ def _context(
 
 def asked_probes(run: Run, conversation: Conversation, strategy: str) -> Iterator[StoredProbe]:
     """Yield what a strategy, or a bound, was to send for each probe of a conversation, in the order they were asked."""
+    if not conversation.probes:
+        return
     ran = strategy in run.manifest.plan.strategies
     written = tuple(message for message, _ in run.written(conversation.id, strategy)) if ran else ()
     steps = list(run.contexts(conversation, strategy)) if ran else []

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
 import numpy as np
@@ -88,15 +89,14 @@ class Library:
         self.sentences: list[str] = []
         self._numbers: dict[str, int] = {}
         self._start = array("q", [0])  # first sentence of each text, and the end of the last
-        self._text = array("q")  # text of each sentence
-        self._having: dict[str, array[int]] = {}
+        self._having: dict[str, array[int]] = defaultdict(partial(array, "q"))
 
     def number(self, text: str) -> int:
         """Return the number of a text, and index the text if it is new."""
         number = self._numbers.get(text)
         if number is None:
             number = self._numbers[text] = len(self._numbers)
-            self._read(text, number)
+            self._read(text)
         return number
 
     def spans(self, texts: Ints) -> tuple[Ints, Ints]:
@@ -105,30 +105,19 @@ class Library:
         start = np.frombuffer(self._start, np.int64)
         return start[texts], start[texts + 1]
 
-    def having(self, term: str) -> tuple[Ints, Ints]:
-        """Return the sentences that have a term, ascending, and the text of each."""
-        numbers = self._having.get(term)
-        if numbers is None:
-            return _NONE, _NONE
-        sentences = np.array(numbers, np.int64)
-        return sentences, np.frombuffer(self._text, np.int64)[sentences]
+    def having(self, term: str) -> Ints:
+        """Return the sentences that have a term, ascending."""
+        return np.array(self._having.get(term, ()), np.int64)
 
-    @property
-    def size(self) -> int:
-        """Number of texts."""
-        return len(self._numbers)
-
-    def _read(self, text: str, number: int) -> None:
+    def _read(self, text: str) -> None:
+        indexed, having = self.sentences, self._having
         for sentence in sentences(text):
             for piece in pieces(sentence):
-                for term in dict.fromkeys(terms(piece)):
-                    self._having.setdefault(term, array("q")).append(len(self.sentences))
-                self.sentences.append(piece)
-                self._text.append(number)
-        self._start.append(len(self.sentences))
-
-
-_NONE = np.empty(0, np.int64)
+                number = len(indexed)
+                for term in set(terms(piece)):
+                    having[term].append(number)
+                indexed.append(piece)
+        self._start.append(len(indexed))
 
 
 def pieces(sentence: str) -> Iterable[str]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -121,16 +122,18 @@ class _Question:
     def best(self, page: Page) -> ReaderAnswer | None:
         """Return the best supported span of a context; None if no sentence shares a word with the question."""
         support, weights = self._support(page)
+        if not weights:
+            return None
         answers: list[tuple[int, ReaderAnswer]] = []
         # Where the newest or first statement is asked for, all within RIVAL of the best are rivals and have to be
         # found.
         most, matters = 0.0, RIVAL if self._asked.now or self._asked.first else 1.0
         bonus = NEWER if self._asked.now else NEW
-        for at in np.argsort(-support, kind="stable")[:BEST].tolist():
+        for at, supported in _highest(support, BEST):
             # No span scores more than its sentence is supported, and the bonus of the newest place.
-            if support[at] <= 0 or support[at] + bonus < matters * most:
+            if supported <= 0 or supported + bonus < matters * most:
                 break
-            for answer in self._answers(page, at, float(support[at]), weights):
+            for answer in self._answers(page, at, supported, weights):
                 answers.append((at, answer))
                 most = max(most, answer.score)
         if not answers:
@@ -146,11 +149,15 @@ class _Question:
         """Return how well each sentence is supported as the one with the answer, 0 to 1, and the weights of terms."""
         question = self._asked
         # "What did Anna say about …": her name picks the sentences by who said them. It is no word to look for in them.
-        speakers = {name for name in page.names if re.search(rf"\b{re.escape(name)}\b", self._lower)}
+        speakers = {
+            name for name in page.names if name in self._lower and re.search(rf"\b{re.escape(name)}\b", self._lower)
+        }
         said_by = {part for name in speakers for part in name.split()}
         support, weights = page.support([term for term in question.terms if term not in said_by])
-        if speakers and page.size:
-            own = np.array([message.name.lower() in speakers for message in page.messages])
+        if not weights:
+            return support, weights
+        if speakers:
+            own = np.array([name in speakers for name in page.speakers])
             support = np.where(own[page.message], support, support * OTHER)
         nowhere = sum(not page.says(must) for must in question.musts)
         return support * MISSING**nowhere, weights
@@ -221,12 +228,7 @@ class _Question:
         """Return how near a span is to each of the question's words in its sentence, 0 to 1."""
         scale = 12.0 if self._asked.language == "zh" else 40.0
         start, stop = span.start, span.start + len(span.text)
-        gaps = {
-            # In characters, at a scale of 40: a word 20 before the span counts 0.61, one 20 behind it 0.52.
-            term: min(start - place if place < start else max(0, place - stop) * 1.3 for place in places)
-            for term, places in where.items()
-        }
-        return {term: math.exp(-gap / scale) for term, gap in gaps.items()}
+        return {term: math.exp(-_gap(places, start, stop) / scale) for term, places in where.items()}
 
     def _says(self, span: AnswerSpan, sentence: str) -> str:
         if self._asked.wanted != "yesno":
@@ -252,6 +254,24 @@ class _Offer(NamedTuple):
     newly: float
     replaced: bool
     """The words before it say that it was replaced."""
+
+
+def _highest(support: Floats, most: int) -> Iterator[tuple[int, float]]:
+    """Return the places of the `most` highest values with these, highest first, of equal ones the first."""
+    places = np.arange(len(support))
+    if len(support) > most:
+        places = np.flatnonzero(support >= np.partition(support, -most)[-most])
+    order = places[np.argsort(-support[places], kind="stable")[:most]]
+    return zip(order.tolist(), support[order].tolist(), strict=True)
+
+
+def _gap(places: list[int], start: int, stop: int) -> float:
+    """Return how far the nearest of these places is from a span, in characters; behind it they count a third more."""
+    # At a scale of 40 a word 20 before the span counts 0.61, one 20 behind it 0.52.
+    behind = bisect_left(places, start)
+    before = start - places[behind - 1] if behind else math.inf
+    after = max(0, places[behind] - stop) * 1.3 if behind < len(places) else math.inf
+    return min(before, after)
 
 
 def _closeness(near: dict[str, float], weights: dict[str, float]) -> float:
@@ -344,20 +364,27 @@ class Page:
 
     def __init__(self, library: Library, messages: Sequence[Message]) -> None:
         self._library = library
-        self.messages = [message for message in messages if said(message).strip()]
-        texts = np.array([library.number(said(message)) for message in self.messages], np.int64)
-        self._first, last = library.spans(texts) if len(texts) else (texts, texts)
-        # First sentence of each message.
-        self._begin = np.concatenate([[0], np.cumsum(last - self._first)]).astype(np.int64)
-        self.size = int(self._begin[-1])
-        self.message: Ints = np.repeat(np.arange(len(self.messages)), last - self._first)
+        pairs = [(message, text) for message in messages if (text := said(message)) and not text.isspace()]
+        self.messages = [message for message, _ in pairs]
+        texts = np.array([library.number(text) for _, text in pairs], np.int64)
+        first, last = library.spans(texts)
+        counts = last - first
+        self.message: Ints = np.repeat(np.arange(len(texts)), counts)
         """Message of each sentence."""
+        self.size = len(self.message)
+        places = np.arange(self.size)
         # Sentences on a line: one step to the next one, GAP more across the border of a message.
-        self._axis = np.arange(self.size) + GAP * self.message
-        # Last message that has each text of the library, or -1.
-        self._holder = np.full(library.size, -1, np.int64)
-        self._holder[texts] = np.arange(len(texts))
+        self._axis = places + GAP * self.message
+        # Number in the library of each sentence; and the last place of each sentence of the library, or -1.
+        self._numbers: Ints = places + np.repeat(first - (np.cumsum(counts) - counts), counts)
+        self._places = np.full(len(library.sentences), -1, np.int64)
+        self._places[self._numbers] = places
         self._known: dict[str, tuple[int, Floats]] = {}
+
+    @cached_property
+    def speakers(self) -> list[str]:
+        """The name of each message's author, in small letters."""
+        return [message.name.lower() for message in self.messages]
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -366,17 +393,16 @@ class Page:
 
     def sentence(self, at: int) -> str:
         """Return the sentence at a place."""
-        message = self.message[at]
-        return self._library.sentences[int(self._first[message] + at - self._begin[message])]
+        return self._library.sentences[int(self._numbers[at])]
 
     def having(self, term: str) -> Ints:
         """Return the places of the sentences that have a term, ascending."""
-        sentences, texts = self._library.having(term)
-        # `texts` ascends, and numbers of texts are given in the order in which they are read.
-        known = int(np.searchsorted(texts, len(self._holder)))  # the library may have grown since
-        sentences, message = sentences[:known], self._holder[texts[:known]]
-        sentences, message = sentences[message >= 0], message[message >= 0]
-        return np.sort(sentences - self._first[message] + self._begin[message])
+        sentences = self._library.having(term)
+        # The library may have grown since, by sentences with higher numbers.
+        if len(sentences) and sentences[-1] >= len(self._places):
+            sentences = sentences[: np.searchsorted(sentences, len(self._places))]
+        places = self._places[sentences]
+        return np.sort(places[places >= 0])
 
     def says(self, phrase: str) -> bool:
         """Return whether a sentence has a phrase word for word, in any case."""
@@ -426,9 +452,9 @@ class Page:
         left = np.abs(axis - hits[np.maximum(after - 1, 0)])
         # Next sentence 0.62, next one behind a message's border 0.38, and no less than 0.3 within the message.
         near: Floats = np.exp(-np.minimum(left, right) / NEAR) * BESIDE
-        same = np.zeros(len(self.messages), bool)
-        same[self.message[places]] = True
-        near = np.where(same[self.message], np.maximum(near, SAME), near)
+        least = np.zeros(len(self.messages))
+        least[self.message[places]] = SAME
+        np.maximum(near, least[self.message], out=near)
         near[places] = 1.0
         return near
 

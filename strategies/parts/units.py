@@ -37,7 +37,10 @@ class Units:
             for at in range(same):
                 self._enter(at, history[at])
         for at, message in enumerate(history[same:], same):
-            self._enter(at, message)
+            if message.answers is None and not message.calls:
+                self.starts.append(at)  # as `_enter` does with most messages
+            else:
+                self._enter(at, message)
         self._read = history
         return same
 

@@ -43,8 +43,11 @@ _YEAR = r"(?:1\d{3}|20\d\d|2100)"
 # After a year: no digit, or the digits of a footnote that text from a page has without its brackets.
 _NOTE = r"(?:(?!\d)|(?=\d{1,2}(?:[.\s,;]|$)))"
 _ZH = "[零一二三四五六七八九十\\d]"
+# A date in words begins where a word does, but for a century, which may stand behind letters. Without this look ahead
+# all alternatives are tried at each letter, which takes 2.5 times as long.
+_BEGINS = r"(?:(?=[^a-z\s])|(?<![a-z])(?=[a-z])|(?=[fsten][a-z-]{3,20}(?:-|\ )centur))"
 _DATE = re.compile(
-    rf"""
+    rf"""{_BEGINS}(?:
     (?<![\d.])(?P<y1>{_YEAR})(?P<sep>[-/.])(?P<m1>\d{{1,2}})(?P=sep)(?P<d1>\d{{1,2}})(?!\d)
     |(?<![\d.:])(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:\s*(?:-|to|and)\s*(?P<d2b>\d{{1,2}})(?:st|nd|rd|th)?)?
         \ ?(?:of\ )?(?P<m2>{_MONTH})(?:,?\ ?(?:in\ |of\ )?(?P<y2>{_YEAR}){_NOTE})?
@@ -70,7 +73,7 @@ _DATE = re.compile(
         (?P<m8>{_MONTH})(?!\ \w+ing\b)
     |\b(?P<m9>january|february|april|june|july|august|september|october|november|december)\b
     |\b(?P<wd>{_WEEKDAY})|(?:星期|周|礼拜)(?P<zwd>[一二三四五六日天])
-    """,
+    )""",
     re.VERBOSE,
 )
 _BEFORE = re.compile(

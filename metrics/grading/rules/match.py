@@ -501,7 +501,9 @@ def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
             return 1.0
         if word[0] in places and len(gold.units) > 1:
             return 0.5
-    return 0.8 * any(one_edit(word, name) for name in places) if len(word) >= _LONG else 0.0
+    if len(word) < _LONG:
+        return 0.0
+    return 0.8 * any(one_edit(word, name) for name in places if name[:1] == word[0])
 
 
 def _misspelt(unit: Unit, places: dict[str, int]) -> float:

@@ -59,8 +59,9 @@ _CLOCK, _DIAL = "clock", "dial"
 _PARTS: dict[str, int] = _LISTS["parts"]
 _CURRENCY: dict[str, str] = _LISTS["currency"]
 _ZH_HOUR = r"(?:\d{1,2}|[零一二两三四五六七八九十]{1,3})"
+# A number in words begins where a word does: without this look ahead all alternatives are tried at each letter.
 _NUMBER = re.compile(
-    rf"""
+    rf"""(?:(?=[^a-z\s])|\b(?=[a-z]))(?:
     (?:(?P<noon>上午|下午|晚上|早上|凌晨|中午)\ ?(?P<zhour>{_ZH_HOUR})\ ?(?:点|时|:)
         (?:(?P<half>半)|(?P<zminute>{_ZH_HOUR})分?)?
       |(?<![\d:.])(?P<hour>\d{{1,2}})(?:[:.](?P<minute>\d\d))?\ ?(?P<ampm>[ap]\.?m\b\.?)
@@ -80,7 +81,7 @@ _NUMBER = re.compile(
     )
     (?:\ ?(?P<big>thousand|million|billion|trillion|bn|mn|[kb](?![a-z])|[万亿]))?
     (?:[\ -]?(?P<unit>{_UNIT_NAMES})(?:e?s)?(?![a-z])|\ ?(?P<zunit>{_ZH_UNITS}))?
-    """,
+    )""",
     re.VERBOSE,
 )
 _NUMERIC = re.compile(

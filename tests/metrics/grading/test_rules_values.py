@@ -33,6 +33,7 @@ def when(text: str) -> When:
         ("8 May", "June 2023", "other"),
         ("18th century", "1754", "finer"),
         ("18th century", "1801", "other"),
+        ("21st century", "ofthetwenty-first century", "same"),
         ("the 1980s", "20世纪80年代", "same"),
         ("autumn of 2019", "October 2019", "finer"),
         ("autumn of 2019", "spring 2019", "other"),
