@@ -187,9 +187,6 @@ def measured(options: argparse.Namespace, folder: Path) -> list[Measured]:
     strategies = [word for name in STRATEGIES for word in ("-s", name)]
     python = [sys.executable, "-c"]
     bare = ["--no-probes", "--no-answers"]
-    for name in ("large", "least"):
-        cost([*run, f"{name}.jsonl", *strategies, *bare, "--out", name], folder)
-        cost([PROGRAM, "gate", name, "--update", "--baseline", f"{name}.json"], folder)
     empty, parse, tokens, copy = "an empty Python", "parse the same files", "tokenise each text", "copy the same steps"
 
     def pair(what: str, out: str, *words: str) -> Measured:
@@ -200,6 +197,10 @@ def measured(options: argparse.Namespace, folder: Path) -> list[Measured]:
         least = [word.replace("large", "least") for word in words]
         return Measured(what, [*words], floor, once, least, thousands, "µs/step")
 
+    made = large("run, large", *run, "large.jsonl", *strategies, *bare, "--out", "large", floor="", once=True)
+    made.round(folder)
+    for name in ("large", "least"):
+        cost([PROGRAM, "gate", name, "--update", "--baseline", f"{name}.json"], folder)
     rows = [
         Measured(empty, [*python, "pass"]),
         Measured("ctxbench --help", [PROGRAM, "--help"], empty),
@@ -210,7 +211,7 @@ def measured(options: argparse.Namespace, folder: Path) -> list[Measured]:
         pair("run, none and window", "pair"),
         pair("the same without questions", "bare", *bare),
         Measured(copy, [*python, _COPY, "large", "copied"]),
-        large("run, large", *run, "large.jsonl", *strategies, *bare, "--out", "large", floor="", once=True),
+        made,
         large("compare, large", PROGRAM, "compare", "large", "--json"),
         large("gate, large", PROGRAM, "gate", "large", "--baseline", "large.json", "--json"),
         large("report, large", PROGRAM, "report", "large", "--json"),
@@ -218,14 +219,12 @@ def measured(options: argparse.Namespace, folder: Path) -> list[Measured]:
         large("bill, large", PROGRAM, "bill", "large", "--json"),
     ]
     if options.bench:
-        standard = [PROGRAM, "run", "standard", "--overwrite", "--out", "standard"]
-        claims = [PROGRAM, "lab", "claims", "standard", "--quick", "--brief"]
-        rows += [
-            Measured("run standard, one process", [*standard, "--jobs", "1"], once=True),
-            Measured("run standard, a process a core", standard, once=True),
-            Measured("claims, one process", [*claims, "--jobs", "1"], once=True),
-            Measured("claims, a process a core", [*claims, "--jobs", "0"], once=True),
-        ]
+        for way, jobs in (("one process", "1"), ("a process a core", "0")):
+            out = f"standard-{jobs}"
+            standard = [PROGRAM, "run", "standard", "--quiet", "--overwrite", "--jobs", jobs, "--out", out]
+            claims = [PROGRAM, "lab", "claims", out, "--quick", "--brief", "--jobs", jobs]
+            rows += [Measured(f"run standard, {way}", standard, once=True)]
+            rows += [Measured(f"claims, {way}", claims, once=True)]
     return rows
 
 
