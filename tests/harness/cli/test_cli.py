@@ -100,48 +100,40 @@ def test_help(command: list[str], tmp_path: Path) -> None:
     assert "bool" not in help_page  # as if a value had to follow an option that takes none
 
 
-def test_help_imports_nothing_heavy() -> None:
-    """`--help` must start at once: no data library, no tokenizer, never litellm."""
-    code = (
-        "import sys; sys.argv = ['ctxbench', '--help']\n"
-        "from ctxbench.harness.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "heavy = {'pandas', 'pyarrow', 'numpy', 'litellm', 'quicktok', 'tiktoken', 'zstandard'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+DATA_LIBRARIES = {"pandas", "pyarrow", "litellm", "quicktok", "tiktoken"}
 
 
-def test_a_list_imports_no_data_library() -> None:
-    """`list` shows strategies without a data library, which would take most of its time."""
+def alone(*words: str | Path, before: str = "", after: str, cwd: Path | None = None) -> None:
+    """Run a command in a Python of its own, with statements before it and after it, which may assert."""
     code = (
-        "import sys; sys.argv = ['ctxbench', 'list', 'strategies']\n"
-        "from ctxbench.harness.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "heavy = {'pandas', 'pyarrow', 'litellm', 'quicktok', 'tiktoken'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
+        f"import sys; sys.argv = {['ctxbench', *map(str, words)]!r}\n"
+        f"from ctxbench.harness.cli import main, progress\n{before}\n"
+        f"try: main()\nexcept SystemExit: pass\n{after}\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=cwd)
+
+
+@pytest.mark.parametrize(
+    ("words", "heavy"),
+    [(("--help",), DATA_LIBRARIES | {"numpy", "zstandard"}), (("list", "strategies"), DATA_LIBRARIES)],
+    ids=["help", "list"],
+)
+def test_what_starts_at_once_imports_nothing_heavy(words: tuple[str, ...], heavy: set[str]) -> None:
+    """`--help` and `list` need no data library and no tokenizer, which would take most of their time."""
+    alone(*words, after=f"assert not {heavy!r} & set(sys.modules)")
 
 
 def test_a_run_shows_progress_before_it_imports_the_engine(tmp_path: Path) -> None:
     """The bar of `run` is there before the data libraries are imported, which takes half a second."""
-    path = recording(tmp_path, conversations=1)
-    code = (
-        f"import sys; sys.argv = ['ctxbench', 'run', {str(path)!r}, '-o', 'r']\n"
-        "from ctxbench.harness.cli import main, progress\n"
+    note = (
         "real, seen = progress.watching, []\n"
         "def watching():\n"
         "    seen.append({'numpy', 'pandas', 'pyarrow'} & set(sys.modules))\n"
         "    return real()\n"
-        "progress.watching = watching\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "assert seen == [set()], seen\n"
+        "progress.watching = watching"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=tmp_path)
+    path = recording(tmp_path, conversations=1)
+    alone("run", path, "-o", "r", before=note, after="assert seen == [set()], seen", cwd=tmp_path)
 
 
 def test_a_quiet_run_says_where_its_results_are(tmp_path: Path) -> None:
@@ -154,14 +146,7 @@ def test_a_quiet_run_says_where_its_results_are(tmp_path: Path) -> None:
 def test_a_run_imports_no_litellm(tmp_path: Path) -> None:
     """The offline path never imports litellm, which takes seconds and tries the network."""
     path = recording(tmp_path, conversations=1)
-    code = (
-        f"import sys; sys.argv = ['ctxbench', 'run', {str(path)!r}, '-o', 'r']\n"
-        "from ctxbench.harness.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "assert 'litellm' not in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=tmp_path)
+    alone("run", path, "-o", "r", after="assert 'litellm' not in sys.modules", cwd=tmp_path)
 
 
 BAD = {
