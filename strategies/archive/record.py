@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
@@ -157,18 +156,11 @@ def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-# Every strategy that archives, and every copy of it that is asked a probe, reads the same results: some 20 ms each. So
-# many are more than a shard has as a rule. They keep texts alive that may have `read_chars` each, mostly 20 KB.
-_RESULTS = 512
-
-
-@lru_cache(_RESULTS)
 def summary_of(text: str, most: int) -> str:
     """Return the most important sentences in their order, one per line, at most `most` characters together."""
     return clean_lines(extract([text], most, len), most) or clean_lines(text, most)
 
 
-@lru_cache(_RESULTS)
 def sources_of(text: str, most: int) -> tuple[str, ...]:
     """Return the addresses, then the paths, then the titles that a result names, each in its order: searches rank."""
     sources: dict[str, list[str]] = {"url": [], "path": [], "title": []}

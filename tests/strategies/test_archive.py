@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -11,10 +10,9 @@ import pytest
 from hypothesis import given
 
 from ctxbench.harness.invariants import check, conversations, steps
-from ctxbench.metrics.extract import extract
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, Tool, ToolCall
-from ctxbench.strategies.archive import Archive, record
+from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.archive.archives import Archives, Trigger
 from ctxbench.strategies.archive.record import WORDING, Card, Language, identify, is_placeholder, placeholder
 from ctxbench.strategies.chain import parse, spec
@@ -253,26 +251,6 @@ def test_before_a_window() -> None:
     after = steps(parse("archive | window(max_tokens=8000)"), talk)[-1].context.messages
     assert len(after) > len(alone)
     assert {message.id for message in after} >= {"s", "u1", "t1", "t5"}
-
-
-def test_a_result_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Strategies that archive the same result have it summarised once, and show the same of it."""
-    texts: list[str] = []
-
-    def counting(sentences: Sequence[str], budget: int, count: Callable[[str], int]) -> str:
-        texts.extend(sentences)
-        return extract(sentences, budget, count)
-
-    monkeypatch.setattr(record, "extract", counting)
-    record.summary_of.cache_clear()
-    talk = conversation(asking(1, "q1", "gate", LONG + "once"), asking(2, "q2", "gate", "no"))
-    shown = [
-        [message.text for message in steps(parse(text), talk)[-1].context.messages if is_placeholder(message.text)]
-        for text in ("archive", "archive(threshold=9000)", "archive | window(max_tokens=8000)")
-    ]
-    assert texts.count(LONG + "once") == 1
-    assert shown[0]
-    assert shown[0] == shown[1] == shown[2]
 
 
 @pytest.mark.parametrize(
