@@ -70,7 +70,7 @@ def replay_view(
     conversation: Conversation, view: View, services: RecordedContext, until: int | None = None
 ) -> Iterator[Step]:
     """Yield the steps of `replay` for a view that is open already, up to the last call at or before message `until`."""
-    earlier: tuple[Event, ...] = ()
+    checked: dict[int, Event] = {}  # by identity; the objects are kept, so that no other gets an identity of theirs
     for at in conversation.calls():
         if until is not None and at > until:
             return
@@ -79,10 +79,10 @@ def replay_view(
         context, spent = _timed(view, history)
         events, waited = services.drain()
         for event in events:
-            # A memory is the same for a whole turn, and so is the event that reports it.
-            if not any(event is other for other in earlier):
+            # The facts that a turn recalls are the same at each of its calls, and so is the event that reports them.
+            if id(event) not in checked:
                 check_well_formed(event, Event)
-        earlier = events
+        checked = {id(event): event for event in events}
         yield Step(at, check_context(context, conversation), spent - waited, waited, events)
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 Scores = NDArray[np.float64]
 
-_TIMES = 32
-_DOCUMENT = (1 << _TIMES) - 1
+_COUNT_SHIFT = 32
+_DOCUMENT_MASK = (1 << _COUNT_SHIFT) - 1
 
 
 class TfIdf:
@@ -33,7 +33,7 @@ class TfIdf:
     def __init__(self) -> None:
         self._size = 0
         self._terms: dict[str, int] = {}
-        # For each term, the documents that have it, each with how often beyond once in the bits from TIMES on.
+        # For each term, the documents that have it: the number in the low bits, how often less one in the high bits.
         self._postings: list[array[int]] = []
         # The same by document, flat: document, term, how often.
         self._documents, self._tally, self._times = array("q"), array("q"), array("d")
@@ -68,7 +68,7 @@ class TfIdf:
                 if own is not None and term not in own:
                     postings[term] = postings[term][:]
                     own.add(term)
-                postings[term].append(number if times == 1 else number | (times - 1) << _TIMES)
+                postings[term].append(number if times == 1 else number | (times - 1) << _COUNT_SHIFT)
                 which.append(term)
             self._documents.extend([number] * len(which))
             self._tally.extend(which)
@@ -111,8 +111,8 @@ class TfIdf:
         postings = [np.frombuffer(self._postings[term], np.int64) for term in terms]
         found, values = np.concatenate(postings), np.repeat(weights, list(map(len, postings)))
         if by_times:
-            values *= (found >> _TIMES) + 1
-        documents = found & _DOCUMENT
+            values *= (found >> _COUNT_SHIFT) + 1
+        documents = found & _DOCUMENT_MASK
         sums: Scores = np.bincount(documents, values, minlength=self._size)  # type: ignore[assignment]
         return sums
 

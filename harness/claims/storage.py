@@ -27,6 +27,7 @@ from .claim import Claimed, ClaimRow, Measurement
 from .inputs import (
     ClaimInputs,
     Measures,
+    never_or_always,
     of_groups,
     of_metric,
     of_sums,
@@ -34,7 +35,6 @@ from .inputs import (
     row,
     units_among,
     units_in,
-    without_exception,
 )
 
 BY_RULE = ("keyword", "semantic", "hybrid")
@@ -232,7 +232,7 @@ def saving(inputs: ClaimInputs) -> Measurement:
             ClaimRow(
                 setting=f"{name}, {load}",
                 figure=f"loads that overflow {run.manifest.window:,} tokens",
-                found=without_exception(of_groups(pairs)),
+                found=never_or_always(of_groups(pairs)),
                 claimed=claimed,
                 of=of,
             )
@@ -321,7 +321,7 @@ def lossless(inputs: ClaimInputs) -> Measurement:
         ClaimRow(
             setting=ARCHIVE,
             figure="archived results that come back as they were, to the byte",
-            found=without_exception(of_groups(pairs, units=units))
+            found=never_or_always(of_groups(pairs, units=units))
             if pairs
             else Missing("undefined", "no result is long enough to be archived"),
             claimed=Claimed(least=1.0),
@@ -330,7 +330,7 @@ def lossless(inputs: ClaimInputs) -> Measurement:
         ClaimRow(
             setting=ARCHIVE,
             figure="evidence of probes that is neither sent nor can be loaded",
-            found=without_exception(absent),
+            found=never_or_always(absent),
             claimed=Claimed(most=0.0),
             of=inputs.of,
         ),

@@ -25,12 +25,12 @@ from .inputs import (
     Measures,
     against,
     by_kind,
+    never_or_always,
     of_groups,
     of_sums,
     row,
     sums_of,
     units_among,
-    without_exception,
 )
 
 SAVED, NET = "tokens saved", "tokens saved, net of its own model calls"
@@ -287,7 +287,7 @@ def limit(inputs: ClaimInputs) -> Measurement:
             ClaimRow(
                 setting=f"{strategy}, mem_001",
                 figure="calls whose messages do not hang together (OpenAI would reject them)",
-                found=without_exception(of_sums(np.column_stack([faults[:, 0], calls[:, 0]]), "ratio")),
+                found=never_or_always(of_sums(np.column_stack([faults[:, 0], calls[:, 0]]), "ratio")),
                 claimed=NEVER,
                 of=f"{len(faults)} conversations",
             )
@@ -339,7 +339,7 @@ def _of_run(inputs: ClaimInputs, run: Run, strategy: str, name: str) -> list[Cla
         ClaimRow(
             setting=f"{strategy}, {name}",
             figure=f"calls over {LIMIT:,} tokens",
-            found=without_exception(of_groups(pairs, units=units)),
+            found=never_or_always(of_groups(pairs, units=units)),
             claimed=NEVER,
             of=f"{len(steps):,} calls of {len(pairs)} conversations",
         ),

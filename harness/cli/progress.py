@@ -73,6 +73,7 @@ class ProgressCounts:
 
     def begin(self, size: int, folder: Path | None = None, strategies: Sequence[str] = ()) -> None:
         self.size, self._folder, self.strategies = size, folder, strategies
+        self.began = monotonic()  # what was planned before is no work of the run
         self.parts = _written(folder)
         self._earlier = frozenset(self.parts)
 

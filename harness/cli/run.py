@@ -173,28 +173,28 @@ def run(
     paid = prices_of(prices)
     check_prices(model or (), paid)
     workers = jobs or os.cpu_count() or 1
-    try:
-        # Standard output is for figures, whatever a plug-in prints.
-        with redirect_stdout(sys.stderr), watching() as watcher:
-            # Imported when the progress bar is there: they take half a second.
-            from ...strategies.chain import use_pythons
-            from ..engine.plan import Plan, RunInputs, default_strategies, execute
-            from ..folder.remote import located
-            from ..folder.store import is_complete, remove_empty
+    # Standard output is for figures, whatever a plug-in prints.
+    with redirect_stdout(sys.stderr), watching() as watcher:
+        # Imported when the progress bar is there: they take half a second.
+        from ...strategies.chain import use_pythons
+        from ..engine.plan import Plan, RunInputs, default_strategies, execute
+        from ..folder.remote import located
+        from ..folder.store import is_complete, remove_empty
 
-            settings = reach.settings(summariser=summariser, embedder=embedder)
-            redaction = redacting.settings()
-            use_pythons(adapter_python or ())
-            opened = RunInputs(names, form, turns, seed, conversations)
-            chosen, hidden = (tuple(strategy), 0) if strategy else default_strategies(opened)
-            plan = Plan(opened, chosen, encoding, window, settings, probes, answers, redaction)
-            if hidden:
-                _say_left_out(hidden)
-            folder, remote = located(out or Path("runs") / _name(names))
-            named = folder if remote is None else remote.address
-            if remote is not None:
-                remote.tell = say
-            complete = is_complete(folder) and not overwrite
+        settings = reach.settings(summariser=summariser, embedder=embedder)
+        redaction = redacting.settings()
+        use_pythons(adapter_python or ())
+        opened = RunInputs(names, form, turns, seed, conversations)
+        chosen, hidden = (tuple(strategy), 0) if strategy else default_strategies(opened)
+        plan = Plan(opened, chosen, encoding, window, settings, probes, answers, redaction)
+        if hidden:
+            _say_left_out(hidden)
+        folder, remote = located(out or Path("runs") / _name(names))
+        named = folder if remote is None else remote.address
+        if remote is not None:
+            remote.tell = say
+        complete = is_complete(folder) and not overwrite
+        try:
             manifest = execute(
                 plan,
                 folder,
@@ -205,9 +205,9 @@ def run(
                 watcher=watcher,
                 remote=remote,
             )
-    except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
-        say_stopped(f"finished work is stored. To continue: {same_command()}")
-        raise
+        except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
+            say_stopped(f"finished work is stored. To continue: {same_command()}")
+            raise
     from ..answers.tally import run_tallies
     from ..folder.run import load
     from .output import print_run, results_of, under_first
@@ -240,7 +240,7 @@ def run(
         raise
     if not (quiet or as_json):
         typer.echo()
-    if not as_json:
+    if quiet or not as_json:
         typer.echo(f"results: {shlex.quote(f'{named}/')}   ({to_print}, {to_show})")
     in_mlflow = not mlflow or _is_logged(folder, tracking_uri, tuple(model or ()), prices)
     if report:

@@ -39,7 +39,7 @@ class PartSchedule:
             return self._answers.popleft()
         shard = self._of.get(worker)
         if shard is None or not shard.todo:
-            shard = self._new() or self._longest()
+            shard = self._new() or (None if ahead else self._longest())
         if shard is None:
             return None
         # A helper stays with the shard that it has read now.

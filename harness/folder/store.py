@@ -265,7 +265,7 @@ def unwritable(folder: Path, error: OSError) -> RunError:
     # Arrow's errors have the number in their text alone.
     told = re.search(r"\[errno (\d+)\]", str(error))
     number = error.errno or (int(told[1]) if told else 0)
-    why = os.strerror(number) if number else str(error)
+    why = error.strerror or (os.strerror(number) if number else str(error))
     remedy = "free some space and give the same command again, or " if number == ENOSPC else ""
     return RunError(f"{folder}: cannot be written: {why}: {remedy}name another folder with --out")
 

@@ -179,11 +179,11 @@ def _miss_ratios(run: Run) -> pd.DataFrame:
 
 def _traces(run: Run) -> list[Trace]:
     """Return the traces of the first conversations, up to MOST messages, and of at least one."""
-    tokens = dict(iter(run.table("messages").groupby("conversation", sort=False, observed=True)))
+    tokens = run.table("messages").groupby("conversation", sort=False, observed=True)
     traces: list[Trace] = []
     read = 0
     for conversation in run.conversations():
-        rows = tokens[conversation.id]
+        rows = tokens.get_group(conversation.id)
         if traces and read + len(rows) > MOST:
             break
         traces.append(_trace(conversation, dict(zip(rows.id, rows.tokens, strict=True))))

@@ -174,7 +174,7 @@ def test_focus_is_never_over_its_limit() -> None:
     """One call over it fails; what is refused is counted, and decides nothing."""
     events = pd.DataFrame([("kind/0", "focus", 0, "over_budget")], columns=["conversation", "strategy", "step", "kind"])
     for size, word in ((8192, "holds"), (9000, "fails")):
-        rows = [(f"kind/{at}", at, size) for at in range(MANY)]
+        rows = [(f"kind/{at}", at, 8192 if at else size) for at in range(MANY)]
         steps = pd.DataFrame(rows, columns=["conversation", "step", "tokens_sent"]).assign(strategy="focus")
         made = inputs(run=Stored({"steps": steps, "events": events}))
         over, refused = token_claims._of_run(made, made.run, "focus", "here")

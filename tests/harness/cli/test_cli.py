@@ -108,7 +108,7 @@ def alone(*words: str | Path, before: str = "", after: str, cwd: Path | None = N
     code = (
         f"import sys; sys.argv = {['ctxbench', *map(str, words)]!r}\n"
         f"from ctxbench.harness.cli import main, progress\n{before}\n"
-        f"try: main()\nexcept SystemExit: pass\n{after}\n"
+        f"try: main()\nexcept SystemExit as end: assert not end.code, end.code\n{after}\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=cwd)
 
@@ -139,7 +139,8 @@ def test_a_run_shows_progress_before_it_imports_the_engine(tmp_path: Path) -> No
 def test_a_quiet_run_says_where_its_results_are(tmp_path: Path) -> None:
     """With --quiet a run prints one line on standard output, and `report` has the figures of it."""
     path = recording(tmp_path, conversations=1)
-    assert ctxbench("run", path, "-s", "none", "-q", "-o", "r", cwd=tmp_path).stdout.startswith("results: r/   (")
+    (line,) = ctxbench("run", path, "-s", "none", "-q", "-o", "r", cwd=tmp_path).stdout.splitlines()
+    assert line.startswith("results: r/   (")
     assert "No verdict" in ctxbench("report", "r", cwd=tmp_path).stdout
 
 

@@ -53,6 +53,16 @@ def test_answers_come_when_all_parts_are_written() -> None:
     assert parts(schedule, 1, 2) == [(0, ANSWERS)]
 
 
+def test_a_busy_worker_gets_a_new_shard_ahead_and_no_part_of_another() -> None:
+    """What is left of the last shards goes to whoever is free first, however many parts there are."""
+    schedule = PartSchedule([shard(0, 1), shard(1, 4)])
+    assert parts(schedule, 0, 2) == [(0, OWN), (0, 0)]
+    assert parts(schedule, 1, 1) == [(1, OWN)]
+    schedule.finished(Done(1, OWN, ""))
+    assert schedule.next(0, ahead=True) is None
+    assert parts(schedule, 0, 1) == [(1, 0)]
+
+
 def test_what_took_longest_comes_first() -> None:
     """The parts of a later shard are begun with the strategies that took longest in an earlier one."""
     schedule = PartSchedule([shard(0, 3), shard(1, 3)])
