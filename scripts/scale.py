@@ -37,6 +37,7 @@ from ctxbench.harness.engine import cluster
 from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
 from ctxbench.harness.engine.shard import Done, PartTask, PartWriter
 from ctxbench.harness.engine.workers import Engine
+from ctxbench.metrics.tokens import text_counter
 from ctxbench.scenarios.errors import RunError
 
 PAGE = Path(__file__).parents[1] / "docs" / "cluster.md"
@@ -288,6 +289,7 @@ def _alone(do: Callable[[], None]) -> float:
 def _work(plan: Plan, folder: Path, whole: bool) -> float:
     """Return the processor seconds of some shards of a plan, with a process for each of them, or for each part."""
     spent: list[float] = []
+    text_counter(plan.encoding)  # a worker loads it once, and not for each shard
 
     def each(tasks: list[PartTask]) -> None:
         bundles = [tasks] if whole else [[task] for task in tasks]
