@@ -54,7 +54,7 @@ def test_answers_come_when_all_parts_are_written() -> None:
 
 
 def test_a_busy_worker_gets_a_new_shard_ahead_and_no_part_of_another() -> None:
-    """What is left of the last shards goes to whoever is free first, however many parts there are."""
+    """The last shards' parts go to whoever is free first: a busy worker waits, however many are left."""
     schedule = PartSchedule([shard(0, 1), shard(1, 4)])
     assert parts(schedule, 0, 2) == [(0, OWN), (0, 0)]
     assert parts(schedule, 1, 1) == [(1, OWN)]
