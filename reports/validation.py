@@ -218,9 +218,6 @@ def _notes(validation: Validation) -> Iterator[str]:
             yield f"{model}: {some} not in the cost error: the provider does not say what was written."
     for model in dict.fromkeys(model for model, agreement in _unpriced(validation) if agreement):
         yield f"Costs are missing: {validation.prices.unknown(model)}."
-    for model in dict.fromkeys(model for model, _ in validation.agreements):
-        if substitute := validation.prices.instead(model):
-            yield f"{substitute}."
     for model, what in validation.counters.lacking.items():
         yield f"{model} is counted in {validation.counters.used[model]}: {what}."
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...metrics.extract import SentenceCache, extract
 from ...metrics.language import HAN, cutter
-from ...metrics.models import model_map
+from ...metrics.models import context_window
 from ...metrics.prices import BUNDLED, TokenUsage
 from ...metrics.tokens import TokenCounter
 from ...scenarios.errors import MissingExtra
@@ -198,7 +198,7 @@ def _sayable(text: str) -> str:
 
 # Texts of one call. A run that is stopped loses one batch at most.
 _BATCH = 64
-# Tokens that a model reads, where the model map does not say.
+# Tokens that a model reads, where that is not known.
 _READS = 8191
 
 
@@ -266,8 +266,7 @@ class Remote:
 
     def __init__(self, name: str, provider: Provider, purse: Purse) -> None:
         self._name, self._provider, self._purse = name, provider, purse
-        entry = model_map().get(name) or model_map().get(name.rpartition("/")[2]) or {}
-        self._reads = int(entry.get("max_input_tokens") or _READS)
+        self._reads = context_window(name) or _READS
 
     def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:  # noqa: ARG002
         """Return one vector per text, as the provider made it."""
