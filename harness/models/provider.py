@@ -1,8 +1,9 @@
 """Models of any provider by their litellm names, and of any OpenAI-compatible server through an api base.
 
-litellm is imported at the first call: it takes seconds. Its price look-up over the network, its cache, its retries and
-its messages are off; retries, time-outs and the limit of calls at once are ours. Keys come from the environment, as
-litellm names them (OPENAI_API_KEY …); a server of one's own that wants none gets "none".
+litellm (the extra `providers`) is imported at the first call: it takes seconds. Its price look-up over the network, its
+cache and its messages are off. So are its retries, which would be paid for unseen, and its time-out, which starts anew
+with every byte (decision 9). Keys come from the environment, as litellm names them (OPENAI_API_KEY …); a server of
+one's own that wants none gets "none".
 
 `concurrency` holds within one process. A worker process makes one call at a time, so a run makes at most `--jobs`.
 """
@@ -13,18 +14,18 @@ import logging
 import math
 import os
 import re
+import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cache
+from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...metrics.prices import TokenUsage
+from ...scenarios.errors import MissingExtra
 from ...scenarios.model import ToolCall
 from ...scenarios.secrets import without_secrets, without_values
 from ...strategies.base import ModelError
@@ -33,12 +34,9 @@ from .recorded import ModelAnswer, ModelRequest, said
 
 if TYPE_CHECKING:
     from httpx import Response
-    from tenacity import RetryCallState
 
 
 T = TypeVar("T")
-RETRIES_LOGGED = 3
-"""Retries of a model of which a line is logged, in each process."""
 _log = logging.getLogger("ctxbench.models")
 
 
@@ -79,8 +77,7 @@ class Provider:
         self._slots = BoundedSemaphore(concurrency)
         self._dead: dict[str, Failure] = {}
         self._strikes: dict[str, int] = {}
-        self._retries_logged: Counter[str] = Counter()
-        self._others: set[tuple[str, str]] = set()
+        self._logged: set[tuple[str, str]] = set()
 
     def chat(self, request: ModelRequest, charge: Charge | None = None) -> ModelAnswer:
         """Return the answer to a request. `charge` is told of each try whose answer was lost. Raises ModelError."""
@@ -126,44 +123,39 @@ class Provider:
         if is_same_model(model, name):
             return ""
         name = shown(_text(name))
-        if (model, name) not in self._others:
-            self._others.add((model, name))
-            _log.warning("%s: its reply names another model: %s", model, name)
+        self._log_once(model, f"its reply names another model: {name}")
         return name
 
+    def _log_once(self, model: str, what: str, more: str = "") -> None:
+        if (model, what) not in self._logged:
+            self._logged.add((model, what))
+            _log.warning("%s: %s%s", model, what, more)
+
     def _retried(self, model: str, call: Callable[[], T], charge: Charge | None) -> T:
-        from tenacity import Retrying, retry_if_exception, stop_after_attempt
-
-        def again(state: RetryCallState) -> None:
-            failure = state.outcome.exception() if state.outcome is not None else None
-            if charge is not None and isinstance(failure, Failure) and failure.lost:
-                # A lost try may be charged by the provider, so it is booked, and the next one is set aside anew:
-                # `renew` may find the limit reached and end the tries.
-                charge.lose(failure.usage)
-                charge.renew()
-            self._tell(model, state)
-
-        tries = Retrying(
-            stop=stop_after_attempt(self.retries + 1),
-            wait=lambda state: self._wait(state.outcome.exception(), state.attempt_number),  # type: ignore[union-attr]
-            retry=retry_if_exception(self._worth_another),
-            before_sleep=again,
-            reraise=True,
-        )
-        try:
-            with self._slots:
-                if model in self._dead:
-                    raise ModelError(f"{model}: {self._dead[model]}")
-                result: T = tries(self._tried, call)
-        except Failure as failure:
-            if charge is not None and failure.lost:
-                charge.lose(failure.usage)
-            self._count(model, failure)
-            attempts = tries.statistics["attempt_number"]
-            times = f" ({attempts} tries)" if attempts > 1 else ""
-            raise ModelError(f"{model}: {failure}{times}") from None
-        self._strikes[model] = 0
-        return result
+        with self._slots:
+            if model in self._dead:
+                raise ModelError(f"{model}: {self._dead[model]}")
+            for attempt in range(1, self.retries + 2):
+                try:
+                    result = self._tried(call)
+                    self._strikes[model] = 0
+                    return result
+                except Failure as error:
+                    failure = error
+                # A lost try may be charged by the provider, so it is booked.
+                if charge is not None and failure.lost:
+                    charge.lose(failure.usage)
+                if attempt > self.retries or not failure.passing or (failure.after or 0) > self.patience:
+                    break
+                if charge is not None and failure.lost:
+                    charge.renew()  # which may find the limit reached and end the tries
+                wait = min(self.backoff * 2 ** (attempt - 1), self.patience) if failure.after is None else failure.after
+                # A user who waits for minutes should know for what.
+                again = f": try {attempt + 1} of {self.retries + 1} in {wait:.0f} s (later ones are not told)"
+                self._log_once(model, str(failure), again)
+                time.sleep(wait)
+        self._count(model, failure)
+        raise ModelError(f"{model}: {failure}{f' ({attempt} tries)' if attempt > 1 else ''}")
 
     def _count(self, model: str, failure: Failure) -> None:
         """Count a failed call; mark its model as not to be called any more if the failure is a reason to."""
@@ -184,23 +176,10 @@ class Provider:
         except Exception as error:
             raise failure_of(error, self.timeout) from None
 
-    def _worth_another(self, error: BaseException) -> bool:
-        return isinstance(error, Failure) and error.passing and (error.after or 0) <= self.patience
-
-    def _tell(self, model: str, state: RetryCallState) -> None:
-        """Log that a model is called again: a user who waits for minutes should know for what."""
-        self._retries_logged[model] += 1
-        if self._retries_logged[model] <= RETRIES_LOGGED and state.outcome is not None:
-            again = f"try {state.attempt_number + 1} of {self.retries + 1} in {state.upcoming_sleep:.0f} s"
-            more = " (later ones are not told)" if self._retries_logged[model] == RETRIES_LOGGED else ""
-            _log.warning("%s: %s: %s%s", model, state.outcome.exception(), again, more)
-
-    def _wait(self, error: BaseException | None, attempt: int) -> float:
-        wait = error.after if isinstance(error, Failure) else None
-        return min(self.backoff * 2 ** (attempt - 1), self.patience) if wait is None else wait
-
 
 def _litellm() -> Any:
+    if find_spec("litellm") is None:
+        raise MissingExtra("litellm", "providers")
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the import tries the network
     # What these warn of is theirs to mend, and would stand between the lines of a progress bar
     warnings.filterwarnings("ignore", module=r"(aiohttp|httpx|litellm|openai|pydantic)\b")
@@ -512,17 +491,9 @@ def shown(text: str) -> str:
 
 
 def _retry_after(response: Response | None) -> float | None:
-    """Return the header Retry-After in seconds from now; it is given as a number or as a date.
-
-    None where there is none, or one that cannot be: not a number, without end, or in the past.
-    """
-    value = "" if response is None else response.headers.get("retry-after", "")
+    """Return the seconds of the header Retry-After; None where there is none, or one that cannot be."""
     try:
-        seconds = float(value)
+        seconds = float("nan" if response is None else response.headers.get("retry-after", "nan"))
     except ValueError:
-        try:
-            when = parsedate_to_datetime(value)
-        except ValueError:
-            return None
-        seconds = (when - datetime.now(UTC)).total_seconds() if when.tzinfo else math.nan
+        return None
     return seconds if 0 <= seconds < math.inf else None
