@@ -275,7 +275,7 @@ class Remote:
         with self._purse.charge(self._name, TokenUsage(most, 0)) as charge:
             embedded = self._provider.embed(self._name, cut_texts, charge)
             used = most if embedded.tokens is None else embedded.tokens
-            charge.pay(TokenUsage(used, 0), embedded.substituted)
+            charge.pay(TokenUsage(used, 0))
         return np.array(embedded.vectors, np.float32)
 
     def _cut(self, text: str, counter: TokenCounter) -> str:

@@ -46,8 +46,6 @@ class EmbeddingReply(NamedTuple):
     vectors: list[list[float]]
     tokens: int | None
     """As the provider reported them; None if it did not."""
-    substituted: bool = False
-    """The reply names another model than was asked."""
 
 
 class Provider:
@@ -95,7 +93,7 @@ class Provider:
                 **self._common(request.model),
             )
             with _readable():
-                return _answer(response, self._other(request.model, response))
+                return _answer(response)
 
         return self._retried(request.model, call, charge)
 
@@ -105,7 +103,7 @@ class Provider:
         def call() -> EmbeddingReply:
             response = _litellm().embedding(model=model, input=list(texts), **self._common(model))
             with _readable():
-                return _vectors(response, len(texts), bool(self._other(model, response)))
+                return _vectors(response, len(texts))
 
         return self._retried(model, call, charge)
 
@@ -116,20 +114,6 @@ class Provider:
             if model.startswith("openai/") and not os.environ.get("OPENAI_API_KEY"):
                 parameters["api_key"] = "none"  # OpenAI's client does not start without one
         return parameters
-
-    def _other(self, model: str, response: Any) -> str:
-        """Return the model that a response names if it is another than was asked; the first time it is logged."""
-        name = str(getattr(response, "model", None) or "")
-        if is_same_model(model, name):
-            return ""
-        name = shown(_text(name))
-        self._log_once(model, f"its reply names another model: {name}")
-        return name
-
-    def _log_once(self, model: str, what: str, more: str = "") -> None:
-        if (model, what) not in self._logged:
-            self._logged.add((model, what))
-            _log.warning("%s: %s%s", model, what, more)
 
     def _retried(self, model: str, call: Callable[[], T], charge: Charge | None) -> T:
         with self._slots:
@@ -152,7 +136,9 @@ class Provider:
                 wait = min(self.backoff * 2 ** (attempt - 1), self.patience) if failure.after is None else failure.after
                 # A user who waits for minutes should know for what.
                 again = f": try {attempt + 1} of {self.retries + 1} in {wait:.0f} s (later ones are not told)"
-                self._log_once(model, str(failure), again)
+                if (model, str(failure)) not in self._logged:
+                    self._logged.add((model, str(failure)))
+                    _log.warning("%s: %s%s", model, failure, again)
                 time.sleep(wait)
         self._count(model, failure)
         raise ModelError(f"{model}: {failure}{f' ({attempt} tries)' if attempt > 1 else ''}")
@@ -266,7 +252,7 @@ def _form(request: ModelRequest, own_server: bool) -> dict[str, Any]:
     return {"response_format": {"type": "json_object"}} if "response_format" in parameters else {}
 
 
-def _answer(response: Any, other: str) -> ModelAnswer:
+def _answer(response: Any) -> ModelAnswer:
     if not response.choices:  # litellm takes that for an answer
         raise Failure("answered with no choices", passing=True, lost=True, usage=_reported(response))
     choice = response.choices[0]
@@ -275,17 +261,16 @@ def _answer(response: Any, other: str) -> ModelAnswer:
         ToolCall(call.id or f"call_{at}", _text(call.function.name), _text(call.function.arguments) or "{}")
         for at, call in enumerate(getattr(choice.message, "tool_calls", None) or ())
     )
-    return ModelAnswer(
-        _text(choice.message.content), _reported(response), choice.finish_reason or "", _text(refusal), calls, other
-    )
+    finish = choice.finish_reason or ""
+    return ModelAnswer(_text(choice.message.content), _reported(response), finish, _text(refusal), calls)
 
 
-def _vectors(response: Any, texts: int, substituted: bool) -> EmbeddingReply:
+def _vectors(response: Any, texts: int) -> EmbeddingReply:
     rows = sorted(response.data or (), key=lambda row: row["index"])
     vectors, usage = [row["embedding"] for row in rows], _reported(response)
     if len(vectors) != texts or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
         raise Failure(f"answered with {len(vectors)} vectors for {texts} texts", passing=True, lost=True, usage=usage)
-    return EmbeddingReply(vectors, None if usage is None else usage.input, substituted)
+    return EmbeddingReply(vectors, None if usage is None else usage.input)
 
 
 @contextmanager
@@ -322,33 +307,6 @@ def _reported(response: Any) -> TokenUsage | None:
     if not all(isinstance(count, int) and 0 <= count < _MOST_TOKENS for count in counts):
         return None
     return TokenUsage(*counts) if read + written <= counts[0] else None
-
-
-_NAMED_BY_USER = ("azure/", "azure_ai/", "sagemaker")
-"""Providers whose models are deployments, with names of the user's own."""
-_VENDOR = re.compile(r"^(?:[a-z]+\.)+(?=[a-z])")  # of Bedrock: us.anthropic.claude-…
-_VERSION = re.compile(r"(?:-v\d+:\d+|:latest|:free|-latest)$")  # of Bedrock, Ollama, OpenRouter, Mistral
-_DATED = re.compile(r"(.+?)(?:[-@](20\d{6}|20\d\d-\d\d-\d\d|\d\d-\d\d|\d{3,4}))?")
-
-
-def is_same_model(asked: str, named: str) -> bool:
-    """Return whether a reply names the model that was asked, or none.
-
-    The provider's name may stand before it, and a date or a version behind one of them: `openai/gpt-4o` is
-    `gpt-4o-2024-08-06`. Two dates are two models.
-    """
-    if not named or asked.startswith(_NAMED_BY_USER):
-        return True
-    (one, date), (other, other_date) = _name_and_date(asked), _name_and_date(named)
-    return one == other and (date == other_date or not (date and other_date))
-
-
-def _name_and_date(model: str) -> tuple[str, str]:
-    # openai/gpt-4o-2024-08-06 → gpt-4o, 2024-08-06; us.anthropic.claude-3-5-sonnet-20241022-v2:0 → claude-3-5-sonnet,
-    # 20241022; gpt-4-0613 → gpt-4, 0613.
-    plain = _VERSION.sub("", _VENDOR.sub("", model.lower().rpartition("/")[2]))
-    parts = _DATED.fullmatch(plain)
-    return (parts[1], parts[2] or "") if parts else (plain, "")
 
 
 GIVEN_UP = "was given up for the rest of the run"

@@ -96,10 +96,10 @@ class Charge:
         self._purse.reserve(self._model, self._most)
         self._open = True
 
-    def pay(self, usage: TokenUsage, substituted: bool = False) -> None:
-        """Book an answer. `substituted`: another model gave it."""
+    def pay(self, usage: TokenUsage) -> None:
+        """Book an answer."""
         cost = BUNDLED.cost(self._model, usage)
-        self._settle(Spending(1, cost or 0.0, int(cost is None), substituted=int(substituted)))
+        self._settle(Spending(1, cost or 0.0, int(cost is None)))
 
     def lose(self, usage: TokenUsage | None = None) -> None:
         """Book a try whose answer was lost, at its most where the provider reported no usage."""
@@ -133,7 +133,7 @@ def spent_on_run(cassette: Path, command: str, run: Path) -> Spending | UnsetTyp
     """Return what all commands have spent on a run folder, as its manifest has it."""
     known = spending(cassette, command, run)
     by_run = Spending() if known is None else known.by_run
-    if by_run.dollars or by_run.unpriced or by_run.unanswered or by_run.substituted:
+    if by_run.dollars or by_run.unpriced or by_run.unanswered:
         return by_run
     return read_manifest(run).spent
 

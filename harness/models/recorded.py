@@ -77,8 +77,6 @@ class ModelAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why it ended: "stop", "length" …"""
     refusal: str = ""
     calls: tuple[ToolCall, ...] = ()
-    model: str = ""
-    """The model that the reply names, if it is another than was asked."""
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -152,7 +150,7 @@ class Recorded:
                     return entry(msgspec.json.encode(answer))
                 finally:
                     # In `finally`: the answer has come and is charged, also where it cannot be stored.
-                    charge.pay(_usage(request, answer, counter), substituted=bool(answer.model))
+                    charge.pay(_usage(request, answer, counter))
 
         recorded = self._recorded("chat", request, call)
         return self._reply(request, msgspec.json.decode(recorded, type=ModelAnswer), counter)

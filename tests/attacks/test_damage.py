@@ -1,4 +1,4 @@
-"""No damage to an archive, a cassette or a memory tier's files is silent, or raises another error than documented."""
+"""No damage to an archive or a memory tier's files is silent, or raises another error than documented."""
 
 from __future__ import annotations
 
@@ -9,22 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.harness.models.cassette import DamagedCassette, Repaired
 from ctxbench.strategies.archive.store import ResultStore
-from tests.attacks import archive, cassettes, tiers
+from tests.attacks import archive, tiers
 
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[archive.Target]:
     """Make an archive to damage."""
     with archive.target() as place:
-        yield place
-
-
-@pytest.fixture(scope="module")
-def recorded() -> Iterator[archive.Target]:
-    """Make a cassette to damage."""
-    with cassettes.target() as place:
         yield place
 
 
@@ -56,29 +48,6 @@ def test_a_whole_archive_answers_everything(place: archive.Target) -> None:
 def test_thousands_of_damages_to_the_archive() -> None:
     """3,000 damages from one seed: none is silent."""
     assert archive.attack(seed=8, tries=3_000) == (3_000, 3_000, [])
-
-
-@given(damage=st.sampled_from(cassettes.DAMAGES), seed=st.integers(0, 2**32))
-def test_any_damage_to_a_cassette_is_noticed(
-    recorded: archive.Target, damage: Callable[[archive.Target, Random], str], seed: int
-) -> None:
-    """Damage its file or its rows in any way: each answer afterwards is right, or an error; so after a repair."""
-    assert cassettes.try_damage(recorded, damage, Random(seed)) == ""
-
-
-def test_a_whole_cassette_answers_everything(recorded: archive.Target) -> None:
-    """Nothing passes by refusing: on a whole file no answer is an error, and repairing it loses nothing."""
-    recorded.file.write_bytes(recorded.whole)
-    assert cassettes.answers(recorded.file) == recorded.expected
-    with DamagedCassette(recorded.file) as whole:
-        assert whole.repair() == Repaired(cassettes.REPLIES, len(cassettes.ACCOUNTS), (), ())
-    assert cassettes.answers(recorded.file) == recorded.expected
-
-
-@pytest.mark.parametrize("tries", [150, pytest.param(3_000, marks=pytest.mark.slow)])
-def test_no_flipped_bit_of_a_cassette_is_silent(tries: int) -> None:
-    """No reply, and no sum of money, is another than was recorded."""
-    assert cassettes.flips(seed=6, tries=tries) == (tries, tries, [])
 
 
 @pytest.mark.parametrize("tries", [200, pytest.param(10_000, marks=pytest.mark.slow)])

@@ -134,7 +134,7 @@ def test_the_page(prices: Made, batches: Made) -> None:
     """The example in the documentation is read, and says what the page says."""
     (example,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     found = prices(example)
-    assert dollars(found, "claude-3-5-haiku-20241022") == pytest.approx([0.8, 4, 0.08, 1, 1.6])
+    assert dollars(found, "claude-haiku-6") == pytest.approx([1, 5, 0.1, 1.25, 2])
     assert dollars(found, "deepseek-v4-pro") == [0.66, 1.98, 0.022, 0.66, 0.66]
     assert dollars(found, "company/assistant", 200_001) == [4, 15, 0.4, 5, 5]
     assert dollars(batches(example), "company/assistant") == [1, 5, 0.1, 2.5, 2.5]

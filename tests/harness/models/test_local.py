@@ -14,7 +14,7 @@ from ctxbench.harness.models.local import Local, local_name
 from ctxbench.harness.models.recorded import Choice, ModelRequest
 from ctxbench.harness.models.weights import PARTS, assemble, main, weights
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.errors import MissingExtra, SetupError
+from ctxbench.scenarios.errors import SetupError
 from ctxbench.strategies.base import ModelError, Prompt
 
 HERE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ctxbench" / weights().name
@@ -85,14 +85,6 @@ def test_weights_that_cannot_be(tmp_path: Path) -> None:
     ]:
         with pytest.raises(SetupError, match=says):
             Settings("local", gguf=path).checked()
-
-
-def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without xllamacpp the extra is named."""
-    (tmp_path / "m.gguf").write_bytes(b"GGUF")
-    monkeypatch.setattr("ctxbench.harness.models.local.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"xllamacpp is not installed: pip install 'ctxbench\[local\]'"):
-        local_name(str(tmp_path / "m.gguf"))
 
 
 def test_a_gguf_that_llama_cannot_load(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from ctxbench.harness.folder.schema import Spending
 from ctxbench.harness.models import Models, Reply, Settings, Unusable
 from ctxbench.harness.models.cassette import Cassette
-from ctxbench.harness.models.purse import Charge, Purse, in_dollars
+from ctxbench.harness.models.purse import Charge, Purse
 from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest, Recorded
 from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.prices import TokenUsage
@@ -78,23 +78,6 @@ def test_other_parameters_are_other_requests(cassette: Cassette) -> None:
     assert len(model.asked) == 4
 
 
-def test_a_cassette_that_can_only_be_read(tmp_path: Path) -> None:
-    """In auto what it has is replayed; what it has not is not asked for, since it could not be kept, and it is said."""
-    with Cassette(tmp_path / "c") as cassette:
-        ask(recorded(cassette, Scripted(ModelAnswer("short", TokenUsage(10, 1)))))
-    with Cassette(tmp_path / "c", read_only=True) as cassette:
-        model = Scripted(ModelAnswer("never", TokenUsage(10, 1)))
-        used = recorded(cassette, model)
-        assert ask(used).text == "short"
-        for _ in range(2):
-            with pytest.raises(
-                ModelError, match=r"/c: cannot be written, and has not all replies .*: make it writable"
-            ):
-                ask(used, Prompt("other {conversation}", ASK.material, 50))
-        assert ask(used).text == "short"
-    assert not model.asked
-
-
 def test_replay_never_calls(cassette: Cassette) -> None:
     """In replay a reply that was recorded comes back, and one that was not is an error that says how to record it."""
     model = Scripted(ModelAnswer("short", TokenUsage(10, 1)))
@@ -150,12 +133,6 @@ def test_what_failed_is_not_recorded(cassette: Cassette) -> None:
         ask(recorded(cassette, model, limit=1.0))
     assert cassette.spent("run") == Spending()
     assert ask(recorded(cassette, model)).text == "short"
-
-
-@pytest.mark.parametrize(("amount", "said"), [(0.00005, "$0.00005"), (10, "$10"), (0, "$0"), (2.5, "$2.5")])
-def test_amounts_are_not_in_powers_of_ten(amount: float, said: str) -> None:
-    """A limit is said as it is written by hand."""
-    assert in_dollars(amount) == said
 
 
 def test_the_limit_by_hand(cassette: Cassette) -> None:
