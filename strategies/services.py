@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..scenarios.errors import MissingExtra
 from .base import ModelError, Prompt, StrategyContext
 
 if TYPE_CHECKING:
@@ -68,18 +69,14 @@ class ChatServices:
     @cached_property
     def client(self) -> openai.OpenAI:
         """A client of OpenAI whose requests the summariser answers: `client.chat.completions.create(…)`."""
-        import httpx
-        import openai
-
+        httpx, openai = _clients()
         http_client = httpx.Client(transport=httpx.MockTransport(self._respond))
         return openai.OpenAI(api_key="none", base_url=_URL, http_client=http_client, max_retries=0)
 
     @cached_property
     def async_client(self) -> openai.AsyncOpenAI:
         """The same client for `await client.chat.completions.create(…)`."""
-        import httpx
-        import openai
-
+        httpx, openai = _clients()
         http_client = httpx.AsyncClient(transport=httpx.MockTransport(self._respond))
         return openai.AsyncOpenAI(api_key="none", base_url=_URL, http_client=http_client, max_retries=0)
 
@@ -127,6 +124,16 @@ def _with_calls(message: Mapping[str, Any]) -> str:
 
 
 _URL = "http://summariser/v1"
+
+
+def _clients() -> tuple[Any, Any]:
+    """Return the modules of HTTP and of OpenAI's client. Raises MissingExtra."""
+    try:
+        import httpx
+        import openai
+    except ModuleNotFoundError:
+        raise MissingExtra("openai", "providers") from None
+    return httpx, openai
 
 
 def _error(message: str) -> dict[str, Any]:

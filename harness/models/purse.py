@@ -18,7 +18,7 @@ from ...metrics.prices import BUNDLED, TokenUsage
 from ...scenarios.errors import SetupError
 from ...strategies.base import ModelError
 from ..folder.schema import Spending
-from ..folder.store import account, read_manifest, write_manifest
+from ..folder.store import ACCOUNT, account, read_manifest, write_manifest
 from .cassette import Cassette
 
 _ROUNDING = 1e-12  # sums of prices are floats: the last call that the limit allows must not fail by a rounding
@@ -120,12 +120,14 @@ class Spent(NamedTuple):
 
 
 def spending(cassette: Path, command: str, run: Path | None = None) -> Spent | None:
-    """Return what was spent on a run folder, or by the command if it works on none; None without a cassette."""
+    """Return what was spent on a run folder, or by the command if it works on none; None where no model was needed."""
+    if run is not None and not (run / ACCOUNT).exists():
+        return None
     name = command if run is None else account(run)
     try:
         with Cassette(cassette, read_only=True) as sums:
             return Spent(sums.spent(name, command), sums.spent(name))
-    except SetupError:  # no model of this command needed one
+    except SetupError:  # there is no cassette
         return None
 
 
