@@ -23,8 +23,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from ..scenarios.errors import SpecError
-from ..scenarios.spec import nearest
+from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.spec import nearest
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, Provider

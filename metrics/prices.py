@@ -23,8 +23,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..scenarios.spec import nearest
-from ..scenarios.toml import Keys, Toml, dotted
+from ctxbench.scenarios.spec import nearest
+from ctxbench.scenarios.toml import Keys, Toml, dotted
+
 from .models import MILLION, Listing, Peak, PriceTier, listed, model_names, names, own, prices_version
 
 LEAST = 1e-4

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..scenarios.errors import MissingExtra
+from ctxbench.scenarios.errors import MissingExtra
+
 from .base import ModelError, Prompt, StrategyContext
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scenarios.model import ToolCall
-from ...strategies.base import ModelError
-from ...strategies.events import Called
+from ctxbench.scenarios.model import ToolCall
+from ctxbench.strategies.base import ModelError
+from ctxbench.strategies.events import Called
 
 
 class Reply(NamedTuple):

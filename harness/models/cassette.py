@@ -30,7 +30,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from ...scenarios.errors import SetupError
+from ctxbench.scenarios.errors import SetupError
+
 from ..folder.schema import Spending
 
 SCHEMA = 3

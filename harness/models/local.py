@@ -18,10 +18,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from ...metrics.prices import TokenUsage
-from ...scenarios.errors import MissingExtra, SetupError
-from ...scenarios.files import open_file
-from ...strategies.base import ModelError
+from ctxbench.metrics.prices import TokenUsage
+from ctxbench.scenarios.errors import MissingExtra, SetupError
+from ctxbench.scenarios.files import open_file
+from ctxbench.strategies.base import ModelError
+
 from .purse import Charge
 from .recorded import Choice, Likely, ModelAnswer, ModelRequest, said
 from .weights import NAME, weights

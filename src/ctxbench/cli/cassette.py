@@ -1,0 +1,61 @@
+"""`ctxbench lab cassette`: export and import recorded model replies."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .arguments import CassetteOption, ToOption
+from .streams import say
+
+
+def export(
+    to: ToOption,
+    cassette: CassetteOption = None,
+) -> None:
+    """Write every reply of a cassette as one JSON line."""
+    from ctxbench.harness.folder.files import placed
+    from ctxbench.harness.models.cassette import Cassette, write_lines
+
+    with Cassette(_path(cassette), read_only=True) as opened:
+        if str(to) == "-":
+            sys.stdout.buffer.writelines(write_lines(opened))
+            sys.stdout.buffer.flush()
+            return
+        with _named(to), placed(to) as draft, draft.open("wb") as file:
+            file.writelines(write_lines(opened))
+    say(f"written: {to}")
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="Lines that `ctxbench lab cassette export` wrote.", metavar="FILE")],
+    cassette: CassetteOption = None,
+) -> None:
+    """Add exported lines to a cassette. Replies that it has already stay."""
+    from ctxbench.harness.models.cassette import Cassette, read_lines
+    from ctxbench.scenarios.files import lines_of
+
+    with _named(file), Cassette(_path(cassette)) as into:
+        new = read_lines(into, lines_of(file), str(file))
+    say(f"{new:,} new replies in {_path(cassette)}")
+
+
+def _path(file: Path | None) -> Path:
+    from ctxbench.harness.models import Settings
+
+    return Settings(cassette=str(file or "")).path()
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    from ctxbench.scenarios.errors import SetupError
+
+    try:
+        yield
+    except OSError as error:
+        raise SetupError(f"{file}: {error.strerror or error}") from None
