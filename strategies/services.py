@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -70,14 +71,20 @@ class ChatServices:
     @cached_property
     def client(self) -> openai.OpenAI:
         """A client of OpenAI whose requests the summariser answers: `client.chat.completions.create(…)`."""
-        httpx, openai = _clients()
+        check_client()
+        import httpx
+        import openai
+
         http_client = httpx.Client(transport=httpx.MockTransport(self._respond))
         return openai.OpenAI(api_key="none", base_url=_URL, http_client=http_client, max_retries=0)
 
     @cached_property
     def async_client(self) -> openai.AsyncOpenAI:
         """The same client for `await client.chat.completions.create(…)`."""
-        httpx, openai = _clients()
+        check_client()
+        import httpx
+        import openai
+
         http_client = httpx.AsyncClient(transport=httpx.MockTransport(self._respond))
         return openai.AsyncOpenAI(api_key="none", base_url=_URL, http_client=http_client, max_retries=0)
 
@@ -127,14 +134,10 @@ def _with_calls(message: Mapping[str, Any]) -> str:
 _URL = "http://summariser/v1"
 
 
-def _clients() -> tuple[Any, Any]:
-    """Return the modules of HTTP and of OpenAI's client. Raises MissingExtra."""
-    try:
-        import httpx
-        import openai
-    except ModuleNotFoundError:
-        raise MissingExtra("openai", "providers") from None
-    return httpx, openai
+def check_client() -> None:
+    """Raise MissingExtra if OpenAI's client is not installed."""
+    if find_spec("openai") is None:
+        raise MissingExtra("openai", "providers")
 
 
 def _error(message: str) -> dict[str, Any]:
