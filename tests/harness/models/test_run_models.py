@@ -161,25 +161,6 @@ def test_a_model_that_a_strategy_names(strategy: str) -> None:
     assert "unknown model 'offlne'; did you mean 'offline'" in str(caught.value)
 
 
-def test_the_price_and_cassette_of_a_model_that_a_strategy_names(tmp_path: Path) -> None:
-    """They are checked too; `offline`, archive's "run" and what facts do not use need neither."""
-
-    def check(strategy: str, **given: object) -> None:
-        Plan(RunInputs(("standard",)), (strategy,), models=Settings(**{"cassette": str(tmp_path / "c"), **given}))  # type: ignore[arg-type]
-
-    with pytest.raises(SetupError, match="the price of openai/mine is not known"):
-        check("summary(summariser='openai/mine')", spend_limit=1.0)
-    with pytest.raises(SetupError, match="there is no such cassette"):
-        check("archive(summariser='openai/mine')", mode="replay")
-    with pytest.raises(SetupError, match="no weights for the model `local`"):
-        check("smart(summariser='local', window=4000)")
-    for strategy in ("summary(summariser='offline')", "archive(summariser='run')", "facts(summariser='offlne')"):
-        check(strategy, mode="replay", spend_limit=1.0)
-    assert not (tmp_path / "c").exists()
-    check("summary(summariser='openai/mine')")
-    assert (tmp_path / "c").exists()
-
-
 @pytest.mark.parametrize("strategy", ["facts(extractor='model')", "facts(extractor='model', summariser='offline')"])
 def test_facts_by_no_model(strategy: str) -> None:
     """Facts by the offline model, which reads no instruction, are refused before the run, in a chain too."""
