@@ -2,8 +2,7 @@
 
 The import graph counts every relative import, also those inside functions and under TYPE_CHECKING. With `--check` the
 exit code is 1 if there is an import circle, if two classes that are not private have the same name, or if a docstring
-begins with a word that leaves its subject open (`What`, `Those` …). The kinds of embedded scenario do not know each
-other, so each may have a `World` of its own.
+begins with a word that leaves its subject open (`What`, `Those` …).
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("scenarios", "metrics", "strategies", "harness", "reports")
-KINDS = "scenarios/embedded/"
 OPEN = re.compile(r"(What|Whatever|Who|Whose|Which|Those|Of (each|every|those)|That which)\b")
 """First words of docstrings that do not say what they are about."""
 
@@ -88,11 +86,7 @@ def same_classes(root: Path, trees: dict[Path, ast.Module]) -> dict[str, list[st
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(path.relative_to(root).as_posix())
-    return {
-        name: paths
-        for name, paths in sorted(places.items())
-        if len(paths) > 1 and not all(path.startswith(KINDS) for path in paths)
-    }
+    return {name: paths for name, paths in sorted(places.items()) if len(paths) > 1}
 
 
 def imports(root: Path, trees: dict[Path, ast.Module]) -> dict[str, set[str]]:
