@@ -34,7 +34,7 @@ def test_the_queries_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     """Each of the three queries has rows, on a run with questions."""
     pytest.importorskip("duckdb")
     monkeypatch.chdir(tmp_path)
-    ctxbench.run("smoke", turns=2, strategies=["none", "archive | cache_marks"], out="runs/mine")
+    ctxbench.run("smoke", strategies=["none", "archive | cache_marks"], out="runs/mine")
     frames = []
     rows_of = ctxbench.BenchmarkRun.sql
 
