@@ -190,13 +190,12 @@ def _check_date(text: str) -> None:
 def _sets(inputs: Sequence[Path], strict: bool, columns: Sequence[str] | None, exact_dates: bool) -> list[LabelledSet]:
     """Return the labelled sets of all files, and print problems of the reading. Raises UserError if there are none."""
     from ...scenarios.errors import RunError
-    from ...scenarios.label_columns import Columns, read_tables
-    from ...scenarios.labelled import FORMATS, read
+    from ...scenarios.labelled import FORMATS, Columns, read
     from ...scenarios.source import Problems
     from ..graders.labels import sets_of, with_exact_dates
 
     problems = Problems(strict=strict)
-    answers = read_tables(inputs, Columns.parse(columns), problems) if columns else read(inputs, problems)
+    answers = read(inputs, problems, Columns.parse(columns) if columns else None)
     sets = sets_of(map(with_exact_dates, answers) if exact_dates else answers)
     if columns and not sets and problems.errors:
         raise problems.errors[0]
