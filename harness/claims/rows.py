@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -182,6 +182,7 @@ def _of_calls(row: Row, setting: str, inputs: ClaimInputs) -> Measured:
         return Measured(row.figure, setting, Missing("failed", f"{row.strategy} finished no conversation"))
     by = ["conversation", "turn" if row.turns_under else "step"]
     calls = steps.groupby(by, observed=True).tokens_sent.sum().reset_index()
+    counts: Any
     if row.calls_with == "event":
         events = run.table("events")
         events = events[(events.kind == row.event) & (events.strategy.astype(str) == row.strategy)]
