@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...metrics.cache.mechanisms import AutomaticRules, BoundaryRules, ExplicitRules
-from ...metrics.cache.rules import rule_for
-from ...metrics.prices import Price, Prices, TokenUsage
-from ...metrics.statistics.intervals import Floats, Interval, by_unit
-from ...metrics.value import Missing
-from ...scenarios.model import Conversation
-from ...strategies.chain import RECIPES
+from ctxbench.metrics.cache.mechanisms import AutomaticRules, BoundaryRules, ExplicitRules
+from ctxbench.metrics.cache.rules import rule_for
+from ctxbench.metrics.prices import Price, Prices, TokenUsage
+from ctxbench.metrics.statistics.intervals import Floats, Interval, by_unit
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.model import Conversation
+from ctxbench.strategies.chain import RECIPES
+
 from .claim import Measured, Measurement, exact
 from .inputs import MODELS, ClaimInputs, of_sums, over_conversations, units_among
 from .rows import costs

@@ -15,13 +15,23 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from ...metrics.statistics.intervals import Ends, Floats, Interval, Statistic, by_unit, mean_of, of_share, resampled
-from ...metrics.tokens import TokenCounter
-from ...metrics.value import Form, Missing
-from ...scenarios.errors import RunError
-from ...scenarios.model import Conversation, independent_units
-from ...scenarios.source import Problems
-from ...strategies.chain import parse, spec
+from ctxbench.metrics.statistics.intervals import (
+    Ends,
+    Floats,
+    Interval,
+    Statistic,
+    by_unit,
+    mean_of,
+    of_share,
+    resampled,
+)
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Form, Missing
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.model import Conversation, independent_units
+from ctxbench.scenarios.source import Problems
+from ctxbench.strategies.chain import parse, spec
+
 from ..bill.conversations import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import MeasuredRun, measured

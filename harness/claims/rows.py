@@ -9,13 +9,14 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from ...metrics.figures import fixed, units_of
-from ...metrics.statistics.comparison import Pairs, difference, in_both
-from ...metrics.statistics.intervals import Floats, Interval
-from ...metrics.value import Form, Missing
-from ...scenarios.embedded import scenario
-from ...scenarios.model import Conversation
-from ...strategies.chain import RECIPES
+from ctxbench.metrics.figures import fixed, units_of
+from ctxbench.metrics.statistics.comparison import Pairs, difference, in_both
+from ctxbench.metrics.statistics.intervals import Floats, Interval
+from ctxbench.metrics.value import Form, Missing
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.model import Conversation
+from ctxbench.strategies.chain import RECIPES
+
 from ..compare.figures import MeasuredRun, measured
 from ..folder.run import Run
 from .claim import Measured, exact

@@ -12,19 +12,20 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from ...metrics.compression import adaptive_bytes
-from ...metrics.statistics.intervals import Floats, Interval, Statistic, by_unit, of_seeds
-from ...metrics.tokens import content_of
-from ...metrics.value import Missing, Value
-from ...scenarios.embedded import KINDS, scenario
-from ...scenarios.errors import MissingExtra
-from ...scenarios.model import Conversation, Message, ToolCall
-from ...strategies.archive.record import TOOL
-from ...strategies.chain import parse
-from ...strategies.events import Archived
-from ...strategies.tiers.archive import ArchivedMessage, Coding
-from ...strategies.tiers.archive.archive import blocks
-from ...strategies.tiers.archive.codec import Dictionary
+from ctxbench.metrics.compression import adaptive_bytes
+from ctxbench.metrics.statistics.intervals import Floats, Interval, Statistic, by_unit, of_seeds
+from ctxbench.metrics.tokens import content_of
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.embedded import KINDS, scenario
+from ctxbench.scenarios.errors import MissingExtra
+from ctxbench.scenarios.model import Conversation, Message, ToolCall
+from ctxbench.strategies.archive.record import TOOL
+from ctxbench.strategies.chain import parse
+from ctxbench.strategies.events import Archived
+from ctxbench.strategies.tiers.archive import ArchivedMessage, Coding
+from ctxbench.strategies.tiers.archive.archive import blocks
+from ctxbench.strategies.tiers.archive.codec import Dictionary
+
 from ..folder.run import Run
 from ..replay import ConversationIndex, RecordedContext, replay
 from ..tier_bench.archive import (

@@ -6,9 +6,10 @@ import timeit
 from collections import defaultdict
 from collections.abc import Callable
 
-from ...metrics.tokens import TokenCounter, estimates, text_counter
-from ...scenarios.model import Conversation, Message
-from ...strategies.chain import parse
+from ctxbench.metrics.tokens import TokenCounter, estimates, text_counter
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.strategies.chain import parse
+
 from ..replay import ConversationIndex, RecordedContext, replay
 from .claim import Measured, Measurement, exact, shown
 from .inputs import ClaimInputs, of_sums, units_among
