@@ -1,4 +1,4 @@
-"""`ctxbench bill` and `ctxbench lab kv-cache`: cost at providers with prompt caches, and your own server's cache."""
+"""`ctxbench bill`: cost at providers with prompt caches."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import typer
 
 from ..bill import SummaryPrompt
 from .arguments import (
-    MOST_OF_ANYTHING,
-    MOST_TOKENS,
     BilledModelsOption,
     JsonOption,
     PricesOption,
@@ -211,106 +209,3 @@ def _calls(billed: Billed, scheme: Scheme) -> pd.DataFrame:
     frame.insert(0, "placement", scheme.placement)
     frame.insert(0, "model", scheme.model)
     return frame
-
-
-# Tokens. One of Llama 3.1 8B takes 128 KiB (32 layers × 8 heads × 128 × 2 bytes, keys and values). These are 16 and
-# 48 GiB: the weights in bf16 (15 GiB) leave so much of 90 % of a GPU with 40 and 80 GB, rounded down for activations.
-_MEMORY = (131_072, 393_216)
-
-
-class Engine(StrEnum):
-    """Server whose cache is simulated."""
-
-    vllm = "vllm"
-    sglang = "sglang"
-
-
-_NAMES = {Engine.vllm: "vLLM", Engine.sglang: "SGLang"}
-
-# Default tokens of a block of vLLM, and of a page of SGLang.
-_BLOCKS = {Engine.vllm: 16, Engine.sglang: 1}
-
-
-def kv_cache(
-    run: RunArgument = Path("runs"),
-    engine: Annotated[
-        Engine, typer.Option("--engine", "-e", help="vllm: blocks, LRU. sglang: a radix tree, LRU of its leaves.")
-    ] = Engine.vllm,
-    memory: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--memory",
-            min=1,
-            max=MOST_TOKENS,
-            metavar="TOKENS",
-            help="Size of the KV cache, as the server prints it at start; repeat it. Unlimited is always shown.",
-            show_default=", ".join(map(str, _MEMORY)) + ": an 8B model on a GPU of 40 and 80 GB",
-        ),
-    ] = None,
-    block_size: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=MOST_TOKENS, help="Tokens of a block of the KV cache.", show_default="16; a page of SGLang: 1"
-        ),
-    ] = None,
-    concurrency: Annotated[
-        int,
-        typer.Option(
-            "--concurrency",
-            "-c",
-            min=1,
-            max=MOST_OF_ANYTHING,
-            help="Conversations at a time; when one ends, the next begins.",
-        ),
-    ] = 8,
-    as_recorded: Annotated[
-        bool, typer.Option("--as-recorded", help="Begin each conversation at its recorded time instead.")
-    ] = False,
-    longest_pause: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=MOST_OF_ANYTHING,
-            metavar="SECONDS",
-            help="Cut longer pauses between calls to this.",
-            show_default="as recorded",
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Put a run's requests through the prefix cache of your own server, several conversations at once.
-
-    A server computes only what its KV cache does not hold. Each strategy has a server of its own, and no strategy runs
-    again. A context whose start changes is computed again, however short it is.
-    """
-    import math
-
-    from ...metrics.serving.block_cache import BlockCache
-    from ...metrics.serving.radix_cache import RadixCache
-    from ...reports.kv_cache import as_json as exact
-    from ...reports.kv_cache import notes, tables, totals
-    from ...scenarios.errors import SpecError
-    from ..bill.kv_cache import Serving
-    from ..folder.run import load
-    from .output import print_json, print_tables
-    from .progress import counting
-
-    block = block_size or _BLOCKS[engine]
-    sizes = tuple(dict.fromkeys(memory or _MEMORY))
-    if min(sizes) < block:
-        raise SpecError(f"--memory {min(sizes)} is less than one block of {block} tokens")
-    cache = BlockCache if engine is Engine.vllm else RadixCache
-    side_by_side = None if as_recorded else concurrency
-    longest = math.inf if longest_pause is None else longest_pause
-    serving = Serving(load(run_folder(run)))
-    rows = []
-    with counting(len(serving.strategies) * (len(sizes) + 1), "caches") as count:
-        for row in serving.rows(lambda size: cache(size, block), (*sizes, None), side_by_side, longest):
-            rows.append(row)
-            count()
-    sums, assumptions = totals(rows), notes(serving.assumed, serving.failed, side_by_side, longest_pause)
-    name = f"{_NAMES[engine]}, {'blocks' if engine is Engine.vllm else 'pages'} of {block}"
-    if as_json:
-        print_json(exact(name, sums, assumptions))
-    else:
-        print_tables(tables(name, sums, assumptions))
