@@ -16,7 +16,7 @@ from ...metrics import figures
 from ...metrics.figures import display_name, metric_of
 from ...metrics.value import Missing
 from ...scenarios.errors import MissingExtra, SpecError
-from ..bill.conversations import conversation_bills
+from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import measured, overall
 from ..folder.run import Run, uneven

@@ -23,7 +23,7 @@ from ...metrics.value import Form, Missing
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation, independent_units
 from ...scenarios.source import Problems
-from ..bill.conversations import conversation_bills
+from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..bill import SummaryPrompt
-from .arguments import (
-    BilledModelsOption,
-    JsonOption,
-    PricesOption,
-    RunArgument,
-    prices_of,
-    run_folder,
-)
+from ..bill import CacheRules
+from .arguments import BilledModelsOption, JsonOption, PricesOption, RunArgument, prices_of, run_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,36 +18,20 @@ if TYPE_CHECKING:
     from ..bill.simulation import Scheme
 
 
-class CacheRulesOf(StrEnum):
-    """Rules of a provider's cache."""
-
-    recording = "recording"
-    latest = "latest"
-    document = "document"
-
-
-class Placing(StrEnum):
-    """Placement of cache marks."""
-
-    automatic = "automatic"
-    marked = "marked"
-    hour = "hour"
-    document = "document"
-    system = "system"
-    tail = "tail"
-    anchor = "anchor"
-    hindsight = "hindsight"
+# An enumeration, since typer takes no list of literals.
+Placing = StrEnum("Placing", ["automatic", "marked", "hour", "document", "system", "tail", "anchor", "hindsight"])
 
 
 def bill(
     run: RunArgument = Path("runs"),
     model: BilledModelsOption = None,
     rules: Annotated[
-        CacheRulesOf,
+        CacheRules,
         typer.Option(
-            help="Cache rules: of the recording's date, the latest, or the simplified ones of the specification."
+            help="Cache rules: of the recording's date, the latest, those of content stored by the hour (Gemini), or "
+            "the simplified ones of the specification."
         ),
-    ] = CacheRulesOf.recording,
+    ] = "recording",
     placement: Annotated[
         list[Placing] | None,
         typer.Option(
@@ -62,9 +39,6 @@ def bill(
             show_default="automatic; document under the rules document",
         ),
     ] = None,
-    stored: Annotated[
-        bool, typer.Option("--stored", help="Gemini: cached content stored by the hour, instead of implicit caching.")
-    ] = False,
     reuse: Annotated[
         float | None,
         typer.Option(
@@ -72,23 +46,6 @@ def bill(
             max=1,
             help="Probability that a call finds the newest cached prefix, where the provider caches by itself.",
             show_default="by the provider's evidence; `ctxbench lab validate` fits it",
-        ),
-    ] = None,
-    token_factor: Annotated[
-        float | None,
-        typer.Option(
-            min=0.1,
-            max=10,
-            help="Tokens that the provider counts for each of ours.",
-            show_default="as in the recordings, else as measured for the family of models",
-        ),
-    ] = None,
-    summaries: Annotated[
-        SummaryPrompt | None,
-        typer.Option(
-            help="Prompt of all summaries: a text of its own; the history behind another system prompt; or "
-            "the last prompt with one message more, which is read from the cache.",
-            show_default="as each strategy asks for its own",
         ),
     ] = None,
     thinking: Annotated[
@@ -103,10 +60,6 @@ def bill(
             help="Write a row for every call, and where its prefix broke, to this .csv or .parquet file.",
             metavar="FILE",
         ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Draw the bill into this folder: SVG, PNG."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -138,17 +91,13 @@ def bill(
     requests = RunRequests(load(run_folder(run)))
     paid = prices_of(prices, batch)
     schemes = [
-        Scheme(name, where.value, rules is CacheRulesOf.latest, stored, rules is CacheRulesOf.document, reuse)
+        Scheme(name, where, rules, reuse)
         for name in billed_models(requests.run, model or (), paid)
-        for where in dict.fromkeys(
-            placement or [Placing.document if rules is CacheRulesOf.document else Placing.automatic]
-        )
+        for where in dict.fromkeys(map(str, placement or ["document" if rules == "document" else "automatic"]))
     ]
     with counting(len(requests), "conversations × strategies") as done:
-        billed = billed_as(requests, schemes, paid, done, token_factor, summaries, thinking)
+        billed = billed_as(requests, schemes, paid, done, thinking)
     sums = totals(billed.conversations())
-    if out is not None:
-        _draw(billed, sums, out)
     broken = breaks(billed.requests)
     if calls is not None:
         _write(billed, broken, calls)
@@ -179,29 +128,6 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
         file.write_text(as_csv(whole), "utf-8") if file.suffix == ".csv" else whole.to_parquet(file, index=False)
     except OSError as error:
         raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
-
-
-def _draw(billed: Billed, total: pd.DataFrame, folder: Path) -> None:
-    """Write all figures in two formats, for the first placement of marks."""
-    from ...reports.figures.bill import figures
-    from ...reports.figures.style import save
-    from ...scenarios.errors import RunError, UserError
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"{folder}: cannot be made: {error.strerror or error}") from None
-    first = {
-        scheme.model: scheme for scheme in reversed([scheme for scheme in billed.schemes if scheme in billed.usages])
-    }
-    if not first:
-        raise UserError("hindsight is a sum over a conversation and has no figures: name another placement as well")
-    calls = {model: billed.calls(first[model]) for model in dict.fromkeys(total.model) if model in first}
-    placements = total.model.map(lambda model: first[model].placement if model in first else "")
-    rows = total[total.placement == placements]
-    for name, drawn in figures(rows, calls).items():
-        for ending in ("svg", "png"):
-            save(drawn, folder / f"{name}.{ending}")
 
 
 def _calls(billed: Billed, scheme: Scheme) -> pd.DataFrame:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from ...scenarios.errors import MissingExtra
 from ...scenarios.text import printable_line
-from ..bill.conversations import conversation_bills
+from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..folder.run import Run
 
