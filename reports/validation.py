@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..metrics.validation.comparison import UNKNOWN, ComparedCall
-from ..metrics.validation.validation import Figures, Validation
-from ..metrics.value import Missing, Value
+from ctxbench.metrics.validation.comparison import UNKNOWN, ComparedCall
+from ctxbench.metrics.validation.validation import Figures, Validation
+from ctxbench.metrics.value import Missing, Value
+
 from .render import Column, Table, count, exact, percent, table_of
 
 # Calls that are listed.

@@ -19,11 +19,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...metrics.cache.mechanisms import FIVE_MINUTES, HOUR, AutomaticRules, BoundaryRules, ExplicitRules, UnitRules
-from ...metrics.cache.rules import STORED, Rules, day_of, rule_for
-from ...metrics.prices import BUNDLED, Price, Prices, Tariff
-from ...scenarios.errors import RunError
-from ...strategies.events import Called
+from ctxbench.metrics.cache.mechanisms import (
+    FIVE_MINUTES,
+    HOUR,
+    AutomaticRules,
+    BoundaryRules,
+    ExplicitRules,
+    UnitRules,
+)
+from ctxbench.metrics.cache.rules import STORED, Rules, day_of, rule_for
+from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tariff
+from ctxbench.scenarios.errors import RunError
+from ctxbench.strategies.events import Called
+
 from ..folder.contexts import Floats, Ints
 from ..folder.run import KEYS, Run
 from .recorded import CostComparison, TokenFactors, recorded_costs

@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...scenarios.errors import MissingExtra
+from ctxbench.scenarios.errors import MissingExtra
+
 from ..tokens import ENCODINGS, TokenCounter, encoding_of
 from .requests import RecordedPrompt, RecordedRequest
 

@@ -22,9 +22,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scenarios.compactions import PlacedCompaction, compacted_start, first_kept, placed_compactions
-from ...scenarios.model import Call, Compaction, Conversation, Message, Tool, Usage
-from ...scenarios.readers.messages import rising
+from ctxbench.scenarios.compactions import PlacedCompaction, compacted_start, first_kept, placed_compactions
+from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, Tool, Usage
+from ctxbench.scenarios.readers.messages import rising
+
 from ..cache.mechanisms import FIVE_MINUTES, HOUR, ExplicitRules
 from ..cache.prefixes import CacheMark, ContentBlocks, Places, Prefixes, SentPrefix, SharedStarts
 from ..cache.rules import CacheRule, in_force, rules_of

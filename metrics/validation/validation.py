@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, NamedTuple
 
-from ...scenarios.model import Conversation, Usage
+from ctxbench.scenarios.model import Conversation, Usage
+
 from ..cache.prefixes import CacheUsage
 from ..prices import Price, Prices
 from ..prices import TokenUsage as Billed

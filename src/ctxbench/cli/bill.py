@@ -1,0 +1,139 @@
+"""`ctxbench bill`: cost at providers with prompt caches."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxbench.harness.bill import CacheRules
+
+from .arguments import BilledModelsOption, JsonOption, PricesOption, RunArgument, prices_of, run_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ctxbench.harness.bill.bill import Billed
+    from ctxbench.harness.bill.simulation import Scheme
+
+
+# An enumeration, since typer takes no list of literals.
+Placing = StrEnum("Placing", ["automatic", "marked", "hour", "document", "system", "tail", "anchor", "hindsight"])
+
+
+def bill(
+    run: RunArgument = Path("runs"),
+    model: BilledModelsOption = None,
+    rules: Annotated[
+        CacheRules,
+        typer.Option(
+            help="Cache rules: of the recording's date, the latest, those of content stored by the hour (Gemini), or "
+            "the simplified ones of the specification."
+        ),
+    ] = "recording",
+    placement: Annotated[
+        list[Placing] | None,
+        typer.Option(
+            help="Placement of cache marks, for providers that need them; repeat it to compare.",
+            show_default="automatic; document under the rules document",
+        ),
+    ] = None,
+    reuse: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Probability that a call finds the newest cached prefix, where the provider caches by itself.",
+            show_default="by the provider's evidence; `ctxbench lab validate` fits it",
+        ),
+    ] = None,
+    thinking: Annotated[
+        bool,
+        typer.Option("--thinking", help="Bill recorded reasoning in later prompts, as the model's provider keeps it."),
+    ] = False,
+    batch: Annotated[bool, typer.Option("--batch", help="Use the prices of batch calls.")] = False,
+    prices: PricesOption = None,
+    calls: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a row for every call, and where its prefix broke, to this .csv or .parquet file.",
+            metavar="FILE",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Bill a run's requests under models' prompt-cache rules and prices, without calling any model.
+
+    Fewer tokens are not always cheaper: a context whose start changes is written to the cache again. Prices are those
+    of litellm's bundled map, in US dollars, unless --prices replaces them.
+
+    [bold]automatic[/bold]   marks where the strategy sets them, else at the end of the prompt
+    [bold]marked[/bold]      only where the strategy sets them
+    [bold]hour[/bold]        the end of the prompt, for an hour instead of five minutes
+    [bold]document[/bold]    each long system message at the start, as the specification places them
+    [bold]system[/bold]      the end of the system messages
+    [bold]tail[/bold]        that, and the last two messages of the user or the tools
+    [bold]anchor[/bold]      that, and before what the strategy is about to rewrite
+    [bold]hindsight[/bold]   the offline optimum: the lowest bill that any placement could reach
+    """
+    from ctxbench.harness.bill.bill import bill as billed_as
+    from ctxbench.harness.bill.recorded import billed_models
+    from ctxbench.harness.bill.requests import RunRequests, breaks
+    from ctxbench.harness.bill.simulation import Scheme
+    from ctxbench.harness.folder.run import load
+    from ctxbench.harness.folder.steps import lacking_newest
+    from ctxbench.reports.bill import as_json as exact
+    from ctxbench.reports.bill import assumptions, tables, totals
+
+    from .output import print_json, print_tables
+    from .progress import counting
+
+    requests = RunRequests(load(run_folder(run)))
+    paid = prices_of(prices, batch)
+    schemes = [
+        Scheme(name, where, rules, reuse)
+        for name in billed_models(requests.run, model or (), paid)
+        for where in dict.fromkeys(map(str, placement or ["document" if rules == "document" else "automatic"]))
+    ]
+    with counting(len(requests), "conversations × strategies") as done:
+        billed = billed_as(requests, schemes, paid, done, thinking)
+    sums = totals(billed.conversations())
+    broken = breaks(billed.requests)
+    if calls is not None:
+        _write(billed, broken, calls)
+    notes = assumptions(billed, schemes)
+    if as_json:
+        print_json(exact(sums, broken, notes))
+    else:
+        count = int(sums.calls.max()) if len(sums) else 0
+        print_tables(tables(sums, broken, count, notes, lacking_newest(requests.run)))
+
+
+def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
+    """Write every call under every scheme, and where the prefix of its prompt broke."""
+    import pandas as pd
+
+    from ctxbench.reports.render import as_csv
+    from ctxbench.scenarios.errors import RunError, UserError
+    from ctxbench.scenarios.files import check_file
+
+    if file.suffix not in (".csv", ".parquet"):
+        raise UserError(f"--calls {file}: write to a .csv or a .parquet file")
+    if not billed.usages.keys() & set(billed.schemes):
+        raise UserError("hindsight is a sum over a conversation and has no calls: name another placement as well")
+    frames = [_calls(billed, scheme) for scheme in billed.schemes if scheme in billed.usages]
+    whole = pd.concat(frames, ignore_index=True).merge(broken, "left", ["conversation", "strategy", "step"])
+    try:
+        check_file(file)
+        file.write_text(as_csv(whole), "utf-8") if file.suffix == ".csv" else whole.to_parquet(file, index=False)
+    except OSError as error:
+        raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
+
+
+def _calls(billed: Billed, scheme: Scheme) -> pd.DataFrame:
+    frame = billed.calls(scheme)
+    frame.insert(0, "placement", scheme.placement)
+    frame.insert(0, "model", scheme.model)
+    return frame
