@@ -250,11 +250,10 @@ def _cost_figures(model: str, costs: Sequence[_Cost], unpriced: int, free: int) 
     """
     recorded = sum(cost.recorded for cost in costs)
     # By the median: a few calls at another price must not hide that the rest is in cents.
-    ratios = [
-        median(cost.recorded / of(cost) for cost in costs if of(cost))
-        for of in (lambda cost: cost.plain, lambda cost: cost.cached)
-        if any(map(of, costs))
+    computed = [
+        [(cost.recorded, ours) for cost in costs if (ours := getattr(cost, name))] for name in ("plain", "cached")
     ]
+    ratios = [median(cost / ours for cost, ours in pairs) for pairs in computed if pairs]
     unit = next((unit for unit in UNITS if any(abs(ratio / unit - 1) <= SCALE for ratio in ratios)), 1.0)
     missing = None
     if not costs:
@@ -271,8 +270,8 @@ def _cost_figures(model: str, costs: Sequence[_Cost], unpriced: int, free: int) 
         return (sum(getattr(cost, name) for cost in costs) - recorded) / recorded, max(of_calls, key=abs)
 
     (error, worst), (plain_error, plain_worst) = errors("cached"), errors("plain")
-    close = tuple(isinstance(each, float) and abs(each) <= CLOSE for each in (error, plain_error))
-    follows = {(True, True): "both", (True, False): "cache prices", (False, True): "plain prices"}
+    cached, plain = (isinstance(each, float) and abs(each) <= CLOSE for each in (error, plain_error))
+    follows = "both" if cached and plain else "cache prices" if cached else "plain prices" if plain else "neither"
     return {
         "model": model,
         "calls": len(costs),
@@ -286,7 +285,7 @@ def _cost_figures(model: str, costs: Sequence[_Cost], unpriced: int, free: int) 
         "by_plain_prices_usd": sum(cost.plain for cost in costs),
         "plain_error": plain_error,
         "plain_worst": plain_worst,
-        "follows": follows.get(close, "neither") if missing is None else missing,
+        "follows": follows if missing is None else missing,
     }
 
 

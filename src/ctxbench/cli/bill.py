@@ -93,9 +93,9 @@ def bill(
     requests = RunRequests(load(run_folder(run)))
     paid = prices_of(prices, batch)
     schemes = [
-        Scheme(name, where, rules, reuse)
+        Scheme(name, where.value, rules, reuse)
         for name in billed_models(requests.run, model or (), paid)
-        for where in dict.fromkeys(map(str, placement or ["document" if rules == "document" else "automatic"]))
+        for where in dict.fromkeys(placement or [Placing("document" if rules == "document" else "automatic")])
     ]
     with counting(len(requests), "conversations × strategies") as done:
         billed = billed_as(requests, schemes, paid, done, thinking)
