@@ -14,20 +14,22 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
 from ctxbench.scenarios.errors import MissingExtra, SpecError
 from ctxbench.scenarios.model import Message, Tool
 from ctxbench.scenarios.spec import suggestion
 from ctxbench.scenarios.view import Messages, Span
 
+from .language import Language, language_of
 from .models import plain_name
 
 FRAME = 3
@@ -301,6 +303,32 @@ _CODE = re.compile(
 _LINE = 2000  # characters of a line that are looked at
 
 
+class EstimateError(NamedTuple):
+    """Error of the `chars4` estimate over the texts of one language and kind: 0.1 = 10 % too many, -0.1 = too few."""
+
+    language: Language
+    content: Content
+    texts: int
+    tokens: int
+    """Exact count over all texts."""
+    p10: float
+    p50: float
+    p90: float
+    absolute: float
+    """Mean absolute error."""
+    total: float
+    """Error of the summed estimates: long texts count for more."""
+
+
+def estimates(messages: Iterable[Message], count: Callable[[str], int]) -> list[EstimateError]:
+    """Return the estimate's errors over all texts of the messages, by language and kind. `count` counts exactly."""
+    pairs_by_kind: dict[tuple[Language, Content], list[tuple[int, int]]] = {}
+    for message in messages:
+        for text, content in _texts(message):
+            pairs_by_kind.setdefault((language_of(text), content), []).append((len(text) // 4, count(text)))
+    return [_error(*kind, pairs) for kind, pairs in sorted(pairs_by_kind.items())]
+
+
 def content_of(text: str, by_tool: bool = False) -> Content:
     """Return the kind of a text, by the first rule that fits.
 
@@ -338,3 +366,23 @@ def _is_json(text: str) -> bool:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
     return True
+
+
+def _texts(message: Message) -> Iterator[tuple[str, Content]]:
+    """Yield the texts of a message with their kinds: its own if there is any, and the arguments of its tool calls."""
+    if message.text:
+        yield message.text, content_of(message.text, message.role == "tool")
+    for call in message.calls:
+        if call.arguments:
+            yield call.arguments, content_of(call.arguments)
+
+
+def _error(language: Language, content: Content, pairs: list[tuple[int, int]]) -> EstimateError:
+    guessed, exact = np.array(pairs, dtype=np.float64).T
+    # Texts that are empty are not among them, so no count is 0.
+    errors = guessed / exact - 1
+    p10, p50, p90 = np.quantile(errors, (0.1, 0.5, 0.9)).tolist()
+    whole = float(guessed.sum() / exact.sum() - 1)
+    return EstimateError(
+        language, content, len(pairs), int(exact.sum()), p10, p50, p90, float(np.abs(errors).mean()), whole
+    )
