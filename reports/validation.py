@@ -115,11 +115,11 @@ def tables(validation: Validation) -> list[Table]:
             "call could, the share that found the newest prefix (`ctxbench bill --reuse`). Cache hit rate is the "
             "reported one; cost error is the cost of the predicted usage against that of the reported usage."
         )
-        title, spare = (
+        title, narrow = (
             "How well do the cache models predict recorded usage?",
             ("off, median call", "tokens off", "exact"),
         )
-        shown.append(table_of(title, _AGREEMENT, agreements, [exactly], names=2, spare=spare))
+        shown.append(table_of(title, _AGREEMENT, agreements, [exactly], names=2, spare=narrow))
         note = "A hit is a call that reads something from the cache."
         shown.append(table_of("Predicted and reported hits, in calls", _HITS, agreements, [note], names=2))
         if expired := [row for row in agreements if row["pauses"]]:

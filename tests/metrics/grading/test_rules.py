@@ -222,11 +222,6 @@ def test_text_that_speaks_to_the_grader_changes_hardly_a_verdict() -> None:
     assert flips < 0.01 * len(tried)
 
 
-def test_the_name_has_the_version() -> None:
-    """So that grades of two versions are not compared."""
-    assert RulesGrader().name == "rules(3)"
-
-
 def agreement(answers: list[Labelled]) -> float:
     grades = RulesGrader().grade(
         [GradedItem(each.id, each.question, each.accepted, each.candidate, each.kind) for each in answers]
