@@ -15,7 +15,6 @@ from ctxbench.cli import app
 # Options whose help differs between commands although their meaning is the same, and what that is.
 SAME = {
     "--answerer": "who answers; `quality` has a small model of its own by default",
-    "--figure": "the file of the only figure that the command draws",
     "--grader": "who grades; `calibrate` compares several",
     "--model": "the model billed; `tune` has one, and `tokens`",
     "--out": "a folder to make; each command says what will be in it",
