@@ -32,7 +32,7 @@ from ctxbench.scenarios.model import Conversation, independent_units
 from ctxbench.scenarios.source import Problems
 from ctxbench.strategies.chain import parse, spec
 
-from ..bill.conversations import conversation_bills
+from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute

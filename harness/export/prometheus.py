@@ -18,7 +18,7 @@ import pandas as pd
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.text import printable_line
 
-from ..bill.conversations import conversation_bills
+from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..folder.run import Run
 

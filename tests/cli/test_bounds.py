@@ -214,7 +214,6 @@ def test_a_name_that_no_file_can_have(place: Path, path: str, command: Any, para
         (("tune", "window(max_tokens=?)", "some.jsonl", "--space", "max_tokens=1..1e999"), "no number may be"),
         (("export", "tensorboard", "run", "--out", "pipe"), "pipe: cannot be written"),
         (("export", "prometheus", "run", "--to", ""), ".: cannot be written: Is a directory"),
-        (("export", "mooncake", "run", "--to", ""), ".: cannot be written: Is a directory"),
         (("convert", "some.jsonl", "--to", "c", "--restore", "nothing"), "cannot be read: it has over 1,024 MiB"),
         (("run", "some.jsonl", "--format", "\udcff"), "is not UTF-8"),
     ],

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .arguments import (
-    MOST_TOKENS,
     REDACTION_PANEL,
     BilledModelsOption,
     ConversationsOption,
@@ -23,7 +22,6 @@ from .arguments import (
     RedactionOptions,
     RunArgument,
     SeedOption,
-    StrategyOption,
     StrictOption,
     ToOption,
     TrackingOption,
@@ -65,29 +63,6 @@ def prometheus(
 
     opened = load(run_folder(run))
     _place(as_text(opened, billed_models(opened, model or ())).encode(), to)
-
-
-def mooncake(
-    run: RunArgument = Path("runs"),
-    strategy: StrategyOption = None,
-    to: ToOption = Path("-"),
-    block_size: Annotated[int, typer.Option(min=1, max=MOST_TOKENS, help="Tokens of a block of the KV cache.")] = 512,
-) -> None:
-    """Write a strategy's requests as a trace for benchmarks of servers, in the format of Mooncake.
-
-    It has times, lengths and numbers of shared blocks, and no text. A strategy has a trace of its own: the same traffic
-    under two strategies is two files.
-    """
-    from ctxbench.harness.export.mooncake import lines, trace
-    from ctxbench.harness.folder.run import load
-
-    from .arguments import find_strategy
-
-    opened = load(run_folder(run))
-    name = find_strategy(opened, strategy)
-    calls = trace(opened, name, block_size)
-    _place(b"".join(lines(calls)), to)
-    say(f"{len(calls):,} calls under {name}")
 
 
 def dataset(
