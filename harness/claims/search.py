@@ -22,9 +22,7 @@ from ...scenarios.model import Conversation, Fact, Message
 from ...strategies.chain import parse
 from ...strategies.events import Recalled
 from ...strategies.tiers.rag import Retriever
-from ...strategies.tiers.rag.hnsw import Graph
-from ...strategies.tiers.rag.vector_store import Kind, VectorStore
-from ...strategies.tiers.rag.vectors import VectorIndex
+from ...strategies.tiers.rag.vectors import Graph, Index, Vectors
 from ..models import Models
 from ..replay import ConversationIndex, RecordedContext, replay
 from ..tier_bench.rag import measured, rows, together, ways
@@ -98,11 +96,11 @@ def latency(inputs: ClaimInputs) -> Measurement:
     return Measurement(tuple(measured_rows))
 
 
-def _searched(size: int, kind: Kind, decides: bool) -> list[ClaimRow]:
+def _searched(size: int, kind: Index, decides: bool) -> list[ClaimRow]:
     """Return the p95 of a search, the share of the nearest that it finds, and the time to build the index."""
-    if kind == "hnsw" and find_spec("faiss") is None:
-        return [_row(size, kind, "p95 of a search", "ms", without_extra("tiers"), decides, Claimed(most=300.0))]
-    index, began = VectorStore(DIMENSION, kind, Graph(threads=2)), process_time()
+    if kind == "hnsw" and find_spec("hnswlib") is None:
+        return [_row(size, kind, "p95 of a search", "ms", without_extra("hnswlib"), decides, Claimed(most=300.0))]
+    index, began = Vectors(DIMENSION, kind, Graph(threads=2)), process_time()
     for numbers, vectors in blocks(size):
         index.add(numbers, vectors)
     seconds = process_time() - began
@@ -200,9 +198,7 @@ class Searched(NamedTuple):
     """Processor time of the thread: the time that a quiet machine takes."""
 
 
-def searched(
-    index: VectorIndex | VectorStore, queries: NDArray[np.float32], exact: list[set[int]], k: int = 10
-) -> Searched:
+def searched(index: Vectors, queries: NDArray[np.float32], exact: list[set[int]], k: int = 10) -> Searched:
     """Search for every query by itself."""
     wall, cpu, hits = [], [], 0
     for query, neighbours in zip(queries, exact, strict=True):
