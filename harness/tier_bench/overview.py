@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from ...metrics.figures import figures
-from ...metrics.tokens import TokenCounter
-from ...metrics.value import Value
-from ...scenarios.embedded import scenario
-from ...strategies.tiers.archive import Coding
-from ...strategies.tiers.rag.vectors import Index
-from ...strategies.tiers.tiered.stores import POLICY, WORKING_TOKENS
-from ...strategies.tiers.working.policies import parse
-from ...strategies.tiers.working.traces import TRACES
+from ctxbench.metrics.figures import figures
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Value
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.strategies.tiers.archive import Coding
+from ctxbench.strategies.tiers.rag.vectors import Index
+from ctxbench.strategies.tiers.tiered.stores import POLICY, WORKING_TOKENS
+from ctxbench.strategies.tiers.working.policies import parse
+from ctxbench.strategies.tiers.working.traces import TRACES
+
 from ..engine.plan import Plan, RunInputs, Watcher, execute
 from ..folder.run import load
 from ..folder.steps import steps_of

@@ -15,7 +15,8 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from ...scenarios.errors import UserError
+from ctxbench.scenarios.errors import UserError
+
 from .record import Card, Visibility, fit_column
 
 TABLE = "tool_result_archive"

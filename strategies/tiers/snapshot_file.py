@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scenarios.errors import UserError
+from ctxbench.scenarios.errors import UserError
 
 VERSION = 2
 _UNFIT = (

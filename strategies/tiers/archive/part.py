@@ -18,8 +18,9 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from google_crc32c import value as _crc32c
 
-from ....metrics.extract import extract
-from ....scenarios.model import Message
+from ctxbench.metrics.extract import extract
+from ctxbench.scenarios.model import Message
+
 from .codec import FAST, Coding, Dictionary
 
 INDEX = "index"

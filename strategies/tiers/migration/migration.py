@@ -24,7 +24,8 @@ from zlib import crc32
 
 import msgspec
 
-from ....scenarios.errors import UserError
+from ctxbench.scenarios.errors import UserError
+
 from ...events import LimitReached, Moved
 from ...parts.units import at_least
 from ..quota import Quota, Quotas

@@ -20,8 +20,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ....metrics.rows import Rows
-from ....scenarios.errors import MissingExtra
+from ctxbench.metrics.rows import Rows
+from ctxbench.scenarios.errors import MissingExtra
+
 from ..snapshot_file import SnapshotReader, SnapshotWriter
 from .fusion import NOTHING, Numbers, Ranked, Scores, top_k
 
