@@ -197,8 +197,6 @@ $(VENV)/.run: build/wheel/.made requirements/bench.txt
 	@echo "installing into $(VENV) …"
 	@$(LOCKED) requirements/bench.txt
 	@$(PIP) --no-deps --force-reinstall "$(WHEEL)" && rm -f $(VENV)/.dev
-	@$(subst --only-binary :all:,,$(LOCKED)) requirements/hnswlib.txt 2> build/hnswlib.log || \
-	echo "hnswlib cannot be compiled here (build/hnswlib.log): bench-tier all needs faiss-cpu then, or leaves the index out"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run requirements/test.txt

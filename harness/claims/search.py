@@ -22,9 +22,7 @@ from ctxbench.scenarios.model import Conversation, Fact, Message
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Recalled
 from ctxbench.strategies.tiers.rag import Retriever
-from ctxbench.strategies.tiers.rag.hnsw import Graph
-from ctxbench.strategies.tiers.rag.vector_store import Kind, VectorStore
-from ctxbench.strategies.tiers.rag.vectors import VectorIndex
+from ctxbench.strategies.tiers.rag.vectors import Graph, Index, Vectors
 
 from ..models import Models
 from ..replay import ConversationIndex, RecordedContext, replay
@@ -79,12 +77,12 @@ def latency(inputs: ClaimInputs) -> Measurement:
     return Measurement([Measured("million", f"hnsw, {MANY:,} vectors", why), *figures])
 
 
-def _searched(size: int, kind: Kind) -> list[Measured]:
+def _searched(size: int, kind: Index) -> list[Measured]:
     """Return the p95 of a search, the share of the nearest that it finds, and the time to build the index."""
     setting, of, p95 = f"{kind}, {size:,} vectors", f"{QUERIES} questions", "million" if size == MANY else "p95"
-    if kind == "hnsw" and find_spec("faiss") is None:
-        return [Measured(p95, setting, Missing("unsupported", "needs the extra `tiers`"), of)]
-    index, began = VectorStore(DIMENSION, kind, Graph(threads=2)), process_time()
+    if kind == "hnsw" and find_spec("hnswlib") is None:
+        return [Measured(p95, setting, Missing("unsupported", "needs the extra `hnswlib`"), of)]
+    index, began = Vectors(DIMENSION, kind, Graph(threads=2)), process_time()
     for numbers, vectors in blocks(size):
         index.add(numbers, vectors)
     seconds = process_time() - began
@@ -153,9 +151,7 @@ class Searched(NamedTuple):
     """Processor time of the thread: the time that a quiet machine takes."""
 
 
-def searched(
-    index: VectorIndex | VectorStore, queries: NDArray[np.float32], exact: list[set[int]], k: int = 10
-) -> Searched:
+def searched(index: Vectors, queries: NDArray[np.float32], exact: list[set[int]], k: int = 10) -> Searched:
     """Search for every query by itself."""
     wall, cpu, hits = [], [], 0
     for query, neighbours in zip(queries, exact, strict=True):

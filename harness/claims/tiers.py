@@ -17,8 +17,8 @@ from ctxbench.metrics.statistics.intervals import Interval, of_seeds
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.strategies.chain import parse as parse_strategy
-from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, Coding
-from ctxbench.strategies.tiers.migration import MemoryJournal, Migration, Readings, Tier, Trigger
+from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
+from ctxbench.strategies.tiers.migration import Migration, Readings, Tier, Trigger
 from ctxbench.strategies.tiers.quota import Quota
 from ctxbench.strategies.tiers.tiered.stores import LEVEL, Blocks, DictStore, content_of, memory_archive
 from ctxbench.strategies.tiers.working import CAPACITY, CachedMessage, Working
@@ -188,20 +188,20 @@ def _looked_up(items: Sequence[ArchivedMessage]) -> list[float]:
 
 
 def _read(items: Sequence[ArchivedMessage]) -> list[float]:
-    with TemporaryDirectory(prefix="ctxbench-claims-") as folder, ArchiveTier(Path(folder), Coding(LEVEL)) as archive:
+    with TemporaryDirectory(prefix="ctxbench-claims-") as folder:
+        archive = ArchiveTier(BlockTable(str(Path(folder) / "archive.db")), Coding(LEVEL))
         archive.put(items)
         archive.seal()
-        return [1000 * seconds for seconds in gets(archive, items)]
+        times = [1000 * seconds for seconds in gets(archive, items)]
+        archive.close()
+        return times
 
 
 def _moved(items: Sequence[ArchivedMessage]) -> tuple[list[float], list[float]]:
     """Return the milliseconds of promotions into a Working tier with room, and of demotions out of it."""
     blocks = Blocks(memory_archive(BLOCK), BLOCK)
-    tiers = [
-        Tier("working", DictStore(), Quota(10**9), durable=False),
-        Tier("archive", blocks, Quota(10**9), durable=False),
-    ]
-    migration = Migration(tiers, MemoryJournal(), lambda _: None, 0)
+    tiers = Tier("working", DictStore(), Quota(10**9)), Tier("archive", blocks, Quota(10**9))
+    migration = Migration(tiers, lambda _: None, 0)
     now = 0.0
     for item in items:
         migration.put(item.id, content_of(item.message), item.tokens, "archive", now)
@@ -255,7 +255,7 @@ def trace(load: str, seed: int) -> Iterator[int]:
 def opened(cooldown: float, items: int, working: int) -> Migration:
     """Return a Working tier over an Archive tier that holds everything."""
     rows = [Tier("working", DictStore(), Quota(working)), Tier("archive", DictStore(), Quota(10**8))]
-    migration = Migration(rows, MemoryJournal(), lambda _: None, 0, cooldown=cooldown)
+    migration = Migration(rows, lambda _: None, 0, cooldown=cooldown)
     for id in range(items):
         migration.put(f"m{id}", b"content %d" % id, TOKENS, "archive", 0)
     return migration
@@ -278,4 +278,4 @@ def followed(load: str, seed: int, tuner: bool = False, cooldown: float = 30) ->
         hits.append(access(migration, f"m{item}", at))
         if tuner and at % WINDOW == 0:
             migration.tune(Readings(hit_rate=sum(hits[-WINDOW:]) / WINDOW))
-    return sum(hits) / len(hits), sum(edge.moves for edge in migration.accounts.edges.values())
+    return sum(hits) / len(hits), sum(edge.moves for edge in migration.edges.values())

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ctxbench.reports.render import Table, show
-from tests.attacks import Outcome, archive, cassettes, concurrency, folders, providers, recordings, sizes, stops, tiers
+from tests.attacks import Outcome, cassettes, concurrency, folders, providers, recordings, sizes, stops
 
 
 class Attack(NamedTuple):
@@ -46,10 +46,8 @@ ATTACKS = (
     Attack("full disks", stops.full_disk, 8, 2),
     Attack("clocks that jump", stops.clock, 4, 1, 0.5),
     Attack("faults of providers", providers.faults, 40, 8, 2),
-    Attack("archives of strategies", archive.attack, 500, 0),
     Attack("cassettes", cassettes.attack, 500, 60),
     Attack("exported replies", cassettes.lines, 500, 60, 0.5),
-    Attack("files of memory tiers", tiers.attack, 1000, 0),
     Attack("two processes at once", concurrency.attack, 100, 0),
 )
 

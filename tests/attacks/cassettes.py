@@ -21,7 +21,7 @@ from ctxbench.harness.models.cassette import Cassette, CassetteEntry, DamagedCas
 from ctxbench.harness.models.cassette import entries as read_entries
 from ctxbench.scenarios.errors import SetupError
 from tests.attacks import Outcome, outcome
-from tests.attacks.archive import MEMORY, Answers, Target, blank, cut, flip, sql, swap_pages
+from tests.attacks.sqlite_files import MEMORY, Answers, Target, blank, cut, flip, sql, swap_pages
 
 NAME = "cassette.sqlite"
 ACCOUNTS = {"command": Spending(3, 0.25, unanswered=1), "run": Spending(7, 1.5)}

@@ -25,10 +25,10 @@ from ctxbench.harness.invariants import steps
 from ctxbench.harness.models.cassette import Cassette, CassetteEntry, canonical, key_of, write_lines
 from ctxbench.scenarios.errors import RunError, UserError
 from ctxbench.strategies.archive.record import Card, Visibility, identify
-from ctxbench.strategies.archive.store import ResultStore
+from ctxbench.strategies.archive.store import ResultTable
 from ctxbench.strategies.chain import parse
 from tests.attacks import Outcome
-from tests.attacks.archive import MEMORY
+from tests.attacks.sqlite_files import MEMORY
 from tests.harness.runs import bytes_of, plan, recording
 from tests.strategies.tool_results import LONG, asking, conversation
 
@@ -71,15 +71,14 @@ CONTESTED = {entry.key for at, entry in enumerate(cassette_entries(0)) if at % 3
 
 def use_archive(path: Path, who: int) -> tuple[list[object], int, str]:
     """Archive shared and own results, delete own ones, and replay a conversation that the other replays as well."""
-    url = f"sqlite:///{path}"
-    store = ResultStore(url, WAIT)
+    store = ResultTable(str(path), WAIT)
     loaded: list[object] = []
     for card, text in archived(who):
         store.save(card, text)
         loaded.append(store.load(card.uuid))
     shared = store.cards(Visibility(f"own{who}", 2e9), 1000)
     deleted = store.delete(1e9 + 2, conversation=f"own{who}")
-    sent = replayed(url)
+    sent = replayed(str(path))
     return loaded, len([card for card in shared if card.conversation == "both"]) + len(deleted.uuids), sent
 
 
@@ -95,14 +94,14 @@ def archived(who: int) -> list[tuple[Card, str]]:
     return made
 
 
-def replayed(url: str) -> str:
+def replayed(file: str) -> str:
     """Replay a conversation under `archive`, and return the digest of all that was sent."""
     talk = conversation(
         asking(1, "when?", "gate", LONG[:4000], time=1e9),
         asking(2, "and now?", "hall", LONG[:4100], time=2e9),
         asking(3, "what did you say earlier about the gate?", "x", "short", time=3e9),
     )
-    strategy = parse(f"archive(threshold=1000, store={url!r}, trigger='hybrid', wait={WAIT}, fresh=False)")
+    strategy = parse(f"archive(threshold=1000, store={file!r}, trigger='hybrid', wait={WAIT}, fresh=False)")
     digest = hashlib.sha256()
     for step in steps(strategy, talk):
         for message in step.context.messages:
@@ -212,8 +211,8 @@ def lines_of(path: Path) -> list[bytes]:
 
 
 def rows_of(path: Path) -> list[tuple[Card, str]]:
-    """Return what an archive has, each row and the total checked."""
-    store = ResultStore(f"sqlite:///{path}", WAIT)
+    """Return what an archive has."""
+    store = ResultTable(str(path), WAIT)
     rows = [store.load(card.uuid) for card in store.cards(Visibility("nobody", 4e9), 1000)]
     return [row for row in rows if row is not None]
 

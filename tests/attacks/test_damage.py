@@ -1,4 +1,4 @@
-"""No damage to an archive, a cassette or a memory tier's files is silent, or raises another error than documented."""
+"""No damage to a cassette is silent, or raises another error than documented."""
 
 from __future__ import annotations
 
@@ -10,63 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.harness.models.cassette import DamagedCassette, Repaired
-from ctxbench.strategies.archive.store import ResultStore
-from tests.attacks import archive, cassettes, tiers
+from tests.attacks import cassettes
+from tests.attacks.sqlite_files import Target
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[archive.Target]:
-    """Make an archive to damage."""
-    with archive.target() as place:
-        yield place
-
-
-@pytest.fixture(scope="module")
-def recorded() -> Iterator[archive.Target]:
+def recorded() -> Iterator[Target]:
     """Make a cassette to damage."""
     with cassettes.target() as place:
         yield place
 
 
-@given(damage=st.sampled_from(archive.DAMAGES), seed=st.integers(0, 2**32))
-def test_any_damage_to_the_archive_is_noticed(
-    place: archive.Target, damage: Callable[[archive.Target, Random], str], seed: int
-) -> None:
-    """Damage its file, its rows or its journal in any way: each answer afterwards is right, or a StoreError."""
-    assert archive.try_damage(place, damage, Random(seed)) == ""
-
-
-def test_another_archive_in_its_place_is_noticed(place: archive.Target) -> None:
-    """A store that has read one file gives no answer from another one that takes its place."""
-    for number in range(5):
-        assert archive.try_exchange(place, Random(number)) == ""
-
-
-def test_a_whole_archive_answers_everything(place: archive.Target) -> None:
-    """Nothing passes by refusing: on a whole file, or one whose writer was killed, no answer is an error."""
-    for data, journal in ((place.whole, b""), place.torn):
-        place.file.write_bytes(data)
-        if journal:
-            place.journal.write_bytes(journal)
-        store = ResultStore(archive.address(place.file), 1)
-        assert archive.answers(store) == place.expected
-
-
-@pytest.mark.slow
-def test_thousands_of_damages_to_the_archive() -> None:
-    """3,000 damages from one seed: none is silent."""
-    assert archive.attack(seed=8, tries=3_000) == (3_000, 3_000, [])
-
-
 @given(damage=st.sampled_from(cassettes.DAMAGES), seed=st.integers(0, 2**32))
 def test_any_damage_to_a_cassette_is_noticed(
-    recorded: archive.Target, damage: Callable[[archive.Target, Random], str], seed: int
+    recorded: Target, damage: Callable[[Target, Random], str], seed: int
 ) -> None:
     """Damage its file or its rows in any way: each answer afterwards is right, or an error; so after a repair."""
     assert cassettes.try_damage(recorded, damage, Random(seed)) == ""
 
 
-def test_a_whole_cassette_answers_everything(recorded: archive.Target) -> None:
+def test_a_whole_cassette_answers_everything(recorded: Target) -> None:
     """Nothing passes by refusing: on a whole file no answer is an error, and repairing it loses nothing."""
     recorded.file.write_bytes(recorded.whole)
     assert cassettes.answers(recorded.file) == recorded.expected
@@ -79,9 +42,3 @@ def test_a_whole_cassette_answers_everything(recorded: archive.Target) -> None:
 def test_no_flipped_bit_of_a_cassette_is_silent(tries: int) -> None:
     """No reply, and no sum of money, is another than was recorded."""
     assert cassettes.flips(seed=6, tries=tries) == (tries, tries, [])
-
-
-@pytest.mark.parametrize("tries", [200, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_damage_to_tiers_is_noticed(tries: int) -> None:
-    """Snapshots and the Archive tier's folder: damage is a SnapshotError or ArchiveError that names the file."""
-    assert tiers.attack(seed=8, tries=tries) == (tries, tries, [])
