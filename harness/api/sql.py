@@ -27,7 +27,6 @@ from ..answers.store import SCHEMAS as ANSWER_SCHEMAS
 from ..answers.store import AnswerFiles, answer_files
 from ..folder.run import Run, refuse_damage
 from ..folder.schema import SCHEMAS
-from ..folder.store import damage, missing_files
 
 if TYPE_CHECKING:
     import duckdb
@@ -109,8 +108,6 @@ _READS = ("SELECT", "EXPLAIN", "MULTI")
 def _register(connection: duckdb.DuckDBPyConnection, run: Run, frames: Mapping[str, FrameOf], text: str) -> None:
     """Give DuckDB the tables that the text of a query names: others would cost the time to open or to make them."""
     words = {word.lower() for word in re.findall(r"\w+", text)}
-    # A query would not notice a part that went after the run was opened: it would return fewer rows.
-    refuse_damage(run.folder, missing_files(run.folder, run.manifest))
     for name in words & SCHEMAS.keys():
         connection.register(name, _scanned(run.files(name), SCHEMAS[name]))
     for name in words & frames.keys():
@@ -182,7 +179,7 @@ def _clear_errors(run: Run, frames: Mapping[str, FrameOf], memory: str) -> Itera
             known = nearest(absent[1], names) or f"; it has {', '.join(names)}"
             raise SpecError(f"sql: a run has no table {absent[1]!r}{known}") from None
         if not isinstance(error, (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)):
-            refuse_damage(run.folder, damage(run.folder, run.manifest))
+            refuse_damage(run)
         raise SpecError(f"sql: {_one_line(str(error))}") from None
 
 

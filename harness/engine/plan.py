@@ -40,12 +40,13 @@ from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, Man
 from ..folder.store import (
     alone,
     check_manifest,
+    digests_of,
     has_parts,
     is_free,
     missing_parts,
     read_manifest,
+    remove_damaged,
     remove_parts,
-    run_digest,
     unwritable,
     write_manifest,
 )
@@ -173,16 +174,16 @@ def execute(
     """
     unfinished = _unfinished(plan)
     _make(out)
-    engine = engine or partial(run_shards, jobs=jobs)
     with alone(out), nullcontext() if remote is None else remote.alone():
-        return _execute(plan, unfinished, out, engine, strict, overwrite, ask_again, watcher, remote)
+        return _execute(plan, unfinished, out, jobs, engine, strict, overwrite, ask_again, watcher, remote)
 
 
 def _execute(
     plan: Plan,
     unfinished: Manifest,
     out: Path,
-    engine: Engine,
+    jobs: int,
+    engine: Engine | None,
     strict: bool,
     overwrite: bool,
     ask_again: bool,
@@ -205,7 +206,6 @@ def _execute(
     conversations = originals if redactor is None else redactor.conversations(originals)
     work = Work(
         str(out),
-        run_digest(unfinished),
         plan.strategies,
         plan.encoding,
         models,
@@ -236,8 +236,8 @@ def _execute(
         if not shard.left and watcher is not None:
             watcher.measured(shard.conversations, shard.messages, shard.steps)
 
-    engine(shards(), done)
-    if remote is not None:
+    (engine or partial(run_shards, jobs=jobs))(shards(), done)
+    if remote is not None and engine is not None:
         remote.pull()  # what workers of other machines have put there
     remove_parts(out, len(finished), len(plan.strategies))  # of a stopped run over more recordings
     if missing := missing_parts(out, len(finished), len(plan.strategies)):
@@ -257,6 +257,7 @@ def _execute(
             for error in problems.errors
         ),
         ignored=tuple(map(shown, problems.ignored)),
+        files=digests_of(out),
         notes=(*_redaction_notes(redactor), *map(shown, problems.notes), *_media_notes(media)),
         redacted=UNSET if redactor is None else dict(redactor.counts),
         spent=spent_on_run(models.path(), models.command, out),
@@ -389,6 +390,8 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> None:
                 # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
                 if has_parts(out):
                     _check_same(out, unfinished, stored)
+                if stored.complete:
+                    remove_damaged(out, stored)
         write_manifest(out, unfinished)
         # Before anything is made of the parts: what is not of this run would count in the digests of answers.
         remove_parts(out, 0 if overwrite else NO_END, 0 if overwrite else len(unfinished.plan.strategies))

@@ -5,7 +5,6 @@ Everything here reads what `store.py` wrote and decides nothing. `harness/api/` 
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,9 +30,7 @@ from ...scenarios.spec import nearest
 from ...scenarios.view import Messages
 from ...strategies.events import Event
 from .contexts import rebuild
-from .files import Damage
 from .remote import name_of
-from .rows import PartRows
 from .schema import SCHEMAS, Manifest
 from .store import ResultPart, damage, is_part, read_conversations, read_manifest, shard_of, whole_shards
 
@@ -292,14 +289,14 @@ class Run:
             rows: list[dict[str, Any]] = part.to_pylist()
         return rows
 
-    def _part(self, path: Path) -> PartRows:
+    def _part(self, path: Path) -> _PartRows:
         """Return one file, cached: of a single shard it is read again and again."""
         if path not in self._parts:
-            self._parts[path] = PartRows(path)
+            self._parts[path] = _PartRows(path)
         return self._parts[path]
 
     @cached_property
-    def _parts(self) -> dict[Path, PartRows]:
+    def _parts(self) -> dict[Path, _PartRows]:
         return {}
 
     @cached_property
@@ -315,13 +312,47 @@ class Run:
         try:
             yield
         except (pa.ArrowException, OSError, zstandard.ZstdError, msgspec.DecodeError, StopIteration) as error:
-            raise RunError(f"{self.folder}: a part is damaged ({error}): run again with --overwrite") from None
+            raise RunError(f"{self.folder}: a part is damaged ({error}): {_AGAIN}") from None
+
+
+_AGAIN = "give the same `ctxbench run` command again, which makes it again"
 
 
 def _read_part(path: Path, columns: Sequence[str] | None) -> pa.Table:
     """Read a part, or some of its columns. `pq.read_table` makes a data set of each file, which takes twice as long."""
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
         return file.read(columns, use_threads=False)
+
+
+class _PartRows:
+    """One file of a table, held in memory. Whoever asks for each conversation and strategy of it pays for one pass."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the file. Raises OSError and pyarrow's errors."""
+        with pq.ParquetFile(path) as file:  # not `read_table`, which makes a data set of each file
+            self._table: pa.Table = file.read(use_threads=False)
+        self._rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        self._places: dict[str, dict[str | None, list[int]]] = {}
+        names = self._table.column("conversation").to_pylist()
+        strategies: Sequence[str | None] = [None] * len(names)
+        if "strategy" in self._table.column_names:
+            strategies = self._table.column("strategy").to_pylist()
+        for at, (name, strategy) in enumerate(zip(names, strategies, strict=True)):
+            self._places.setdefault(name, {}).setdefault(strategy, []).append(at)
+
+    def rows(self, conversation: str, strategy: str | None, columns: Sequence[str] | None) -> list[dict[str, Any]]:
+        """Return the rows of a conversation, under one strategy or (None) all, in the order of the file."""
+        places = self._places.get(conversation, {})
+        chosen = sorted(at for some in places.values() for at in some) if strategy is None else places.get(strategy, ())
+        if not chosen:
+            return []
+        rows = self._read(tuple(self._table.column_names if columns is None else columns))
+        return [rows[at] for at in chosen]
+
+    def _read(self, columns: tuple[str, ...]) -> list[dict[str, Any]]:
+        if columns not in self._rows:
+            self._rows[columns] = self._table.select(columns).to_pylist()
+        return self._rows[columns]
 
 
 def load(folder: str | Path) -> Run:
@@ -330,16 +361,16 @@ def load(folder: str | Path) -> Run:
     manifest = run.manifest
     if not manifest.complete:
         raise RunError(f"{folder}: this run is not finished: give the same `ctxbench run` command again to go on")
-    refuse_damage(run.folder, damage(run.folder, manifest))
+    refuse_damage(run)
     return run
 
 
-def refuse_damage(folder: Path, found: Sequence[Damage]) -> None:
-    """Raise RunError if files of a run are missing, changed, or not its own."""
-    if found:
+def refuse_damage(run: Run) -> None:
+    """Raise RunError if files of a finished run are missing, changed, or not its own."""
+    if found := damage(run.folder, run.manifest):
+        name, what = next(iter(found.items()))
         others = f", and {len(found) - 1} more" if len(found) > 1 else ""
-        repair = shlex.join(["ctxbench", "lab", "verify", str(folder), "--repair"])
-        raise RunError(f"{folder}: {found[0]}{others}: make it again with `{repair}`")
+        raise RunError(f"{run.folder}: {name} {what}{others}: {_AGAIN}")
 
 
 def load_so_far(folder: str | Path) -> Run:
@@ -351,9 +382,7 @@ def load_so_far(folder: str | Path) -> Run:
     if run.manifest.complete:
         return load(folder)
     names: frozenset[str] = frozenset()
-    shards = whole_shards(run.folder, len(run.manifest.plan.strategies))
-    refuse_damage(run.folder, damage(run.folder, run.manifest, shards))
-    for shard in shards:
+    for shard in whole_shards(run.folder, len(run.manifest.plan.strategies)):
         with run.readable():
             part = pq.read_table(ResultPart(run.folder, shard).path("conversations"), columns=["conversation"])
         names |= frozenset(part.column("conversation").to_pylist())
