@@ -143,7 +143,7 @@ def test_bad_input(folder: Path, tmp_path: Path) -> None:
     assert "this run is not finished" in said("unfinished")
     shutil.copytree(folder / "one", tmp_path / "damaged")
     next((tmp_path / "damaged" / "steps").glob("*.parquet")).write_bytes(b"nothing")
-    assert "is not as it was written: make it again with `ctxbench lab verify damaged --repair`" in said("damaged")
+    assert "is not as it was written: give the same `ctxbench run` command again" in said("damaged")
     ctxbench("run", "traps", "-s", "none", "-o", "t", cwd=tmp_path)
     assert "is of other recordings: none of its 6 conversations is in t:" in said("t")
     done = ctxbench("compare", folder / "one", "--metric", "groundng", cwd=tmp_path, code=2)
