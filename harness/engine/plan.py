@@ -121,16 +121,6 @@ class Plan:
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
 
 
-def plan_of(manifest: Manifest, models: Settings, answers: bool) -> Plan:
-    """Return the plan of a run that was made before. `models` has what a manifest does not: servers and cassettes."""
-    plan = manifest.plan
-    if plan.redaction is not UNSET:
-        raise RunError("a run with --redact has no names of files in it: give its `ctxbench run` command again")
-    count = None if plan.conversations is UNSET else plan.conversations
-    inputs = RunInputs(plan.names, plan.form, plan.turns, plan.seed, count)
-    return Plan(inputs, plan.strategies, plan.encoding, plan.window, models, plan.probes, answers)
-
-
 class Watcher(Protocol):
     """An observer of a run: the progress bar."""
 
@@ -158,7 +148,6 @@ def execute(
     engine: Engine | None = None,
     strict: bool = False,
     overwrite: bool = False,
-    ask_again: bool = True,
     watcher: Watcher | None = None,
     remote: RemoteFolder | None = None,
 ) -> Manifest:
@@ -169,13 +158,13 @@ def execute(
     The work is done by `engine`; without one, by `jobs` processes of this machine.
 
     Bad conversations are left out and named in the manifest's `problems`; `strict` makes the first one an error.
-    Parts in which calls of models failed are made again, from recorded replies but for those calls, if `ask_again`.
+    Parts in which calls of models failed are made again, from recorded replies but for those calls.
     Raises RunError if `out` cannot be written or holds another run.
     """
     unfinished = _unfinished(plan)
     _make(out)
     with alone(out), nullcontext() if remote is None else remote.alone():
-        return _execute(plan, unfinished, out, jobs, engine, strict, overwrite, ask_again, watcher, remote)
+        return _execute(plan, unfinished, out, jobs, engine, strict, overwrite, watcher, remote)
 
 
 def _execute(
@@ -186,7 +175,6 @@ def _execute(
     engine: Engine | None,
     strict: bool,
     overwrite: bool,
-    ask_again: bool,
     watcher: Watcher | None,
     remote: RemoteFolder | None,
 ) -> Manifest:
@@ -211,7 +199,6 @@ def _execute(
         models,
         plan.probes,
         plan.answers,
-        ask_again,
         "" if remote is None else remote.address,
     )
     finished: dict[int, _ShardCount] = {}

@@ -55,8 +55,6 @@ class Work(msgspec.Struct, frozen=True):
     """Whether probes are asked."""
     answers: bool = False
     """Whether they are answered, by `offline`, and the answers graded, by `rules`."""
-    ask_again: bool = True
-    """Whether a part that is finished is made again where calls of its models failed."""
     remote: str = ""
     """Address of the store that each part is put into when it is finished, if the folder is a copy of one."""
 
@@ -171,8 +169,8 @@ class _OpenShard:
     def write_part(self, at: int) -> int | None:
         """Replay the conversations through a strategy and measure it. Returns the steps, or None if all is there."""
         work, part, spec = self._work, self._parts[at], self._work.strategies[at]
-        # What a stopped run finished is not made again.
-        if part.is_whole() and not (work.ask_again and _has_failed_calls(part, work.models)):
+        # What a stopped run finished is not made again, but where calls of its models failed.
+        if part.is_whole() and not _has_failed_calls(part, work.models):
             return None
         part.remove()
         strategy = parse(spec)

@@ -11,14 +11,14 @@ import multiprocessing
 import os
 import signal
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
-from threading import Thread, current_thread, main_thread
+from threading import Thread
 from types import ModuleType
 from typing import TypeVar
 
@@ -34,10 +34,6 @@ T = TypeVar("T")
 
 LEFT_TO_THE_PARENT = {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}
 """Signals that a terminal sends to all processes at once. SIGTERM is none: the pool itself ends workers by that."""
-
-SOCKET_ROOM = 104 - len("/pymp-xxxxxxxx/listener-xxxxxxxx") - 1
-"""Bytes that the temporary folder may have in the path of the fork server's socket (macOS; 4 more on Linux)."""
-
 
 Engine = Callable[[Iterable[list[PartTask]], Callable[[Done], None]], None]
 """Does the tasks of all shards, calling a function as each is finished."""
@@ -107,9 +103,10 @@ def _side_by_side(
         while True:
             # Everyone has one piece before anyone has two.
             for queued in range(QUEUED):
-                for worker in [worker for worker in range(jobs) if _count(under_way, worker) == queued]:
+                busy = Counter(under_way.values())
+                for worker in [worker for worker in range(jobs) if busy[worker] == queued]:
                     if (piece := following(worker, queued > 0)) is not None:
-                        with _nameless_main(), _held_back():
+                        with _nameless_main():
                             if worker not in pools:
                                 pools[worker] = _pool(task.__module__)
                             under_way[_submit(pools[worker], task, piece, fewer)] = worker
@@ -133,10 +130,6 @@ def _side_by_side(
     finally:
         for pool in pools.values():
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _count(under_way: Mapping[Future[T], int], worker: int) -> int:
-    return sum(1 for whose in under_way.values() if whose == worker)
 
 
 def _kill(pools: Iterable[ProcessPoolExecutor]) -> None:
@@ -201,38 +194,13 @@ def _nameless_main() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-@contextmanager
-def _held_back() -> Iterator[None]:
-    """Let signals wait until the worker that starts here is known to the pool.
-
-    One that is not known is not ended with the others, and prints a trace when it finds their semaphores gone.
-    """
-    if current_thread() is not main_thread():  # which alone hears signals
-        yield
-        return
-    came: list[int] = []
-    handlers = {number: signal.getsignal(number) for number in (*LEFT_TO_THE_PARENT, signal.SIGTERM)}
-    # Not `pthread_sigmask`: another thread would hear the signal, and this one run its handler.
-    known = {number: handler for number, handler in handlers.items() if handler is not None}
-    for number in known:
-        signal.signal(number, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in known.items():
-            signal.signal(number, handler)
-        for number in dict.fromkeys(came):
-            signal.raise_signal(number)
-
-
 def _start_fork_server() -> None:
     """Start the fork server with Ctrl-C blocked, which the workers inherit."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_PARENT)
     try:
         resource_tracker.ensure_running()  # which unblocks SIGINT
         signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_PARENT)
-        with _room_for_a_socket():
-            forkserver.ensure_running()
+        forkserver.ensure_running()
     except OSError as error:
         raise RunError(
             f"worker processes cannot be started ({error}): set TMPDIR to a short folder that can be written, or use "
@@ -240,18 +208,6 @@ def _start_fork_server() -> None:
         ) from None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _room_for_a_socket() -> Iterator[None]:
-    """Use another temporary folder where the usual one has too long a name for a socket in it."""
-    usual = tempfile.tempdir
-    if len(os.fsencode(tempfile.gettempdir())) > SOCKET_ROOM:
-        tempfile.tempdir = "/tmp"
-    try:
-        yield
-    finally:
-        tempfile.tempdir = usual
 
 
 def _start_worker(interpreters: Sequence[Interpreter]) -> None:

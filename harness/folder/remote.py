@@ -30,8 +30,8 @@ from ...scenarios.secrets import has_secret, without_secrets
 from .files import file_digests, placed
 from .store import ACCOUNT, ANSWERS, TABLES, ResultPart, read_manifest
 
-LEASE = ".lease-"
-"""Start of the name of a lease; its number follows. A run takes over a dead lease by putting the next number."""
+LEASE = ".lease"
+"""Name of the object that a run renews while it writes."""
 BEAT = 5.0
 """Seconds between two renewals of a lease."""
 PATIENCE = 4
@@ -113,9 +113,8 @@ class RemoteFolder:
         with suppress(RunError):  # no run is there yet, or one of another format, which will be overwritten
             written = read_manifest(self.copy).files
         copied = file_digests(self.copy, there.keys() & written.keys())
-        self._fetch(
-            name for name in there if name not in _ALONE and (name not in copied or copied[name] != written[name])
-        )
+        kept = {name for name, digest in copied.items() if digest == written[name]}
+        self._fetch(name for name in there if name not in _ALONE and name not in kept)
 
     def pull_parts(self, parts: Iterable[ResultPart]) -> None:
         """Fetch the files of some parts of the copy, as far as the store has them."""
@@ -149,10 +148,9 @@ class RemoteFolder:
 
         A run that was killed is in the way for BEAT × PATIENCE seconds.
         """
-        owner = token_hex(8)
-        number = self._take(owner)
-        over = Event()
-        beats = Thread(target=self._renew, args=(owner, number, over), daemon=True)
+        owner, over = token_hex(8), Event()
+        self._take(owner)
+        beats = Thread(target=self._renew, args=(owner, over), daemon=True)
         beats.start()
         try:
             yield
@@ -160,7 +158,7 @@ class RemoteFolder:
             over.set()
             beats.join()
             if not self._is_lost:
-                self._remove([f"{LEASE}{number}"])
+                self._remove([LEASE])
 
     def check(self) -> None:
         """Raise RunError if another run has taken the lease, since this one could not renew it in time."""
@@ -170,56 +168,34 @@ class RemoteFolder:
                 f"{BEAT * PATIENCE:.0f} seconds: what is finished is kept"
             )
 
-    def _take(self, owner: str) -> int:
-        """Put a lease, and return its number. Whoever puts a number where none is has it alone."""
-        until = monotonic() + BEAT * PATIENCE
-        seen: dict[int, bytes] = {}
-        while True:
-            leases = self._leases()
-            if seen and leases.items() - seen.items():
-                raise RunError(f"{self.address}: another run is writing there: wait for it, or name another --out")
-            if not leases or (seen and monotonic() >= until):
-                number = max(leases, default=0) + 1
-                mine = f"{owner} 0".encode()
-                if self._put_new(f"{LEASE}{number}", mine):
-                    # In the meantime others may have taken over the dead lease, ended, and made room for the next run.
-                    if self._leases().items() <= {*leases.items(), (number, mine)}:
-                        self._remove(f"{LEASE}{dead}" for dead in leases)
-                        return number
-                    self._remove([f"{LEASE}{number}"])
+    def _take(self, owner: str) -> None:
+        """Put the lease where none is, or in place of one that nobody has renewed for BEAT × PATIENCE seconds."""
+        mine = owner.encode()
+        while not self._put_new(LEASE, mine):
+            seen, until = self._read(LEASE), monotonic() + BEAT * PATIENCE
+            seconds = BEAT * PATIENCE
+            self.tell(f"{self.address}: a run was writing there: looking for {seconds:.0f} s whether it still is")
+            while (now := self._read(LEASE)) == seen and monotonic() < until:
+                sleep(BEAT / 5)
+            if now is None:
                 continue
-            if not seen:
-                seconds = BEAT * PATIENCE
-                self.tell(f"{self.address}: a run was writing there: looking for {seconds:.0f} s whether it still is")
-            seen = leases
-            sleep(BEAT / 5)
+            if now == seen:
+                self._put(LEASE, mine)
+                sleep(BEAT / 5)  # others may have found it dead at the same moment: the last one to put has it
+                now = self._read(LEASE)
+            if now != mine:
+                raise RunError(f"{self.address}: another run is writing there: wait for it, or name another --out")
+            return
 
-    def _leases(self) -> dict[int, bytes]:
-        """Return the leases in the store by number. All but the highest are those of dead runs."""
-
-        def found() -> list[str]:
-            self._store.invalidate_cache()
-            return [str(name).rpartition("/")[2] for name in self._store.ls(self._root, detail=False)]
-
-        try:
-            names = self._ask(found)
-        except FileNotFoundError:  # a store without folders
-            return {}
-        numbers = [name.removeprefix(LEASE) for name in names if name.startswith(LEASE)]
-        leases = {int(number): self._read(LEASE + number) for number in numbers if number.isdecimal()}
-        return {number: data for number, data in leases.items() if data is not None}
-
-    def _renew(self, owner: str, number: int, over: Event) -> None:
+    def _renew(self, owner: str, over: Event) -> None:
         beat = 0
         while not over.wait(BEAT):
             beat += 1
             try:
-                lease = self._read(f"{LEASE}{number}")
-                taken = self._read(f"{LEASE}{number + 1}") is not None
-                if taken or lease is None or not lease.startswith(owner.encode()):
+                if not (self._read(LEASE) or b"").startswith(owner.encode()):
                     self._is_lost = True
                     return
-                self._put(f"{LEASE}{number}", f"{owner} {beat}".encode())
+                self._put(LEASE, f"{owner} {beat}".encode())
             except Exception:  # whatever the store raises: the next beat may get through
                 continue
 
