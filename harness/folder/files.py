@@ -10,7 +10,7 @@ from hashlib import blake2b, sha256
 from pathlib import Path
 from secrets import token_hex
 
-from ...scenarios.files import check_file, open_file
+from ctxbench.scenarios.files import check_file, open_file
 
 _BYTES = 16
 _BLOCK = 1 << 20

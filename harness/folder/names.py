@@ -9,9 +9,9 @@ from contextlib import suppress
 from functools import cache
 from itertools import starmap
 
-from ...scenarios.errors import UserError
-from ...strategies.chain import NAMED, parse
-from ...strategies.chain import spec as text_of
+from ctxbench.scenarios.errors import UserError
+from ctxbench.strategies.chain import NAMED, parse
+from ctxbench.strategies.chain import spec as text_of
 
 LEFT_OUT = "…"
 """Stands for parameters that are left out."""

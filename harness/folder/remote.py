@@ -23,10 +23,11 @@ from time import monotonic, sleep
 from typing import Any
 from urllib.parse import unquote
 
-from ...scenarios.errors import RunError
-from ...scenarios.files import cache_folder
-from ...scenarios.packed import file_systems, is_address, reached, url_of
-from ...scenarios.secrets import has_secret, without_secrets
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.files import cache_folder
+from ctxbench.scenarios.packed import file_systems, is_address, reached, url_of
+from ctxbench.scenarios.secrets import has_secret, without_secrets
+
 from .files import file_digests, placed
 from .store import ACCOUNT, ANSWERS, TABLES, ResultPart, read_manifest
 

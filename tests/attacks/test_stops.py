@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.engine.plan import execute
-from tests.harness.cli.test_stop import group
+from tests.cli.test_stop import group
 from tests.harness.command import CTXBENCH
 from tests.harness.runs import STRATEGIES, bytes_of, plan, recording
 
@@ -106,7 +106,7 @@ def test_a_full_disk(tmp_path: Path, whole: dict[str, str], monkeypatch: pytest.
     program = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); sys.argv = {list(COMMAND)!r}; "
-        "from ctxbench.harness.cli import main; main()"
+        "from ctxbench.cli import main; main()"
     )
     # -B: Python cuts the bytecode that it caches off at the limit, and cannot read it afterwards
     done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True, check=False)
