@@ -53,16 +53,6 @@ def test_answers_come_when_all_parts_are_written() -> None:
     assert parts(schedule, 1, 2) == [(0, ANSWERS)]
 
 
-def test_a_busy_worker_gets_a_new_shard_ahead_and_no_part_of_another() -> None:
-    """The last shards' parts go to whoever is free first: a busy worker waits, however many are left."""
-    schedule = PartSchedule([shard(0, 1), shard(1, 4)])
-    assert parts(schedule, 0, 2) == [(0, OWN), (0, 0)]
-    assert parts(schedule, 1, 1) == [(1, OWN)]
-    schedule.finished(Done(1, OWN, ""))
-    assert schedule.next(0, ahead=True) is None
-    assert parts(schedule, 0, 1) == [(1, 0)]
-
-
 def test_what_took_longest_comes_first() -> None:
     """The parts of a later shard are begun with the strategies that took longest in an earlier one."""
     schedule = PartSchedule([shard(0, 3), shard(1, 3)])
@@ -72,27 +62,14 @@ def test_what_took_longest_comes_first() -> None:
     assert parts(schedule, 0, 4) == [(1, OWN), (1, 1), (1, 2), (1, 0)]
 
 
-def test_times_of_another_shard_count_at_once() -> None:
-    """A shard that is worked on goes on with the part that has just taken longest in another one."""
-    schedule = PartSchedule([shard(0, 3), shard(1, 3)])
-    assert parts(schedule, 0, 1) == [(0, OWN)]
-    assert len(parts(schedule, 1, 4)) == 4
-    for part, seconds in ((OWN, 9.0), (0, 1.0), (1, 2.0), (2, 3.0)):
-        schedule.finished(Done(1, part, "", seconds=seconds))
-    assert parts(schedule, 0, 3) == [(0, 2), (0, 1), (0, 0)]
-
-
-def test_the_last_parts_go_to_whoever_is_free() -> None:
-    """A busy worker is given a task ahead only as long as there may be new shards."""
-    schedule = PartSchedule([shard(0, 3)])
-    assert parts(schedule, 0, 1) == [(0, OWN)]
-    ahead = schedule.next(0, ahead=True)
-    assert ahead is not None
-    assert ahead.part == 0
-    assert schedule.next(1) is None
-    schedule.finished(Done(0, OWN, ""))
+def test_a_busy_worker_gets_no_part_of_another() -> None:
+    """A task ahead is given only as long as there may be new shards: the last parts go to whoever is free first."""
+    schedule = PartSchedule([shard(0, 1), shard(1, 4)])
+    assert parts(schedule, 0, 2) == [(0, OWN), (0, 0)]
+    assert parts(schedule, 1, 1) == [(1, OWN)]
+    schedule.finished(Done(1, OWN, ""))
     assert schedule.next(0, ahead=True) is None
-    assert parts(schedule, 1, 1) == [(0, 1)]
+    assert parts(schedule, 0, 1) == [(1, 0)]
 
 
 @given(
