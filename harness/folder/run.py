@@ -113,10 +113,6 @@ class Run:
         """Return the run confined to some of its conversations: other shards are not read."""
         return replace(self, chosen=frozenset(names), shards=tuple(sorted({self._shards[name] for name in names})))
 
-    def conversation_alone(self, name: str) -> Run:
-        """Return the run confined to one of its conversations."""
-        return self.confined_to((name,))
-
     @cached_property
     def _tables(self) -> dict[str, pa.Table]:
         """Tables that were read and are small: a report reads some of them a dozen times."""
