@@ -5,7 +5,7 @@ Everything here reads what `store.py` wrote and decides nothing. `src/ctxbench/a
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -37,6 +37,9 @@ from .store import ResultPart, damage, is_part, read_conversations, read_manifes
 
 AT_ONCE = 200_000
 """Steps of a run that are in memory at a time where it is read piece by piece."""
+
+KEYS = ["conversation", "strategy"]
+"""Columns that name a result."""
 
 # Bytes of a table up to which it is kept in memory once it was read.
 _KEPT = 64 << 20
@@ -276,24 +279,31 @@ class Run:
         if not path.is_file():
             return []
         with self.readable():
-            # A worker that answers a shard asks for each conversation and strategy: it reads each file once.
-            if self.shards is not None:
-                return self._part(path).rows(conversation, strategy, columns)
-            where = pc.field("conversation") == conversation
-            if strategy is not None:
-                where &= pc.field("strategy") == strategy
-            part = pq.read_table(path, filters=where, columns=columns, use_threads=False)
+            if self.shards is None:
+                where = pc.field("conversation") == conversation
+                if strategy is not None:
+                    where &= pc.field("strategy") == strategy
+                part = pq.read_table(path, filters=where, columns=columns, use_threads=False)
+            else:  # a worker that answers a shard asks for each conversation and strategy: it reads each file once
+                whole, places = self._part(path)
+                key = (conversation,) if strategy is None else (conversation, strategy)
+                chosen = whole.take(pa.array(places[key], pa.int64()))
+                part = chosen if columns is None else chosen.select(columns)
             rows: list[dict[str, Any]] = part.to_pylist()
         return rows
 
-    def _part(self, path: Path) -> _PartRows:
-        """Return one file, cached: of a single shard it is read again and again."""
+    def _part(self, path: Path) -> tuple[pa.Table, Mapping[tuple[str, ...], list[int]]]:
+        """Return one file, cached, with the places of its rows by conversation and, where it has that, strategy."""
         if path not in self._parts:
-            self._parts[path] = _PartRows(path)
+            table, places = _read_part(path, None), defaultdict[tuple[str, ...], list[int]](list)
+            keys = (table.column(name).to_pylist() for name in KEYS if name in table.column_names)
+            for at, key in enumerate(zip(*keys, strict=True)):
+                places[key].append(at)
+            self._parts[path] = table, places
         return self._parts[path]
 
     @cached_property
-    def _parts(self) -> dict[Path, _PartRows]:
+    def _parts(self) -> dict[Path, tuple[pa.Table, Mapping[tuple[str, ...], list[int]]]]:
         return {}
 
     @cached_property
@@ -319,37 +329,6 @@ def _read_part(path: Path, columns: Sequence[str] | None) -> pa.Table:
     """Read a part, or some of its columns. `pq.read_table` makes a data set of each file, which takes twice as long."""
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         return file.read(columns, use_threads=False)
-
-
-class _PartRows:
-    """One file of a table, held in memory. Whoever asks for each conversation and strategy of it pays for one pass."""
-
-    def __init__(self, path: Path) -> None:
-        """Read the file. Raises OSError and pyarrow's errors."""
-        with pq.ParquetFile(path) as file:  # not `read_table`, which makes a data set of each file
-            self._table: pa.Table = file.read(use_threads=False)
-        self._rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-        self._places: dict[str, dict[str | None, list[int]]] = {}
-        names = self._table.column("conversation").to_pylist()
-        strategies: Sequence[str | None] = [None] * len(names)
-        if "strategy" in self._table.column_names:
-            strategies = self._table.column("strategy").to_pylist()
-        for at, (name, strategy) in enumerate(zip(names, strategies, strict=True)):
-            self._places.setdefault(name, {}).setdefault(strategy, []).append(at)
-
-    def rows(self, conversation: str, strategy: str | None, columns: Sequence[str] | None) -> list[dict[str, Any]]:
-        """Return the rows of a conversation, under one strategy or (None) all, in the order of the file."""
-        places = self._places.get(conversation, {})
-        chosen = sorted(at for some in places.values() for at in some) if strategy is None else places.get(strategy, ())
-        if not chosen:
-            return []
-        rows = self._read(tuple(self._table.column_names if columns is None else columns))
-        return [rows[at] for at in chosen]
-
-    def _read(self, columns: tuple[str, ...]) -> list[dict[str, Any]]:
-        if columns not in self._rows:
-            self._rows[columns] = self._table.select(columns).to_pylist()
-        return self._rows[columns]
 
 
 def load(folder: str | Path) -> Run:
@@ -396,8 +375,6 @@ def uneven(failures: Mapping[str, Collection[str]], conversations: int) -> froze
     return frozenset(name for names in failures.values() if len(names) < conversations for name in names)
 
 
-KEYS = ["conversation", "strategy"]
-"""Columns that name a result."""
 STEP = [*KEYS, "step"]
 """Columns that name a step."""
 

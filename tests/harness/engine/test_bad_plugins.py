@@ -89,17 +89,6 @@ def test_a_bad_budget_loses_the_cells(tmp_path: Path, monkeypatch: pytest.Monkey
     assert all(why in detail for detail in cells.detail[cells.strategy != "none"])
 
 
-@pytest.mark.parametrize("raised", ["sys.exit(4)", "raise KeyError('n')"])
-def test_a_strategy_that_cannot_be_made_is_refused(tmp_path: Path, raised: str) -> None:
-    """What a __post_init__ raises is said in one line, with exit code 2, and nothing is run."""
-    more = f"def __post_init__(self):\n        {raised}"
-    (tmp_path / "bad.py").write_text(START.format(more=more, body="return context"))
-    ran = ctxbench("run", "traps", "-s", "bad.py:Bad", "-o", "r", cwd=tmp_path, code=2)
-    assert "error: strategy 'bad.py:Bad': " in ran.stderr
-    assert ("SystemExit: 4" if "exit" in raised else "KeyError: 'n'") in ran.stderr
-    assert not (tmp_path / "r").exists()
-
-
 def test_a_stage_and_a_start_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a chain the sentence says which stage returned nothing; a start that returns no function has one too."""
     monkeypatch.chdir(tmp_path)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.store import ResultPart, is_free
+from ctxbench.harness.folder.store import ResultPart
 from ctxbench.scenarios.errors import RunError
 from tests.harness.runs import bytes_of, plan, recording
 
@@ -31,21 +30,6 @@ def test_running_again_changes_nothing(tmp_path: Path) -> None:
     assert bytes_of(tmp_path / "run") == before
     execute(plan(path), tmp_path / "run", overwrite=True)
     assert bytes_of(tmp_path / "run") == before
-
-
-def test_a_run_that_begins_between_two_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder in which another process has just begun the same run is gone on with."""
-    path = recording(tmp_path, conversations=2)
-    execute(plan(path), tmp_path / "other")
-
-    def begun(folder: Path) -> bool:
-        shutil.copytree(tmp_path / "other", folder, dirs_exist_ok=True)
-        return is_free(folder)
-
-    (tmp_path / "run").mkdir()
-    monkeypatch.setattr("ctxbench.harness.engine.plan.is_free", begun)
-    execute(plan(path), tmp_path / "run")
-    assert bytes_of(tmp_path / "run") == bytes_of(tmp_path / "other")
 
 
 def test_a_changed_recording_is_not_resumed(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from hypothesis import given
@@ -40,17 +39,6 @@ def test_an_idle_worker_helps_once_the_conversations_are_stored() -> None:
     schedule.finished(Done(0, OWN, ""))
     assert parts(schedule, 1, 1) == [(0, 0)]
     assert parts(schedule, 0, 2) == [(0, 1)]
-
-
-def test_answers_come_when_all_parts_are_written() -> None:
-    """The answers of a shard are nobody's task before its last part is written."""
-    schedule = PartSchedule([shard(0, 2, answers=True)])
-    assert parts(schedule, 0, 5) == [(0, OWN), (0, 0), (0, 1)]
-    for part in (OWN, 1):
-        schedule.finished(Done(0, part, ""))
-    assert schedule.next(0) is None
-    schedule.finished(Done(0, 0, ""))
-    assert parts(schedule, 1, 2) == [(0, ANSWERS)]
 
 
 def test_what_took_longest_comes_first() -> None:
@@ -115,19 +103,3 @@ def test_a_cluster_gets_whole_shards_until_there_are_fewer_than_cores() -> None:
     assert bundles(shards=6, strategies=3, cores=4) == [whole, whole, whole, in_two, in_two, in_two]
     assert bundles(shards=1, strategies=3, cores=8) == [[[OWN], [0], [1], [2], [ANSWERS]]]
     assert bundles(shards=2, strategies=3, cores=1) == [whole, whole]
-
-
-def test_a_cluster_is_sent_shards_as_they_are_read() -> None:
-    """No more shards are read ahead than there are cores: those of a long recording do not pile up."""
-    read: list[int] = []
-
-    def shards() -> Iterator[list[PartTask]]:
-        for number in range(100):
-            read.append(number)
-            yield shard(number, 1)
-
-    sent = divided(shards(), 4)
-    next(sent)
-    assert len(read) == 4
-    next(sent)
-    assert len(read) == 5

@@ -113,15 +113,6 @@ def test_a_run_that_was_stopped_anywhere_goes_on(
         load(tmp_path / f"stored{last}")
 
 
-def test_what_is_finished_is_not_made_again(made: tuple[Path, Path], store: Any, tmp_path: Path) -> None:
-    """Of a run that is there whole, another machine makes nothing: the times in the store stay."""
-    run(made[0], tmp_path / "copy")
-    before = {name: store.cat_file(name) for name in store.find("/bucket") if "/timings/" in name}
-    assert before
-    run(made[0], tmp_path / "other")
-    assert {name: store.cat_file(name) for name in before} == before
-
-
 def test_a_flipped_bit_in_the_store_is_told(made: tuple[Path, Path], store: Any, tmp_path: Path) -> None:
     """Whoever reads a run whose object has changed is told which; the same run command makes it again."""
     run(made[0], tmp_path / "copy")

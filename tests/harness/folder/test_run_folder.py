@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.files import placed
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.store import alone
 from ctxbench.scenarios.errors import RecordingError, RunError
@@ -47,14 +46,6 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="not a run folder and not empty"):
         execute(plan(path), path, overwrite=True)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["some.jsonl"]
-
-
-def test_a_run_folder_does_not_hide_the_scenario_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`ctxbench run smoke --out smoke` makes a folder `smoke` and still reads the scenario, the second time too."""
-    monkeypatch.chdir(tmp_path)
-    for _ in range(2):
-        manifest = execute(plan("traps", strategies=("none",)), Path("traps"))
-        assert manifest.conversations > 1
 
 
 def test_a_cell_is_read_from_its_own_file(tmp_path: Path) -> None:
@@ -104,16 +95,6 @@ def test_overwrite_removes_nothing_but_a_run(tmp_path: Path) -> None:
     (tmp_path / "run" / "steps" / "notes.txt").write_text("mine")
     execute(plan(path), tmp_path / "run", overwrite=True)
     assert (tmp_path / "run" / "steps" / "notes.txt").read_text() == "mine"
-
-
-def test_writers_have_drafts_of_their_own(tmp_path: Path) -> None:
-    """Two writers of one file, whatever their processes are called, write to two drafts."""
-    with placed(tmp_path / "a.json") as one, placed(tmp_path / "a.json") as other:
-        assert one != other
-        one.write_text("1")
-        other.write_text("2")
-    assert (tmp_path / "a.json").read_text() == "1"
-    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
 @pytest.mark.parametrize("left", [".manifest.json.0123456789abcdef", ".DS_Store"])
