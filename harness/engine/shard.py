@@ -206,14 +206,14 @@ _CALLS_REPLAYED_TWICE = 20
 _WRITER = PartWriter(kept=2)
 
 
-def do_part(task: PartTask) -> Done:
-    """Do a task in a worker process, which has the shards of its last tasks in memory."""
-    return _WRITER.do(task)
+def do_bundle(tasks: list[PartTask]) -> list[Done]:
+    """Do tasks in a worker process, which has the shards of its last tasks in memory."""
+    return [_WRITER.do(task) for task in tasks]
 
 
-def do_packed(task: bytes) -> Done:
-    """Do a task that came as MessagePack."""
-    return do_part(msgspec.msgpack.decode(task, type=PartTask))
+def do_packed(tasks: bytes) -> list[Done]:
+    """Do tasks that came as MessagePack."""
+    return do_bundle(msgspec.msgpack.decode(tasks, type=list[PartTask]))
 
 
 @contextmanager

@@ -15,10 +15,10 @@ from tests.harness.runs import recording
 
 POOL = """
 import os, time
-from ctxbench.harness.engine.workers import _pool
+from ctxbench.harness.engine.workers import _executor
 
 if __name__ == "__main__":
-    pools = [_pool(), _pool()]
+    pools = [_executor("ctxbench.harness.engine.shard", 1) for _ in range(2)]
     print(*{pool.submit(os.getpid).result() for pool in pools}, flush=True)
     time.sleep(60)
 """
