@@ -34,7 +34,7 @@ TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help house bench test test-slow test-live test-adapters attack lint check gate baseline readme formats survey perf perf-peers instructions docs dev local-model record schema lock hashes sbom vulnerabilities clean
+.PHONY: help house bench test test-slow test-live test-adapters lint check gate baseline readme formats survey perf perf-peers instructions docs dev local-model record schema lock hashes sbom vulnerabilities clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -76,9 +76,6 @@ test-live: $(VENV)/.test  ## the tests with a real MLflow server, the notebooks,
 
 test-adapters: build/wheel/.made  ## each adapter with its library's newest version, in an environment of its own (EXTRAS=…)
 	@$(BIN)/python scripts/test_adapters.py "$(WHEEL)" $(EXTRAS)
-
-attack: $(VENV)/.test  ## attack everything for 15 minutes (MINUTES=, SEED=): what was tried, held and lost
-	@$(BIN)/python -m tests.attacks --minutes $(or $(MINUTES),15) --seed $(or $(SEED),0)
 
 house: $(VENV)/.run  ## print how the code is laid out, beside its budget
 	@$(BIN)/python scripts/house.py

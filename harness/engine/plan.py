@@ -41,12 +41,13 @@ from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, Man
 from ..folder.store import (
     alone,
     check_manifest,
+    digests_of,
     has_parts,
     is_free,
     missing_parts,
     read_manifest,
+    remove_damaged,
     remove_parts,
-    run_digest,
     unwritable,
     write_manifest,
 )
@@ -121,16 +122,6 @@ class Plan:
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
 
 
-def plan_of(manifest: Manifest, models: Settings, answers: bool) -> Plan:
-    """Return the plan of a run that was made before. `models` has what a manifest does not: servers and cassettes."""
-    plan = manifest.plan
-    if plan.redaction is not UNSET:
-        raise RunError("a run with --redact has no names of files in it: give its `ctxbench run` command again")
-    count = None if plan.conversations is UNSET else plan.conversations
-    inputs = RunInputs(plan.names, plan.form, plan.turns, plan.seed, count)
-    return Plan(inputs, plan.strategies, plan.encoding, plan.window, models, plan.probes, answers)
-
-
 class Watcher(Protocol):
     """An observer of a run: the progress bar."""
 
@@ -158,7 +149,6 @@ def execute(
     engine: Engine | None = None,
     strict: bool = False,
     overwrite: bool = False,
-    ask_again: bool = True,
     watcher: Watcher | None = None,
     remote: RemoteFolder | None = None,
 ) -> Manifest:
@@ -169,24 +159,23 @@ def execute(
     The work is done by `engine`; without one, by `jobs` processes of this machine.
 
     Bad conversations are left out and named in the manifest's `problems`; `strict` makes the first one an error.
-    Parts in which calls of models failed are made again, from recorded replies but for those calls, if `ask_again`.
+    Parts in which calls of models failed are made again, from recorded replies but for those calls.
     Raises RunError if `out` cannot be written or holds another run.
     """
     unfinished = _unfinished(plan)
     _make(out)
-    engine = engine or partial(run_shards, jobs=jobs)
     with alone(out), nullcontext() if remote is None else remote.alone():
-        return _execute(plan, unfinished, out, engine, strict, overwrite, ask_again, watcher, remote)
+        return _execute(plan, unfinished, out, jobs, engine, strict, overwrite, watcher, remote)
 
 
 def _execute(
     plan: Plan,
     unfinished: Manifest,
     out: Path,
-    engine: Engine,
+    jobs: int,
+    engine: Engine | None,
     strict: bool,
     overwrite: bool,
-    ask_again: bool,
     watcher: Watcher | None,
     remote: RemoteFolder | None,
 ) -> Manifest:
@@ -206,13 +195,11 @@ def _execute(
     conversations = originals if redactor is None else redactor.conversations(originals)
     work = Work(
         str(out),
-        run_digest(unfinished),
         plan.strategies,
         plan.encoding,
         models,
         plan.probes,
         plan.answers,
-        ask_again,
         "" if remote is None else remote.address,
     )
     finished: dict[int, _ShardCount] = {}
@@ -237,8 +224,8 @@ def _execute(
         if not shard.left and watcher is not None:
             watcher.measured(shard.conversations, shard.messages, shard.steps)
 
-    engine(shards(), done)
-    if remote is not None:
+    (engine or partial(run_shards, jobs=jobs))(shards(), done)
+    if remote is not None and engine is not None:
         remote.pull()  # what workers of other machines have put there
     remove_parts(out, len(finished), len(plan.strategies))  # of a stopped run over more recordings
     if missing := missing_parts(out, len(finished), len(plan.strategies)):
@@ -258,6 +245,7 @@ def _execute(
             for error in problems.errors
         ),
         ignored=tuple(map(shown, problems.ignored)),
+        files=digests_of(out),
         notes=(*_redaction_notes(redactor), *map(shown, problems.notes), *_media_notes(media)),
         redacted=UNSET if redactor is None else dict(redactor.counts),
         spent=spent_on_run(models.path(), models.command, out),
@@ -390,6 +378,8 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> None:
                 # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
                 if has_parts(out):
                     _check_same(out, unfinished, stored)
+                if stored.complete:
+                    remove_damaged(out, stored)
         write_manifest(out, unfinished)
         # Before anything is made of the parts: what is not of this run would count in the digests of answers.
         remove_parts(out, 0 if overwrite else NO_END, 0 if overwrite else len(unfinished.plan.strategies))

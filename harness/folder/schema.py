@@ -54,7 +54,7 @@ COLUMNS = columns_in(__package__)
 COLUMNS["steps"] |= {name: (pa.int32(), about) for name, about in FAULTS.items()}
 SCHEMAS = schemas_of(COLUMNS)
 
-FORMAT = 10
+FORMAT = 11
 """Number of the run folder's layout. This version reads no other."""
 USUAL_MODEL = "gpt-4o"
 """The model whose context window counts where the recording does not say which model was called."""
@@ -177,6 +177,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Number of places that `--redact` replaced in the recordings, by kind."""
     spent: Spending | msgspec.UnsetType = msgspec.UNSET
     """Cost of the calls of all commands on this folder; not there if none had to be paid for."""
+    files: dict[str, str] = {}
+    """Digest of each file of the run but the times, by its path in the folder."""
     blake2b: str = ""
     """Digest of all that stands above."""
 

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -20,7 +19,6 @@ from typer.testing import CliRunner
 from ctxbench.cli import app
 from ctxbench.cli.configuration import _annotation, _kind
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.store import read_manifest
 from ctxbench.scenarios.errors import UserError
 from tests.cli.test_options import commands
 from tests.harness.command import ctxbench
@@ -244,13 +242,3 @@ def test_settings_that_are_no_file(place: Path, kind: str) -> None:
     done = ctxbench("list", "metrics", cwd=place, code=2)
     assert "ctxbench.toml: cannot be read: it " in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def test_a_manifest_that_says_too_many_parts(place: Path) -> None:
-    """A manifest with 10⁹ parts, signed anew, is wrong, and not searched for."""
-    manifest = msgspec.structs.replace(read_manifest(place / "run"), shards=10**9).signed()
-    (place / "run" / "manifest.json").write_bytes(msgspec.json.encode(manifest))
-    for given in (["report", "run"], ["lab", "verify", "run"]):
-        error = outcome(given)
-        assert "it says 1,000,000,000 parts, and " in error
-        assert "\n" not in error

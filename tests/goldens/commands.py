@@ -67,7 +67,6 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "lab validate": ("lab", "validate", "agent", "--json"),
     "lab calibrate": ("lab", "calibrate", "labels.jsonl", "--resamples", 1000, "--json"),
     "lab claims": ("lab", "claims", "before", "--only", "C09", "--only", "C10", "--only", "C12", "--json"),
-    "lab verify": ("lab", "verify", "small", "--json"),
     "lab bench-tier working": ("lab", "bench-tier", "working", "--trace", "agent", "--size", 512, "--json"),
     "lab bench-tier archive": ("lab", "bench-tier", "archive", "agent", "--json"),
     "lab bench-tier focus": ("lab", "bench-tier", "focus", "agent", "--limit", 4096, "--json"),
