@@ -13,6 +13,7 @@ from ..metrics.tokens import TokenCounter
 from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation, Message
 from ..strategies.events import Event, Summarised
+from .export.requests import Request, asked_model, offered
 from .folder.run import Run
 from .probes.probe_run import StoredProbe, asked_probes
 
@@ -48,8 +49,8 @@ class StepDiff:
     messages: tuple[MessageDiff, ...]
     """The context in its order, with each message that is not sent at its place in the history."""
     tokens: dict[Message, int]
-    marks: tuple[int, ...]
-    """Places in the context of the messages that have a cache breakpoint after them."""
+    request: Request
+    """What was sent."""
     tools_added: tuple[str, ...]
     tokens_full: int
     tokens_sent: int
@@ -84,7 +85,7 @@ class StepDiff:
             "status": diff.status,
             "origin": diff.origin,
             "place": diff.place,
-            "mark": diff.place in self.marks,
+            "mark": diff.place in self.request.marks,
             "tokens": self.tokens[diff.message],
             "message": diff.message,
         }
@@ -108,6 +109,12 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
         raise RunError(f"{name!r} has {len(contexts)} {'steps' if last else 'step'}: give {known}, not {step}")
     number = step % len(contexts)
     row, events = run.steps(name, strategy)[number], run.events(name, strategy)
+    request = Request(
+        contexts[number],
+        offered(conversation, row["tools_added"]),
+        row["marks"],
+        asked_model(conversation, row["at"]),
+    )
     before = frozenset(contexts[number - 1]) if number else frozenset()
     summarised = _summarised(events, number)
     return StepDiff(
@@ -118,8 +125,8 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
         row["at"],
         tuple(_diffs(conversation.messages[: row["at"]], contexts[number], row["kept"], before, summarised)),
         _tokens(run, conversation, strategy),
-        tuple(row["marks"]),
-        tuple(row["tools_added"]),
+        request,
+        tuple(tool.name for tool in request.tools[len(conversation.tools) :]),
         row["tokens_full"],
         row["tokens_sent"],
         row["tokens_kept"],
@@ -152,7 +159,7 @@ def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
         probed.said,
         tuple(diff._replace(origin="question") if diff.message == probed.question else diff for diff in diffs),
         {**_tokens(run, conversation, strategy), **probed.written, probed.question: question},
-        sent.marks,
+        Request(sent.messages, sent.tools, sent.marks, asked_model(conversation, probed.said)),
         tuple(tool.name for tool in sent.tools if tool not in conversation.tools),
         probed.tokens_full,
         probed.tokens_sent,

@@ -95,7 +95,6 @@ def _rows(damaged: list[Damage]) -> list[dict[str, Any]]:
 
 
 def _print(folder: Path, manifest: Manifest, damaged: list[Damage], left: list[Damage], repaired: bool) -> None:
-    from msgspec import UNSET
 
     from ...reports.render import count
 
@@ -113,7 +112,5 @@ def _print(folder: Path, manifest: Manifest, damaged: list[Damage], left: list[D
         typer.echo(f"  and {len(damaged) - _MOST_SHOWN} more")
     if left and repaired:
         say("what is left is no part of the run: answers of other models (`ctxbench lab answer`), or files to remove")
-    elif left and manifest.plan.redaction is not UNSET:
-        say("to make it again: give its `ctxbench run` command again; a run with --redact has no names of files in it")
     elif left:
         say(f"to make it again: {command('lab', 'verify', folder, '--repair')}")
