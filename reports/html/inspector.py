@@ -19,6 +19,7 @@ import msgspec
 
 from ...harness.folder.contexts import values_of
 from ...harness.folder.run import KEYS, Run
+from ...harness.folder.schema import LEFT_OUT
 from ...scenarios.errors import RunError
 from ...scenarios.media import media_counts
 from ...scenarios.model import Conversation, Message, Tool
@@ -338,7 +339,8 @@ def _strategy(
     """Return what a strategy did, without the texts that it wrote."""
     steps = tables.steps.get(key)
     if steps is None:
-        return {"failed": printable(tables.failed.get(key, "")) or "no model was called: there are no steps"}
+        why = printable(tables.failed.get(key, ""))
+        return {"failed": (why if text else why and LEFT_OUT) or "no model was called: there are no steps"}
     events = list(_events(tables.events.get(key)))
     return {
         **{name: steps[name] for name in ("at", "turn", "kept", "marks")},
