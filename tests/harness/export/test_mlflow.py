@@ -18,14 +18,12 @@ from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.export.bench import bench, name_of
 from ctxbench.harness.export.mlflow import (
     KIND,
-    NOTE,
     PARENT,
     RUN,
     VIEW,
     TrackingStore,
     client,
     place,
-    waiting,
 )
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.steps import rows_of
@@ -71,7 +69,7 @@ def logged(folder: Path, name: str = "one") -> tuple[Any, dict[str, Any]]:
 
 def test_what_is_logged(run: Path) -> None:
     """A parent with the run's sizes, and a child for each strategy: parameters, figures, data, environment."""
-    log(run, models=MODELS, report=False)
+    log(run, models=MODELS)
     parent, children = logged(run)
     assert set(children) == {"none", "window(max_tokens=400)", "last_turn"}
     assert parent.info.status == "FINISHED"
@@ -90,8 +88,8 @@ def test_what_is_logged(run: Path) -> None:
 def test_figures_are_those_of_compare(run: Path, made: Path, store: Path) -> None:
     """To the last digit, whatever the metric: totals, shares, money; before and after."""
     two = Path(shutil.copytree(made / "two", store.parent / "two"))
-    log(run, models=MODELS, report=False)
-    log(two, models=MODELS, report=False)
+    log(run, models=MODELS)
+    log(two, models=MODELS)
     found = json.loads(ctxbench("compare", run, two, "--model", MODELS[0], "--clock", "--json", cwd=run).stdout)
     sides = {"before": logged(run)[1], "after": logged(run, "two")[1]}
     compared = 0
@@ -107,7 +105,7 @@ def test_figures_are_those_of_compare(run: Path, made: Path, store: Path) -> Non
 
 def test_curves(run: Path) -> None:
     """Tokens by turn are a metric by step: those of the growth curve."""
-    log(run, models=MODELS, report=False)
+    log(run, models=MODELS)
     _, children = logged(run)
     history = client(place(run)).get_metric_history(children["last_turn"].info.run_id, "growth/tokens_sent")
     curve = growth(rows_of(load(run), "steps"))
@@ -117,7 +115,7 @@ def test_curves(run: Path) -> None:
 
 def test_a_figure_that_is_missing_is_no_number(run: Path) -> None:
     """It is named with its reason, in a tag and in figures.json."""
-    log(run, models=MODELS, report=False)
+    log(run, models=MODELS)
     _, children = logged(run)
     none = children["none"]
     assert "survival" not in none.data.metrics
@@ -134,7 +132,7 @@ def test_a_view_opens_on_the_measures(run: Path, capsys: pytest.CaptureFixture[s
 
     The page that compares runs opens on the first figure of a run: that is the first measure.
     """
-    log(run, models=MODELS, report=False)
+    log(run, models=MODELS)
     into = client(place(run))
     (experiment,) = into.search_experiments(filter_string="name = 'ctxbench'")
     ((key, text),) = [(key, text) for key, text in experiment.tags.items() if key.startswith(VIEW)]
@@ -151,18 +149,18 @@ def test_a_view_opens_on_the_measures(run: Path, capsys: pytest.CaptureFixture[s
     for child in children:
         assert set(charts) <= set(child.data.metrics)
         assert next(iter(child.data.metrics)) == "net_saving"
-    log(run, models=MODELS, report=False)
+    log(run, models=MODELS)
     assert len(into.get_experiment(experiment.experiment_id).tags) == len(experiment.tags)
 
 
 def test_again_is_once(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same run is not logged twice, nor is a copy of it; what was billed under other models is written anew."""
-    log(run, models=MODELS, report=False)
+    log(run, models=MODELS)
     before = logged(run)[0].info.run_id
-    log(run, models=MODELS, report=False)
+    log(run, models=MODELS)
     assert "already in MLflow" in capsys.readouterr().out
     assert logged(run)[0].info.run_id == before
-    log(run, models=("gpt-5.6",), report=False)
+    log(run, models=("gpt-5.6",))
     assert "logged again" in capsys.readouterr().out
     parent, children = logged(run)
     assert parent.info.run_id != before
@@ -185,10 +183,8 @@ def test_what_was_broken_off_gives_way(run: Path, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patched:
         patched.setattr(MlflowClient, "log_inputs", breaking)
         with pytest.raises(NotLogged, match="reset"):
-            log(run, models=MODELS, report=False)
-    assert (run / NOTE).is_file()
-    log(run, models=MODELS, report=False)
-    assert not (run / NOTE).exists()
+            log(run, models=MODELS)
+    log(run, models=MODELS)
     parent, children = logged(run)
     assert parent.info.status == "FINISHED"
     assert len(children) == 3
@@ -200,7 +196,7 @@ def test_strategies_that_fail(tmp_path: Path, store: Path, monkeypatch: pytest.M
     fail(monkeypatch, Window, "question 1")
     run = store.parent / "one"
     execute(plan(path), run)
-    found = bench(load(run), rows_of)
+    found = bench(load(run))
     assert (found.sizes["compared"], found.sizes["failed"]) == (3, 1)
     none, window, _ = found.entries
     steps = load(run).table("steps")
@@ -209,7 +205,7 @@ def test_strategies_that_fail(tmp_path: Path, store: Path, monkeypatch: pytest.M
     assert list(window.failed) == ["c1"]
     fail(monkeypatch, Window, "question")
     execute(plan(path), run, overwrite=True)
-    log(run, models=MODELS, report=False)
+    log(run, models=MODELS)
     children = logged(run)[1]
     assert children["window(max_tokens=400)"].info.status == "FAILED"
     assert children["window(max_tokens=400)"].data.metrics == {"conversations_failed": 4}
@@ -246,15 +242,8 @@ def test_own_prices_are_logged(tmp_path: Path, store: Path) -> None:
     assert printed[1] > 2 * printed[0]
 
 
-def test_no_mlflow(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the library, one line says which extra brings it."""
-    monkeypatch.setitem(__import__("sys").modules, "mlflow", None)
-    with pytest.raises(Exception, match=r"ctxbench\[mlflow\]"):
-        client(TrackingStore("sqlite:///nowhere.db"))
-
-
 def test_a_server(run: Path, empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user's path: the server is down, the run waits; it is up, the run is logged, whole, and waits no more.
+    """A user's path: the server is down, and it is said how to log the run later; it is up, and the run is there.
 
     Keys and passwords stand nowhere: not in what the server stored, not in what was said, not in the run's folder.
     """
@@ -264,24 +253,22 @@ def test_a_server(run: Path, empty: Path, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("OPENAI_API_KEY", "sk-" + secret)
     down = ctxbench("export", "mlflow", "runs/one", "--model", MODELS[0], cwd=tmp_path, code=2)
     assert "connection refused" in down.stderr
-    assert "runs/one waits" in down.stderr
-    assert list(waiting(tmp_path / "runs")) == [tmp_path / "runs" / "one"]
+    assert "To log it when MLflow is available: " in down.stderr
     (tmp_path / "far").mkdir()
     far = Path(shutil.copy(empty, tmp_path / "far" / "mlflow.db"))
     with serving(far, port):
-        up = ctxbench("export", "mlflow", "--waiting", "--model", MODELS[0], cwd=tmp_path)
+        up = ctxbench("export", "mlflow", "runs/one", "--model", MODELS[0], cwd=tmp_path)
         assert "runs/one: logged in MLflow: http://***127.0.0.1" in up.stdout
         again = ctxbench("export", "mlflow", "runs/one", "--model", MODELS[0], cwd=tmp_path)
         assert "already in MLflow" in again.stdout
         into = client(TrackingStore(os.environ["MLFLOW_TRACKING_URI"]))
-        identity = bench(load(run), rows_of).identity
+        identity = bench(load(run)).identity
         runs = into.search_runs(["1"], f"tags.`{RUN}` = '{identity}'")
         assert len(runs) == 4
         parent = next(each for each in runs if each.data.tags[KIND] == "bench")
         assert {each.path for each in into.list_artifacts(parent.info.run_id)} == {"manifest.json", "report"}
         inside = {Path(each.path).name for each in into.list_artifacts(parent.info.run_id, "report")}
         assert inside == {"report.html", "report.md", "tables"}
-    assert not waiting(tmp_path / "runs")
     for file in (path for path in tmp_path.rglob("*") if path.is_file() and path.name != "server.log"):
         assert secret.encode() not in file.read_bytes(), file
     assert secret not in down.stdout + down.stderr + up.stdout + up.stderr
