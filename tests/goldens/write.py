@@ -1,0 +1,27 @@
+"""Write the golden files anew: `python -m tests.goldens.write formats|commands`.
+
+They change only on purpose, and the commit that changes one says why.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main(kinds: list[str]) -> None:
+    for kind in kinds or ["formats", "commands"]:
+        if kind == "formats":
+            from tests.conftest import RECORDINGS
+            from tests.goldens import formats
+
+            formats.write(RECORDINGS)
+        elif kind == "commands":
+            from tests.goldens import commands
+
+            commands.write()
+        else:
+            raise SystemExit(f"no goldens of {kind!r}: formats or commands")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
