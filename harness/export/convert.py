@@ -23,9 +23,10 @@ from typing import IO, Any, cast
 import msgspec
 import zstandard
 
-from ...scenarios.chat import chat_message, chat_tool
-from ...scenarios.errors import RunError
-from ...scenarios.model import Call, Conversation, Message, Tool, Usage
+from ctxbench.scenarios.chat import chat_message, chat_tool
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.model import Call, Conversation, Message, Tool, Usage
+
 from ..folder.files import placed
 from .requests import AFTER_TOOLS, anthropic_blocks, anthropic_prompt
 

@@ -17,9 +17,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ...metrics.figures import display_name
-from ...scenarios.errors import MissingExtra, NotLogged
-from ...scenarios.secrets import MASK, hide, without_secrets
+from ctxbench.metrics.figures import display_name
+from ctxbench.scenarios.errors import MissingExtra, NotLogged
+from ctxbench.scenarios.secrets import MASK, hide, without_secrets
+
 from ..models.provider import shown
 from .bench import Bench, LoggedStrategy, MetricPoint, exact, measures, metric_keys, name_of
 

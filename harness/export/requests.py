@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ...scenarios.chat import arguments_object, chat_message, chat_tool, schema_object
-from ...scenarios.model import Conversation, Message, Tool
+from ctxbench.scenarios.chat import arguments_object, chat_message, chat_tool, schema_object
+from ctxbench.scenarios.model import Conversation, Message, Tool
+
 from ..folder.run import Run
 
 NO_MARKS: Mapping[int, str] = {}

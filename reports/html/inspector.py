@@ -17,14 +17,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ...harness.folder.contexts import values_of
-from ...harness.folder.run import KEYS, Run
-from ...harness.folder.schema import LEFT_OUT
-from ...scenarios.errors import RunError
-from ...scenarios.media import media_counts
-from ...scenarios.model import Conversation, Message, Tool
-from ...scenarios.spec import nearest
-from ...scenarios.text import printable
+from ctxbench.harness.folder.contexts import values_of
+from ctxbench.harness.folder.run import KEYS, Run
+from ctxbench.harness.folder.schema import LEFT_OUT
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.media import media_counts
+from ctxbench.scenarios.model import Conversation, Message, Tool
+from ctxbench.scenarios.spec import nearest
+from ctxbench.scenarios.text import printable
+
 from ..results import Results
 
 ROOM = 1_900_000

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ctxbench
-from ctxbench.harness.cli.export import log
+from ctxbench.cli.export import log
 from ctxbench.harness.export import mlflow
 from ctxbench.harness.export.bench import bench, measures, metric_keys, name_of, parameters
 from ctxbench.harness.export.mlflow import LogResult, TrackingStore

@@ -1,0 +1,274 @@
+"""`ctxbench export` and `ctxbench convert`: runs and recordings for other programs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from .arguments import (
+    BilledModelsOption,
+    ConversationsOption,
+    FormatOption,
+    JsonOption,
+    NoTextOption,
+    PricesOption,
+    RequestForm,
+    RunArgument,
+    SeedOption,
+    StrategyOption,
+    StrictOption,
+    ToOption,
+    TrackingOption,
+    TurnsOption,
+    find_strategy,
+    prices_of,
+    run_folder,
+)
+from .streams import command, report_ignored, say
+
+
+def prometheus(
+    run: RunArgument = Path("runs"),
+    to: ToOption = Path("-"),
+    model: BilledModelsOption = None,
+) -> None:
+    """Write a run as Prometheus text: agent_token_usage_total and others, by strategy and scenario.
+
+    The file is for the textfile collector, which may read it at any moment: it is replaced as a whole. It has figures
+    alone, and no text of the recordings.
+    """
+    from ctxbench.harness.bill.recorded import billed_models
+    from ctxbench.harness.export.prometheus import prometheus as as_text
+    from ctxbench.harness.folder.files import placed
+    from ctxbench.harness.folder.run import load
+    from ctxbench.scenarios.errors import RunError
+
+    opened = load(run_folder(run))
+    text = as_text(opened, billed_models(opened, model or ()))
+    if str(to) == "-":
+        typer.echo(text, nl=False)
+        return
+    try:
+        with placed(to) as draft:
+            draft.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{to}: cannot be written: {error.strerror or error}") from None
+    say(f"written: {to}")
+
+
+def requests(
+    run: RunArgument = Path("runs"),
+    strategy: StrategyOption = None,
+    form: Annotated[RequestForm, typer.Option("--as", help="The API that takes them.")] = RequestForm.anthropic,
+    to: ToOption = Path("-"),
+) -> None:
+    """Write what a strategy would send: the body of a request for each step, as JSON Lines.
+
+    They stand in the order of the run's conversations and their steps. Anthropic's have the strategy's cache marks;
+    OpenAI, DeepSeek and others of that form cache by themselves. `max_tokens` and other settings are not recorded: add
+    them before you send one. It is nothing but text, so there is no --no-text.
+    """
+    from ctxbench.harness.export.convert import write_lines
+    from ctxbench.harness.export.requests import BODIES, step_requests
+    from ctxbench.harness.folder.run import load
+    from ctxbench.reports.render import count
+
+    opened = load(run_folder(run))
+    name = find_strategy(opened, strategy)
+    sent = (
+        msgspec.json.encode(BODIES[form](request))
+        for conversation in opened.conversations()
+        for request in step_requests(opened, conversation, name)
+    )
+    say(f"{count(write_lines(sent, to), 'request')} under {name} written to {to}")
+
+
+def dataset(
+    run: RunArgument = Path("runs"),
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="The folder of the data set.", show_default="RUN/dataset"),
+    ] = None,
+) -> None:
+    """Write the recordings of a run as a Hugging Face data set: Parquet, dataset_info.json and a card.
+
+    Each row has the messages in OpenAI's form, and the whole recording, so that `ctxbench run FOLDER --format
+    huggingface` reads the same conversations again. It is nothing but text, so there is no --no-text: look at the texts
+    before you publish them.
+    """
+    from ctxbench.harness.export.dataset import write_dataset
+    from ctxbench.harness.folder.run import load
+    from ctxbench.reports.render import count
+
+    opened = load(run_folder(run))
+    out = out or opened.folder / "dataset"
+    origin = f" from a run whose recordings have the digest `{opened.manifest.digest}`"
+    written = write_dataset(opened.conversations(), out, opened.manifest.plan.names, "--out", origin)
+    say(f"written: {out} ({count(written, 'conversation')})")
+    typer.echo(f"to replay it: {command('run', out, '--format', 'huggingface')}")
+
+
+def mlflow(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="RUN", help="Run folders.", show_default="the newest under runs/")
+    ] = None,
+    tracking_uri: TrackingOption = "",
+    experiment: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", envvar="MLFLOW_EXPERIMENT_NAME", help="Name of the experiment.", show_default="ctxbench"
+        ),
+    ] = "",
+    model: BilledModelsOption = None,
+    prices: PricesOption = None,
+    text: Annotated[
+        bool | None,
+        typer.Option(
+            "--text/--no-text",
+            help="Whether the report that is attached shows texts of the recordings.",
+            show_default="where what is logged stays on this machine",
+        ),
+    ] = None,
+) -> None:
+    """Log runs in MLflow, with a nested run for each strategy, the figures of `ctxbench compare`, and the report.
+
+    An unchanged run is left as it is; a changed one is logged again and the old one deleted.
+    """
+    from ctxbench.harness.folder.remote import fetched
+    from ctxbench.scenarios.errors import NotLogged
+
+    failed = False
+    for folder in runs or [run_folder(Path("runs"))]:
+        try:
+            log(fetched(folder), tracking_uri, experiment, tuple(model or ()), text, prices)
+        except NotLogged as error:
+            failed = True
+            say(f"error: {error}")
+    if failed:
+        raise typer.Exit(2)
+
+
+def log(
+    folder: Path,
+    to: str = "",
+    experiment: str = "",
+    models: tuple[str, ...] = (),
+    text: bool | None = None,
+    prices: Path | None = None,
+) -> None:
+    """Log a run in MLflow and print where. Raises NotLogged, which says how to do it later.
+
+    `to` and `experiment` are those of the environment by default, `prices` a file of the user's.
+    """
+    from ctxbench.api.runs import log_in_mlflow
+    from ctxbench.harness.bill.recorded import billed_models
+    from ctxbench.harness.folder.run import load
+    from ctxbench.scenarios.errors import NotLogged
+
+    from .arguments import check_prices
+
+    own = prices_of(prices)
+    check_prices(models, own)
+    billed = [word for name in models for word in ("-m", name)] + (["--prices", str(prices)] if prices else [])
+    again = ("export", "mlflow", folder, *billed)
+    run = load(folder)
+    try:
+        logged = log_in_mlflow(run, billed_models(run, models, own), to, experiment, text, own)
+    except NotLogged as error:
+        raise NotLogged(f"{error}. To log it when MLflow is available: {command(*again)}") from None
+    words = {
+        "logged": "logged in MLflow",
+        "updated": "logged again in MLflow, and the old one deleted there",
+        "unchanged": "already in MLflow",
+    }
+    typer.echo(f"{folder}: {words[logged.word]}: {logged.place}, experiment {logged.experiment}")
+    typer.echo(f"to see it: {logged.how_to_see}")
+    if text is None and not logged.text:
+        say(f"without texts of the recordings: {command(*again, '--text')} logs it with them")
+
+
+def wandb(
+    run: RunArgument = Path("runs"),
+    server: Annotated[
+        str, typer.Option(metavar="URL", help="Send it to this server.", show_default="files beside the run")
+    ] = "",
+    model: BilledModelsOption = None,
+    no_text: NoTextOption = False,
+) -> None:
+    """Log a run in Weights & Biases, an entry per strategy.
+
+    Without --server nothing is sent: the files beside the run can be sent later.
+    """
+    from ctxbench.api.runs import load
+
+    say(load(run_folder(run), model=model or ()).log("wandb", server, text=not no_text))
+
+
+class TargetFormat(StrEnum):
+    """Formats that conversations are written in."""
+
+    ctxbench = "ctxbench"
+    openai = "openai"
+    anthropic = "anthropic"
+    dataset = "dataset"
+
+
+def convert(
+    inputs: Annotated[list[str], typer.Argument(help="Recordings and embedded scenarios.", metavar="PATH|SCENARIO")],
+    to: ToOption,
+    target: Annotated[
+        TargetFormat,
+        typer.Option(
+            "--as",
+            help="ctxbench is lossless; OpenAI chats and Anthropic requests and responses are JSON Lines too; dataset "
+            "is a Hugging Face folder.",
+        ),
+    ] = TargetFormat.ctxbench,
+    form: FormatOption = None,
+    turns: TurnsOption = None,
+    seed: SeedOption = 0,
+    number: ConversationsOption = None,
+    strict: StrictOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Convert recordings to ctxbench JSONL, losslessly, or to another format.
+
+    A file whose name ends in .gz or .zst is compressed.
+    """
+    from ctxbench.harness.engine.plan import RunInputs
+    from ctxbench.harness.export.convert import convert as write
+    from ctxbench.harness.export.dataset import write_dataset
+    from ctxbench.reports.render import count
+    from ctxbench.scenarios.errors import RunError
+    from ctxbench.scenarios.source import Problems
+
+    from .output import print_json
+
+    is_folder = target is TargetFormat.dataset
+    if str(to) == "-" and (as_json or is_folder):
+        what = "--json prints on standard output" if as_json else "a data set is a folder"
+        raise RunError(f"--to -: {what}: name a file or folder")
+    if is_folder and to.suffix.lower() in (".json", ".jsonl", ".gz", ".zst", ".parquet"):
+        raise RunError(f"--to {to}: a data set is a folder: name one without {to.suffix}")
+    if str(to) != "-" and to.exists():  # what a format does not carry would be gone
+        place = to.resolve()
+        for path in (Path(name).resolve() for name in inputs):
+            if path.exists() and (place == path or path in place.parents):
+                raise RunError(f"--to {to}: is one of the recordings that are read, or among them: name another")
+    problems = Problems(strict=strict)
+    conversations = RunInputs(tuple(inputs), form, turns, seed, number).open(problems).conversations()
+    try:
+        written = (
+            write_dataset(conversations, to, inputs, "--to") if is_folder else write(conversations, str(target), to)
+        )
+    finally:
+        for problem in problems.errors:
+            say(f"left out: {problem}")
+        report_ignored(problems.ignored, problems.notes)
+    say(f"{count(written, 'conversation')} written to {to}")
+    if as_json:
+        print_json({"conversations": written, "format": str(target)})
