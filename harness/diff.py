@@ -18,6 +18,9 @@ from .export.requests import Request, asked_model, offered
 from .folder.run import Run
 from .probes.probe_run import StoredProbe, asked_probes
 
+# Fields of a probe that its diff has beside those of a step.
+_OF_PROBES = ("evidence", "loadable", "place", "answer", "tokens_evidence")
+
 Status = Literal["same", "again", "new", "summarised", "dropped"]
 """Sent: at the step before too, with the same before it (same) or something else (again); not at the step before (new).
 Not sent: in a summary made up to this step (summarised), or in none (dropped)."""
@@ -75,7 +78,11 @@ class StepDiff:
         return {
             **{name: getattr(self, name) for name in ("conversation", "strategy", "step", "steps", "said", "sent")},
             **{name: getattr(self, name) for name in ("tokens_full", "tokens_sent", "tokens_kept")},
-            **({} if self.probe is None else _asked_for(self.probe)),
+            **(
+                {}
+                if self.probe is None
+                else {"probe": self.probe.probe, **{name: getattr(self.probe, name) for name in _OF_PROBES}}
+            ),
             "messages": [self._row(message) for message in self.messages],
             "tools_added": self.tools_added,
             "events": [{"event": kind_of(event), **msgspec.structs.asdict(event)} for event in self.events],
@@ -170,12 +177,6 @@ def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
     )
 
 
-def _asked_for(probe: StoredProbe) -> dict[str, Any]:
-    """Return the fields that a probe's diff has beside those of a step."""
-    names = ("evidence", "loadable", "place", "answer", "tokens_evidence")
-    return {"probe": probe.probe, **{name: getattr(probe, name) for name in names}}
-
-
 def _tokens(run: Run, conversation: Conversation, strategy: str) -> dict[Message, int]:
     """Map every message that was recorded or written to its tokens."""
     recorded = zip(conversation.messages, run.tokens(conversation.id), strict=True)
@@ -201,17 +202,12 @@ def _diffs(
             yield MessageDiff("summarised" if message.id in summarised else "dropped", "recorded", message)
 
     for number, message in enumerate(sent):
-        place, origin = places.get(message.id), _origin(message, recording, places)
+        place = places.get(message.id)
+        origin: Origin = "written"
         if place is not None:
+            origin = "recorded" if message == recording[place] else "replaced"
             # A message that stands before an earlier one finds nothing left below its place: none is told twice.
             yield from absent(place)
         status: Status = "same" if number < kept else "again" if message in before else "new"
         yield MessageDiff(status, origin, message, number)
     yield from absent(len(recording))
-
-
-def _origin(message: Message, recording: Sequence[Message], places: dict[str, int]) -> Origin:
-    place = places.get(message.id)
-    if place is None:
-        return "written"
-    return "recorded" if message == recording[place] else "replaced"
