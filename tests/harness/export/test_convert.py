@@ -130,18 +130,6 @@ def lines(conversation: Conversation, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in LINES[name](conversation)]
 
 
-def test_openai_is_the_form_of_requests() -> None:
-    """A chat has roles, contents, calls with their arguments as text, and results that name their calls."""
-    [chat] = lines(agent(), "openai")
-    assert chat["messages"][2]["tool_calls"][0] == {
-        "id": "call_1",
-        "type": "function",
-        "function": {"name": "read", "arguments": '{"path": "a"}'},
-    }
-    assert chat["messages"][3] == {"role": "tool", "content": "1", "tool_call_id": "call_1"}
-    assert chat["tools"][0]["function"]["parameters"] == {"type": "object"}
-
-
 def test_anthropic_has_a_line_per_call_and_results_in_one_turn() -> None:
     """Requests repeat what was said; parallel results are one turn; input tokens are what no cache has."""
     first, second, whole = lines(agent(), "anthropic")
