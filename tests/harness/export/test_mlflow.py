@@ -211,5 +211,6 @@ def test_a_server_that_is_down(made: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     down = ctxbench("export", "mlflow", "one", "--model", MODEL, cwd=made, code=2)
     assert "connection refused" in down.stderr
-    assert f"To log it when MLflow is available: ctxbench export mlflow one -m {MODEL}" in down.stderr
+    assert "To log it when MLflow is available: " in down.stderr
+    assert f"export mlflow one -m {MODEL}" in down.stderr
     assert secret not in down.stdout + down.stderr
