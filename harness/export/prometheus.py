@@ -76,6 +76,7 @@ def _metrics(run: Run, models: Sequence[str]) -> Iterator[Metric]:
     steps, events = run.table("steps"), run.table("events")
     made = events[events.kind == "summarised"][["conversation", "strategy"]].assign(summaries=1)
     tokens = steps[["conversation", "strategy"]].assign(saved=steps.tokens_full - steps.tokens_sent)
+    tokens = tokens.sort_values(["conversation", "strategy"], kind="stable")  # in the order of the run
     for row in _summed(run, pd.concat([tokens, made]), BY).to_dict("records"):
         labels = [printable_line(str(row[name])) for name in BY]
         summaries.add_metric(labels, int(row["summaries"]))
