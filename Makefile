@@ -26,7 +26,7 @@ endif
 INSTALL   = $(PIP) -c constraints.txt
 # What `make bench` and `make test` install has a hash for each file, which is checked before anything is unpacked.
 LOCKED    = $(PIP) --no-deps --require-hashes --only-binary :all: -r
-TESTED   := adapter-langchain adapter-langmem adapter-llama-index adapter-openai-agents datasets deepseek docs local mlflow notebooks polars prometheus ray redact sql tensorboard tune wandb
+TESTED   := adapter-langchain adapter-langmem adapter-llama-index adapter-openai-agents datasets deepseek docs local mlflow notebooks polars prometheus ray sql tune wandb
 COMMA    := ,
 TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 
