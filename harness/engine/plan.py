@@ -19,7 +19,7 @@ from uuid import uuid4
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from ctxbench.metrics.models import map_version, window_of
+from ctxbench.metrics.models import prices_version, window_of
 from ctxbench.metrics.tokens import check_encoding
 from ctxbench.scenarios.compactions import RECORDED, placed_compactions
 from ctxbench.scenarios.embedded import GENERATED, SCENARIOS, scenario
@@ -302,7 +302,7 @@ def _unfinished(plan: Plan) -> Manifest:
             "ctxbench": version("ctxbench"),
             "python": platform.python_version(),
             **{name: version(name) for name in libraries},
-            "models": map_version(),
+            "models": prices_version(),
             **{f"strategy {name}": whose for text in plan.strategies for name, whose in packages(parse(text)).items()},
         },
         complete=False,

@@ -128,8 +128,6 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Calls whose price is not known."""
     unanswered: int = 0
     """Tries whose answer was lost, by a time-out or a broken connection: each is charged as the most it can cost."""
-    substituted: int = 0
-    """Answers that name another model than was asked."""
     refused: int = 0
     """Calls that were not made because of the spend limit."""
 

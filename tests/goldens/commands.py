@@ -139,7 +139,9 @@ class Workplace:
             case list():
                 return [self._normalised(item) for item in value]
             case str():
-                return re.sub(r"\blitellm [\d.]+\d", "litellm VERSION", value.replace(str(self.folder), "FOLDER"))
+                return re.sub(
+                    r"\bgenai-prices [\d.]+\d", "genai-prices VERSION", value.replace(str(self.folder), "FOLDER")
+                )
         return value
 
 
