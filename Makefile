@@ -26,7 +26,7 @@ endif
 INSTALL   = $(PIP) -c constraints.txt
 # What `make bench` and `make test` install has a hash for each file, which is checked before anything is unpacked.
 LOCKED    = $(PIP) --no-deps --require-hashes --only-binary :all: -r
-TESTED   := adapter-langchain adapter-langmem adapter-llama-index adapter-openai-agents datasets deepseek docs local mlflow notebooks polars prometheus providers ray redact sql tensorboard tune wandb
+TESTED   := adapter-langchain adapter-langmem adapter-llama-index adapter-openai-agents datasets deepseek docs local mlflow notebooks polars prometheus providers ray sql tune wandb
 # Extras that conflict with the versions of constraints.txt: each has a file of its own in constraints/.
 APART    := adapter-autogen adapter-deepagents adapter-google-adk adapter-inspect adapter-openhands adapter-semantic-kernel adapter-strands ragas remote tracking
 COMMA    := ,
@@ -36,7 +36,7 @@ TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help house bench test test-slow test-live test-adapters attack lint check gate baseline readme formats survey perf perf-peers instructions docs dev local-model record schema lock hashes apart sbom vulnerabilities clean
+.PHONY: help house bench test test-slow test-live test-adapters lint check gate baseline readme formats survey perf perf-peers instructions docs dev local-model record schema lock hashes apart sbom vulnerabilities clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -78,9 +78,6 @@ test-live: $(VENV)/.test  ## the tests with a real MLflow server, the notebooks,
 
 test-adapters: build/wheel/.made  ## each adapter with its library's newest version, in an environment of its own (EXTRAS=…)
 	@$(BIN)/python scripts/test_adapters.py "$(WHEEL)" $(EXTRAS)
-
-attack: $(VENV)/.test  ## attack everything for 15 minutes (MINUTES=, SEED=): what was tried, held and lost
-	@$(BIN)/python -m tests.attacks --minutes $(or $(MINUTES),15) --seed $(or $(SEED),0)
 
 house: $(VENV)/.run  ## print how the code is laid out, beside its budget
 	@$(BIN)/python scripts/house.py
@@ -206,8 +203,6 @@ $(VENV)/.run: build/wheel/.made requirements/bench.txt
 	@echo "installing into $(VENV) …"
 	@$(LOCKED) requirements/bench.txt
 	@$(PIP) --no-deps --force-reinstall "$(WHEEL)" && rm -f $(VENV)/.dev
-	@$(subst --only-binary :all:,,$(LOCKED)) requirements/hnswlib.txt 2> build/hnswlib.log || \
-	echo "hnswlib cannot be compiled here (build/hnswlib.log): bench-tier all needs faiss-cpu then, or leaves the index out"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run requirements/test.txt

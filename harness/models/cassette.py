@@ -29,6 +29,7 @@ from typing import Any, Literal, NamedTuple, Self
 from urllib.parse import quote
 
 import msgspec
+import zstandard
 
 from ctxbench.scenarios.errors import SetupError
 
@@ -400,12 +401,12 @@ class Shipped:
     def _replies(self) -> dict[str, CassetteEntry]:
         replies: dict[str, CassetteEntry] = {}
         for file in self.files:
-            with file.open("rb") as lines:
-                replies.update((entry.key, entry) for entry in entries(lines, file.name))
+            lines = file.read_bytes() if file.suffix == ".jsonl" else zstandard.decompress(file.read_bytes())
+            replies.update((entry.key, entry) for entry in entries(lines.splitlines(), file.name))
         return replies
 
 
 @cache
 def shipped() -> Shipped:
     """Return the replies that come with this ctxbench."""
-    return Shipped(sorted(FOLDER.glob("*.jsonl")))
+    return Shipped(sorted((*FOLDER.glob("*.jsonl"), *FOLDER.glob("*.jsonl.zst"))))

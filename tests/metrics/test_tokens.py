@@ -73,17 +73,6 @@ def test_a_tool_schema_worked_by_hand() -> None:
     assert counter.tools([]) == 0
 
 
-def test_one_dot_of_a_description_is_not_counted() -> None:
-    """OpenAI's page takes off the last dot of a description, and leaves those before it: of a tool and a property."""
-    counter = TokenCounter()
-    one = counter.text
-    tool = Tool(
-        "look", "Look, and so on...", '{"type":"object","properties":{"at":{"type":"string","description":"A.."}}}'
-    )
-    assert counter.tools([tool]) == 7 + one("look:Look, and so on..") + 3 + 3 + one("at:string:A.") + 12
-    assert one("look:Look, and so on..") != one("look:Look, and so on")
-
-
 def test_openai_s_own_example() -> None:
     """The cookbook's example messages have the 124 prompt tokens that the page reports for gpt-4o."""
     counter = TokenCounter("o200k_base")
