@@ -126,8 +126,8 @@ class Provider:
                     result = _within(self.timeout, call)
                     self._strikes[model] = 0
                     return result
-                except MissingExtra:
-                    raise
+                except MissingExtra as error:
+                    raise ModelError(str(error)) from None  # nothing was sent, so nothing is charged
                 except Failure as error:
                     failure = error
                 except Exception as error:
