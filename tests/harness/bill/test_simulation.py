@@ -18,8 +18,9 @@ from ctxbench.harness.bill.requests import RunRequests
 from ctxbench.harness.bill.simulation import Scheme, Usages, simulate
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder import derived
-from ctxbench.harness.folder.files import file_digest, read_receipt, write_receipt
+from ctxbench.harness.folder.files import file_digest
 from ctxbench.harness.folder.run import Run, load
+from ctxbench.harness.folder.store import write_manifest
 from ctxbench.metrics.prices import Prices
 from tests.harness.runs import plan, recording
 
@@ -102,16 +103,13 @@ def test_the_same_bytes_whoever_bills(run: Run, made: Path, tmp_path: Path) -> N
 
 
 def test_a_run_that_changed_is_simulated_again(run: Run, simulated: list[Scheme]) -> None:
-    """A part that was made anew, with a receipt of its own: what was kept before does not count, and is replaced."""
+    """A part that was made anew, with its digest in the manifest: what was kept before does not count, and is replaced."""
     billed(run)
     part = next((run.folder / "messages").iterdir())
     table = pq.read_table(part)
     pq.write_table(table, part, compression="none")
-    path = run.folder / "receipts" / f"{part.stem}.json"
-    receipt = read_receipt(path)
-    assert receipt is not None
-    digests = {**receipt.files, f"messages/{part.name}": file_digest(part)}
-    write_receipt(path, msgspec.structs.replace(receipt, files=digests))
+    files_of_run = {**run.manifest.files, f"messages/{part.name}": file_digest(part)}
+    write_manifest(run.folder, msgspec.structs.replace(run.manifest, files=files_of_run))
     again = billed(Run(run.folder))
     assert simulated == [*SCHEMES, *SCHEMES]
     pd.testing.assert_frame_equal(billed(Run(run.folder)), again, check_exact=True)
