@@ -103,7 +103,7 @@ def test_the_same_bytes_whoever_bills(run: Run, made: Path, tmp_path: Path) -> N
 
 
 def test_a_run_that_changed_is_simulated_again(run: Run, simulated: list[Scheme]) -> None:
-    """A part that was made anew, with its digest in the manifest: what was kept before does not count, and is replaced."""
+    """A part that was made anew, with its digest in the manifest: what was kept before is replaced."""
     billed(run)
     part = next((run.folder / "messages").iterdir())
     table = pq.read_table(part)
