@@ -23,7 +23,7 @@ from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.metrics.value import Form, Missing, Ratio, Summed, Value, value
 
 from ..answers.store import Answered, answered
-from ..bill.conversations import conversation_bills
+from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..folder.contexts import Floats
 from ..folder.run import Run, recorded_models, uneven

@@ -143,15 +143,16 @@ def _constraints(replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> di
 
 
 def _tools_added(replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> list[list[str]]:
-    """Return for each step the names of the tools that are not the recording's."""
+    """Return for each step the tools that are not the recording's, as JSON."""
     tools_by_step: list[list[str]] = []
     for index, log in replayed:
         recorded = before = index.conversation.tools
-        names: list[str] = []
+        added: list[str] = []
         for tools in log.tools:
             if tools is not before:
-                before, names = tools, [tool.name for tool in tools if tool not in recorded]
-            tools_by_step.append(names)
+                before = tools
+                added = [msgspec.json.encode(tool).decode() for tool in tools if tool not in recorded]
+            tools_by_step.append(added)
     return tools_by_step
 
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
-from ctxbench.metrics.models import listed
+from ctxbench.metrics.models import context_window
 from ctxbench.metrics.thinking import has_thinking
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation, Media, Message, independent_units
@@ -397,7 +397,5 @@ def windows(run: Run) -> dict[str, int]:
     if not run.manifest.plan.window:
         calls = run.arrow("messages", ["conversation", "model"]).to_pandas().dropna().astype(str).value_counts()
         for name, model in reversed(list(calls.index)):  # the model with the most calls is the last to be set
-            listing = listed(model)
-            if listing is not None and listing.window:
-                sizes[name] = listing.window
+            sizes[name] = context_window(model) or sizes[name]
     return sizes

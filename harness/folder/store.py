@@ -17,7 +17,6 @@ What its live model calls cost is the exception: `spent` in the manifest, and `.
     timings/SHARD-STRATEGY.parquet    wall-clock times
     results/SHARD-STRATEGY.parquet    one row per conversation × strategy, written last: the part is finished
     bills/SCHEME.parquet              what caches do with the requests, of schemes that were billed (bill/simulation.py)
-    bills/conversations-….parquet     bills by conversation (bill/conversations.py); all in bills/ can be made again
     answers/, grades/                 what was answered to the probes, and how that was graded (answers/store.py)
 
 A shard is some consecutive conversations, the same ones whatever the number of workers. Each file is written beside

@@ -210,18 +210,14 @@ def test_a_name_that_no_file_can_have(place: Path, path: str, command: Any, para
         (("run", "some.jsonl", "-s", "none", "--window", "9" * 5000), "none is so large"),
         (("tune", "window(max_tokens=?)", "some.jsonl", "--space", f"max_tokens=1..{10**400}"), "no number may be"),
         (("tune", "window(max_tokens=?)", "some.jsonl", "--space", "max_tokens=1..1e999"), "no number may be"),
-        (("export", "tensorboard", "run", "--out", "pipe"), "pipe: cannot be written"),
         (("export", "prometheus", "run", "--to", ""), ".: cannot be written: Is a directory"),
-        (("export", "mooncake", "run", "--to", ""), ".: cannot be written: Is a directory"),
-        (("convert", "some.jsonl", "--to", "c", "--restore", "nothing"), "cannot be read: it has over 1,024 MiB"),
+        (("export", "requests", "run", "--to", ""), ".: cannot be written: Is a directory"),
         (("run", "some.jsonl", "--format", "\udcff"), "is not UTF-8"),
     ],
 )
 @needs_linux
 def test_numbers_and_files_in_texts(place: Path, given: tuple[str, ...], says: str) -> None:
     """Numbers within strategies and ranges, and files of settings, have bounds as well."""
-    if "tensorboard" in given:
-        pytest.importorskip("tensorboard")
     os.mkfifo(place / "pipe.py")
     error = outcome(list(given))
     assert says in error
@@ -229,10 +225,10 @@ def test_numbers_and_files_in_texts(place: Path, given: tuple[str, ...], says: s
 
 
 def test_an_address_that_is_none(place: Path) -> None:
-    """MLflow cannot be at an address that is none: the run waits, as it does for a server that is away."""
+    """MLflow cannot be at an address that is none: it is said how to log the run later."""
     pytest.importorskip("mlflow")
     error = outcome(["export", "mlflow", "run", "--tracking-uri", "http://["])
-    assert error.startswith("error: MLflow at http://[ cannot be written to: Invalid IPv6 URL. run waits: ")
+    assert error.startswith("error: MLflow at http://[ cannot be written to: Invalid IPv6 URL. To log it when MLflow")
 
 
 @needs_linux

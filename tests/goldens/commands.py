@@ -63,6 +63,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "config": ("config", "--json", "run", "--jobs", 2),
     "export prometheus": ("export", "prometheus", "small", *BILL),
     "export dataset": ("export", "dataset", "small", "--out", "dataset"),
+    "show as": ("show", "small", 1, 3, "-s", "window", "--as", "anthropic"),
     "lab answer": ("lab", "answer", "small", "--json"),
     "lab validate": ("lab", "validate", "agent", "--json"),
     "lab calibrate": ("lab", "calibrate", "labels.jsonl", "--resamples", 1000, "--json"),
@@ -138,7 +139,9 @@ class Workplace:
             case list():
                 return [self._normalised(item) for item in value]
             case str():
-                return re.sub(r"\blitellm [\d.]+\d", "litellm VERSION", value.replace(str(self.folder), "FOLDER"))
+                return re.sub(
+                    r"\bgenai-prices [\d.]+\d", "genai-prices VERSION", value.replace(str(self.folder), "FOLDER")
+                )
         return value
 
 
