@@ -365,8 +365,6 @@ def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
     yield from _recorded(billed, scheme)
     yield from _media(billed, scheme.model)
     yield from _thinking(billed, scheme.model)
-    if substitute := billed.prices.instead(scheme.model):
-        yield f"{substitute}."
     if rule is None:
         yield f"No cache rule is known for {scheme.model}: nothing is cached."
     elif isinstance(rule.rules, (AutomaticRules, UnitRules)) and rule.rules.lifetime < inf:

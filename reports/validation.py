@@ -206,9 +206,6 @@ def _notes(validation: Validation) -> Iterator[str]:
     unpriced = [row["model"] for row in validation.agreements if row["money"]["unpriced"]]
     unpriced += [row["model"] for row in validation.costs if row["unpriced"]]
     yield from (f"Costs are missing: {prices.unknown(model)}." for model in dict.fromkeys(unpriced))
-    for model in dict.fromkeys(row["model"] for row in validation.agreements):
-        if substitute := prices.instead(model):
-            yield f"{substitute}."
     for model, what in validation.counters.lacking.items():
         yield f"{model} is counted in {validation.counters.used[model]}: {what}."
 

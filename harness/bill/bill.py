@@ -298,11 +298,7 @@ def check_prices(schemes: Sequence[Scheme], prices: Prices) -> None:
         tariff = prices.tariff(scheme.model)
         if tariff is None:
             raise RunError(prices.unknown(scheme.model))
-        if (
-            scheme.rules == "stored"
-            and rule_for(scheme.model, None, STORED)
-            and any(price.storage is None for _, price in tariff.tiers)
-        ):
+        if scheme.rules == "stored" and rule_for(scheme.model, None, STORED) and not tariff.storage:
             raise RunError(
                 f"{scheme.model}: no price of stored content is known: give storage_per_hour in --prices FILE"
             )
@@ -498,11 +494,12 @@ class _Columns:
         rates: list[Price] = []
         which = np.zeros(len(tokens), np.int64)
         # A price is looked up once for each hour of the recordings and each size, not once for each call.
-        hours = np.where(np.isnan(started), -1, started // 3600) if tariff.times else np.zeros(len(tokens))
+        by_hour = tariff.off_peak or tariff.storage
+        hours = np.where(np.isnan(started), -1, started // 3600) if by_hour else np.zeros(len(tokens))
         above = [size for size, _ in tariff.tiers]
         for hour in np.unique(hours):
             in_hour = hours == hour
-            when = hour * 3600.0 if tariff.times and hour >= 0 else None
+            when = hour * 3600.0 if by_hour and hour >= 0 else None
             prices = [tariff.at(size + 1, when) for size in above]  # a tier is for prompts of more than its size
             which[in_hour] = len(rates) + np.maximum(np.searchsorted(above, tokens[in_hour]) - 1, 0)
             rates += prices

@@ -159,7 +159,7 @@ def worst_step(run: Run, figure: str, conversation: str, strategy: str) -> int |
     metric = METRICS.get(figure)
     if metric is None or metric.table == ANSWERS:
         return None
-    rows = rows_of(run.conversation_alone(conversation), metric.table)
+    rows = rows_of(run.confined_to((conversation,)), metric.table)
     return worst_of(rows[rows.strategy == strategy], metric)
 
 

@@ -207,7 +207,7 @@ def _price(prices: Prices, recorded: RecordedRequest, model: str, usage: Usage |
     tariff = next((listed for name in names if (listed := prices.tariff(name)) is not None), None)
     if tariff is None:
         return None
-    return tariff.at((usage and usage.input) or 0, recorded.started if recorded.dated else None)
+    return tariff.then((usage and usage.input) or 0, recorded.started if recorded.dated else None)
 
 
 class _Cost(NamedTuple):

@@ -67,7 +67,7 @@ def bill(
     """Bill a run's requests under models' prompt-cache rules and prices, without calling any model.
 
     Fewer tokens are not always cheaper: a context whose start changes is written to the cache again. Prices are those
-    of litellm's bundled map, in US dollars, unless --prices replaces them.
+    of genai-prices, today's, in US dollars, unless --prices replaces them.
 
     [bold]automatic[/bold]   marks where the strategy sets them, else at the end of the prompt
     [bold]marked[/bold]      only where the strategy sets them

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ctxbench.harness.engine.plan import RunInputs
@@ -180,9 +181,9 @@ def test_a_call_that_reports_nothing() -> None:
     [
         (call(10, 5100, 5000, 100, *"abcde"), "marks", "5 cache breakpoints, of which a provider takes 4"),
         (
-            call(10, 250_000, 5000, 100),
+            msgspec.structs.replace(call(10, 250_000, 5000, 100), model="claude-haiku-4-5"),
             "usage.input",
-            "a prompt of 250,000 tokens, and claude-sonnet-4-5 takes 200,000",
+            "a prompt of 250,000 tokens, and claude-haiku-4-5 takes 200,000",
         ),
         (call(10, None, 5000, 100), "usage.input", "nothing says how long its prompt was"),
         (call(-60, 5100, 5000, 100), "started", "the clock ran backwards"),
