@@ -11,17 +11,16 @@ not read, images only counted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Mark, Message
 from ..source import Problems, decode, records
-from . import Recordings
+from . import Reader, Recordings
 from .messages import Block, Content, assistant_message, blocks, texts, tool, user_messages, user_parts
 from .requests import (
     LoggedRequest,
@@ -81,13 +80,11 @@ def _shapes() -> Iterator[frozenset[str]]:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AnthropicMessages:
+class AnthropicMessages(Reader):
     """Requests to Anthropic's API, with or without the responses."""
 
-    about: ClassVar[str] = "Anthropic Messages API requests, alone or as {request, response} logs"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(_shapes())
-    folder: ClassVar[bool] = False
+    about = "Anthropic Messages API requests, alone or as {request, response} logs"
+    shapes = tuple(_shapes())
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:

@@ -23,17 +23,16 @@ paths, and attachments of prompts (`attachment` lines), which are counted in the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar
 from ..source import Problems, decode, objects
-from . import Recordings
+from . import Reader, Recordings
 from .messages import Block, Content, History, Moment, assistant_message, blocks, moment_seconds, user_messages
 from .requests import context_edits, dollars, response_usage, tier
 
@@ -105,15 +104,11 @@ class _Line(NamedTuple):
         return (self.entry.request_id or self.message.id) if isinstance(self.message, _Assistant) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClaudeCode:
+class ClaudeCode(Reader):
     """Sessions of Claude Code."""
 
-    about: ClassVar[str] = "Claude Code sessions (JSON Lines)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
-        frozenset({".type", ".uuid", ".parentUuid", ".sessionId", ".message", ".message.role"}),
-    )
-    folder: ClassVar[bool] = False
+    about = "Claude Code sessions (JSON Lines)"
+    shapes = (frozenset({".type", ".uuid", ".parentUuid", ".sessionId", ".message", ".message.role"}),)
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:

@@ -26,17 +26,16 @@ model where messages have no `modelInfo`. Times are milliseconds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar, Usage
 from ..source import Problems, convert, decode, records
-from . import Recordings
+from . import Reader, Recordings
 from .messages import Block, History, assistant_message, user_messages
 from .requests import dollars, usage
 
@@ -93,15 +92,12 @@ class _Request(msgspec.Struct, rename="camel"):
     cancel_reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cline:
+class Cline(Reader):
     """Sessions of Cline and Roo Code."""
 
-    about: ClassVar[str] = "Cline sessions, and task folders of Cline and Roo Code"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
-        frozenset({".sessionId", ".messages", ".messages[].role", ".messages[].content", ".system_prompt"}),
-    )
-    folder: ClassVar[bool] = True
+    about = "Cline sessions, and task folders of Cline and Roo Code"
+    shapes = (frozenset({".sessionId", ".messages", ".messages[].role", ".messages[].content", ".system_prompt"}),)
+    folder = True
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:

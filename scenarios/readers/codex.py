@@ -25,14 +25,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from ..errors import Place
 from ..model import Call, Compaction, Conversation, Message, Scalar, Tool
 from ..source import Problems, decode, objects
-from . import Recordings
+from . import Reader, Recordings
 from .messages import History, Moment, role_of, tool
 from .requests import usage
 from .responses_api import (
@@ -109,16 +109,14 @@ class _Event(msgspec.Struct):
     thread_settings: _Settings | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Codex:
+class Codex(Reader):
     """Sessions of Codex."""
 
-    about: ClassVar[str] = "Codex rollouts (JSON Lines)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
+    about = "Codex rollouts (JSON Lines)"
+    shapes = (
         frozenset({".timestamp", ".type", ".payload", ".payload.cli_version"}),
         frozenset({".timestamp", ".type", ".payload", ".payload.type", ".payload.role", ".payload.content"}),
     )
-    folder: ClassVar[bool] = False
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:

@@ -20,14 +20,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from ..errors import Place
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
 from ..source import Problems, decode, objects
-from . import Recordings
+from . import Reader, Recordings
 from .messages import History, Moment
 from .prompts import as_object
 from .requests import usage
@@ -102,13 +102,11 @@ class _Compacted(msgspec.Struct, rename="camel"):
     compaction_tokens_used: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class CopilotCli:
+class CopilotCli(Reader):
     """Sessions of GitHub Copilot CLI."""
 
-    about: ClassVar[str] = "GitHub Copilot CLI sessions (JSON Lines)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (frozenset({".type", ".data", ".id", ".parentId", ".timestamp"}),)
-    folder: ClassVar[bool] = False
+    about = "GitHub Copilot CLI sessions (JSON Lines)"
+    shapes = (frozenset({".type", ".data", ".id", ".parentId", ".timestamp"}),)
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
@@ -31,7 +31,7 @@ from ..errors import Place, RecordingError
 from ..media import sized
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, ToolCall
 from ..source import Problems, convert, decode, records
-from . import Recordings
+from . import Reader, Recordings
 from .messages import History, texts
 
 _UNSENT = (
@@ -74,15 +74,11 @@ class _Message(msgspec.Struct):
     metadata: _Visibility = msgspec.field(default_factory=_Visibility)
 
 
-@dataclass(frozen=True, slots=True)
-class Goose:
+class Goose(Reader):
     """Sessions of goose."""
 
-    about: ClassVar[str] = "goose sessions (JSON Lines, exported JSON)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
-        frozenset({".working_dir", ".conversation", ".conversation[].role", ".conversation[].content[].type"}),
-    )
-    folder: ClassVar[bool] = False
+    about = "goose sessions (JSON Lines, exported JSON)"
+    shapes = (frozenset({".working_dir", ".conversation", ".conversation[].role", ".conversation[].content[].type"}),)
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -30,7 +30,7 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Mark, Message, Usage
 from ..source import Problems, convert, decode
-from . import Recordings
+from . import Reader, Recordings
 from .anthropic_messages import AnthropicRequest, AnthropicResponse, logged_request
 from .exchanges import (
     Exchange,
@@ -43,7 +43,7 @@ from .exchanges import (
     gemini_response,
     responses_response,
 )
-from .gemini_api import GeminiContent, GeminiPart, content_messages, model_message, part_text
+from .gemini import GeminiContent, GeminiPart, content_messages, model_message, part_text
 from .messages import (
     ChatMessage,
     ChatResponse,
@@ -85,16 +85,14 @@ _BREAKPOINT_TTL = "30m"
 _CASSETTE = re.compile(rb"(?:\A|\n)interactions:\s*(?:#.*)?\n\s*- ")
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRecordings:
+class HttpRecordings(Reader):
     """Requests to model APIs as they were sent."""
 
-    about: ClassVar[str] = "HTTP recordings of model APIs: VCR cassettes (YAML, JSON) and HAR files"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
+    about = "HTTP recordings of model APIs: VCR cassettes (YAML, JSON) and HAR files"
+    shapes = (
         frozenset({".interactions", ".interactions[].request.uri", ".interactions[].response"}),
         frozenset({".log", ".log.entries", ".log.entries[].request.url", ".log.entries[].response"}),
     )
-    folder: ClassVar[bool] = False
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:

@@ -29,7 +29,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -38,9 +38,9 @@ from ..errors import MissingExtra, Place, RecordingError
 from ..model import Conversation, Message
 from ..source import Problems, convert, decode
 from ..tables import without_nulls
-from . import Recordings
+from . import Reader, Recordings
+from .chats import Share, ShareMessages, share_tools
 from .messages import ChatMessage, chat_messages
-from .sharegpt import Share, ShareMessages, share_tools
 
 HUB = "hf://"
 _NAME = re.compile(r"[\w-][\w.-]*")
@@ -61,13 +61,12 @@ _WHOLE = "ctxbench"
 _BESIDE = ("README.md", ".gitattributes")
 
 
-@dataclass(frozen=True, slots=True)
-class HuggingFace:
+@dataclass(frozen=True)
+class HuggingFace(Reader):
     """A data set of the hub, or local files of one."""
 
-    about: ClassVar[str] = "Hugging Face datasets: hf://owner/data, or parquet, arrow and CSV tables (extra: datasets)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = ()
-    folder: ClassVar[bool] = True
+    about = "Hugging Face datasets: hf://owner/data, or parquet, arrow and CSV tables (extra: datasets)"
+    folder = True
 
     name: str = ""
     config: str = ""

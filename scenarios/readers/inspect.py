@@ -23,7 +23,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import zstandard
@@ -32,7 +32,7 @@ from .. import packed
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, Scalar, ToolCall
 from ..source import LONGEST, Problems, as_text, convert, decode, file_head, whole_file
-from . import Recordings
+from . import Reader, Recordings
 from .messages import History, in_order, iso_seconds, role_of, texts, tool
 from .requests import LoggedRequest, dollars, effort, numbered, other_than, series, usage
 
@@ -135,15 +135,11 @@ class _ModelEvent(msgspec.Struct):
     completed: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Inspect:
+class Inspect(Reader):
     """Samples of Inspect's evaluations."""
 
-    about: ClassVar[str] = "Inspect logs (.eval and .json)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
-        frozenset({".eval", ".eval.task", ".samples", ".samples[].epoch", ".samples[].messages[].role"}),
-    )
-    folder: ClassVar[bool] = False
+    about = "Inspect logs (.eval and .json)"
+    shapes = (frozenset({".eval", ".eval.task", ".samples", ".samples[].epoch", ".samples[].messages[].role"}),)
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:

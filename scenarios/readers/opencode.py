@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
@@ -31,7 +31,7 @@ from ..errors import Place, RecordingError
 from ..media import media_of
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode, records, whole_file
-from . import Recordings
+from . import Reader, Recordings
 from .messages import History
 from .prompts import as_object
 from .requests import dollars, usage
@@ -116,18 +116,17 @@ class _Recorded:
     parts: list[tuple[Any, Place]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenCode:
+class OpenCode(Reader):
     """Sessions of OpenCode."""
 
-    about: ClassVar[str] = "OpenCode sessions (export, tables, storage folder)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
+    about = "OpenCode sessions (export, tables, storage folder)"
+    shapes = (
         frozenset({".info", ".info.id", ".messages", ".messages[].info", ".messages[].parts"}),
         frozenset({".id", ".projectID", ".directory", ".time", ".time.created"}),
         frozenset({"[].id", "[].project_id", "[].directory", "[].time_created"}),
         frozenset({"[].id", "[].session_id", "[].data", "[].time_created"}),
     )
-    folder: ClassVar[bool] = True
+    folder = True
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:

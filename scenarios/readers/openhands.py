@@ -21,17 +21,16 @@ usage, are read by `litellm_log`. Events have the tools' descriptions and not th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Tool, ToolCall, Usage
 from ..source import Problems, decode, records, whole_file
-from . import Recordings
+from . import Reader, Recordings
 from .messages import History, iso_seconds, role_of, texts
 from .requests import usage
 
@@ -129,13 +128,12 @@ class _State(msgspec.Struct):
     stats: _Stats = msgspec.field(default_factory=_Stats)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenHands:
+class OpenHands(Reader):
     """Conversations of OpenHands 1."""
 
-    about: ClassVar[str] = "OpenHands 1 events (one JSON file an event)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (frozenset({".kind", ".id", ".timestamp", ".source"}),)
-    folder: ClassVar[bool] = True
+    about = "OpenHands 1 events (one JSON file an event)"
+    shapes = (frozenset({".kind", ".id", ".timestamp", ".source"}),)
+    folder = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         events: list[tuple[_Event, Place]] = []

@@ -16,18 +16,18 @@ tool only connect the others. Times of prompts are not recorded; an answer has t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ..errors import MissingExtra, Place, RecordingError
 from ..model import Call
 from ..source import Problems, decode, whole_file
-from . import Recordings
+from . import Reader, Recordings
 from .attributes import Attributes, model_call, seconds_of
 from .messages import iso_seconds
 from .prompts import as_object, decoded
@@ -129,14 +129,11 @@ class _Recorded(NamedTuple):
     failed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Otel:
+class Otel(Reader):
     """Traces of OpenTelemetry and of what writes its spans."""
 
-    about: ClassVar[str] = (
-        "OpenTelemetry GenAI spans: OTLP JSON or protobuf, Tempo, Jaeger, SDK exports, Phoenix, Logfire"
-    )
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
+    about = "OpenTelemetry GenAI spans: OTLP JSON or protobuf, Tempo, Jaeger, SDK exports, Phoenix, Logfire"
+    shapes = tuple(
         frozenset(f"{outer}{key}" for key in keys)
         for outer in ("", "[]")
         for keys in (
@@ -159,7 +156,7 @@ class Otel:
             (".columns[].name", ".columns[].datatype", ".columns[].values"),
         )
     )
-    folder: ClassVar[bool] = True
+    folder = True
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:

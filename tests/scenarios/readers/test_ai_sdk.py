@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.ai_sdk import AiSdk
+from ctxbench.scenarios.readers.stored_chats import AiSdk
 from ctxbench.scenarios.source import Problems
 from tests.scenarios.readers.samples import ai_sdk
 

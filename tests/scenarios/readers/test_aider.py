@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ctxbench.scenarios.errors import Place
 from ctxbench.scenarios.model import Call, Conversation, check
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.aider import Aider
+from ctxbench.scenarios.readers.chats import Aider
 from ctxbench.scenarios.source import Problems
 
 CHAT = """

@@ -10,7 +10,7 @@ import pytest
 
 from ctxbench.scenarios.model import Usage
 from ctxbench.scenarios.read import detect
-from ctxbench.scenarios.readers.api_calls import ApiCalls
+from ctxbench.scenarios.readers.call_logs import ApiCalls
 from tests.scenarios.readers.traces import CALLED, LATER, PROMPT, SAID, SHOWN, load, shown, usages
 
 SYSTEM, ASKED = "Be short.", "What is it?"

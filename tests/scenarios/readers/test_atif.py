@@ -10,7 +10,7 @@ import pytest
 
 from ctxbench.scenarios.model import Call, Compaction, Conversation, ToolCall, Usage
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.atif import Atif
+from ctxbench.scenarios.readers.trials import Atif
 from ctxbench.scenarios.source import Problems
 
 START = 1_700_000_000

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.beam import Beam
+from ctxbench.scenarios.readers.question_sets import Beam
 from ctxbench.scenarios.source import Problems
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ctxbench.scenarios.model import Call, Conversation, ToolCall, Usage
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.gemini_cli import GeminiCli
+from ctxbench.scenarios.readers.gemini import GeminiCli
 from ctxbench.scenarios.source import Problems
 
 START = 1_700_000_000

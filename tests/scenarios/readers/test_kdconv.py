@@ -6,7 +6,7 @@ from pathlib import Path
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import Batch, detect, find, read
-from ctxbench.scenarios.readers.kdconv import KdConv
+from ctxbench.scenarios.readers.question_sets import KdConv
 from ctxbench.scenarios.source import Problems
 
 TURNS = [{"message": "看过吗？"}, {"message": "看过。", "attrs": [{"attrname": "a", "attrvalue": "b", "name": "c"}]}]

@@ -14,8 +14,7 @@ import pytest
 
 from ctxbench.scenarios.model import Conversation, Usage
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.langchain import LangChain
-from ctxbench.scenarios.readers.langgraph import LangGraph
+from ctxbench.scenarios.readers.stored_chats import LangChain, LangGraph
 from ctxbench.scenarios.source import Problems
 from tests.scenarios.readers.samples import langchain, langgraph
 

@@ -11,7 +11,7 @@ import pytest
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation, Mark, Usage
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.litellm_log import LitellmLog
+from ctxbench.scenarios.readers.call_logs import LitellmLog
 from ctxbench.scenarios.source import Problems
 
 S = {"role": "system", "content": [{"type": "text", "text": "S", "cache_control": {"type": "ephemeral"}}]}

@@ -10,7 +10,7 @@ import pytest
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation, Fact
 from ctxbench.scenarios.read import Batch, detect, find, read
-from ctxbench.scenarios.readers.locomo import Locomo
+from ctxbench.scenarios.readers.question_sets import Locomo
 from ctxbench.scenarios.source import Problems
 
 SPOKEN: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import Any
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import Batch, detect, read
-from ctxbench.scenarios.readers.longmemeval import LongMemEval
+from ctxbench.scenarios.readers.question_sets import LongMemEval
 from ctxbench.scenarios.source import Problems
 
 RECORD: dict[str, Any] = {

@@ -10,7 +10,7 @@ import pytest
 
 from ctxbench.scenarios.model import Conversation, Probe
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.memdaily import MemDaily
+from ctxbench.scenarios.readers.question_sets import MemDaily
 from ctxbench.scenarios.source import Problems
 
 MONDAY = 1_711_960_200  # 2024-04-01 08:30 UTC

@@ -10,7 +10,7 @@ import pytest
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import Batch, detect, find, read
-from ctxbench.scenarios.readers.memorybank import MemoryBank
+from ctxbench.scenarios.readers.question_sets import MemoryBank
 from ctxbench.scenarios.source import Problems
 
 EMILY: dict[str, Any] = {

@@ -12,7 +12,7 @@ import pytest
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Call, Conversation, Usage
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.mini_swe import MiniSwe
+from ctxbench.scenarios.readers.trials import MiniSwe
 from ctxbench.scenarios.source import Problems
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import Batch, detect, read
-from ctxbench.scenarios.readers.mtrag import Mtrag
+from ctxbench.scenarios.readers.question_sets import Mtrag
 from ctxbench.scenarios.source import Problems
 
 SUBSET = "reference_subset_with_human_evaluations.json"

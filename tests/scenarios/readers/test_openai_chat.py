@@ -11,7 +11,7 @@ import pytest
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.openai_chat import OpenAIChat
+from ctxbench.scenarios.readers.chats import OpenAIChat
 from ctxbench.scenarios.source import Problems
 
 CHAT = [

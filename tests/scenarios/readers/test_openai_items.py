@@ -11,8 +11,8 @@ import pytest
 
 from ctxbench.scenarios.model import Conversation, Usage
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.openai_batch import OpenAIBatch
-from ctxbench.scenarios.readers.openai_items import OpenAIItems
+from ctxbench.scenarios.readers.call_logs import OpenAIBatch
+from ctxbench.scenarios.readers.stored_chats import OpenAIItems
 from ctxbench.scenarios.source import Problems
 from tests.scenarios.readers.samples import openai_batch, openai_items
 

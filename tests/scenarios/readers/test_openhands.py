@@ -10,7 +10,7 @@ import pytest
 
 from ctxbench.scenarios.model import Call, Compaction, Conversation, Tool, ToolCall, Usage
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.litellm_log import LitellmLog
+from ctxbench.scenarios.readers.call_logs import LitellmLog
 from ctxbench.scenarios.readers.openhands import OpenHands
 from ctxbench.scenarios.source import Problems
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.provider_requests import ProviderRequests
+from ctxbench.scenarios.readers.stored_chats import ProviderRequests
 from ctxbench.scenarios.source import Problems
 from tests.scenarios.readers.samples import FUNCTION, provider_requests
 

@@ -10,7 +10,7 @@ import pytest
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.sharegpt import ShareGpt
+from ctxbench.scenarios.readers.chats import ShareGpt
 from ctxbench.scenarios.source import Problems
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ctxbench.scenarios.model import Call, Conversation, ToolCall
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.swe_agent import SweAgent
+from ctxbench.scenarios.readers.trials import SweAgent
 from ctxbench.scenarios.source import Problems
 
 CONFIG = {"agent": {"model": {"name": "gpt-4o", "api_key": None}}}

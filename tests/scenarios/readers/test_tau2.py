@@ -7,7 +7,7 @@ from typing import Any
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Call, Conversation, Usage
 from ctxbench.scenarios.read import Batch, detect, read
-from ctxbench.scenarios.readers.tau2 import Tau2
+from ctxbench.scenarios.readers.trials import Tau2
 from ctxbench.scenarios.source import Problems
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import Batch, read
-from ctxbench.scenarios.readers.tau_bench import TauBench
+from ctxbench.scenarios.readers.trials import TauBench
 from ctxbench.scenarios.source import Problems
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"q": 1}'}}

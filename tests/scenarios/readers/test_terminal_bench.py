@@ -11,7 +11,7 @@ import pytest
 
 from ctxbench.scenarios.model import Call, Conversation, Mark, Usage
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.terminal_bench import TerminalBench
+from ctxbench.scenarios.readers.call_logs import TerminalBench
 from ctxbench.scenarios.source import Problems
 
 START = 1_700_000_000
