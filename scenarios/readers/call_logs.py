@@ -16,6 +16,7 @@ from ..source import Problems, decode, json_text, records, whole_file
 from . import Reader, Recordings, anywhere
 from .anthropic_messages import AnthropicResponse, anthropic_answer
 from .exchanges import Exchange, anthropic_response, endpoint_of
+from .fields import as_object
 from .http import HttpExchanges
 from .messages import (
     ChatMessage,
@@ -27,7 +28,6 @@ from .messages import (
     chat_tools,
     iso_seconds,
 )
-from .prompts import as_object
 from .requests import LoggedRequest, Responses, conversations, dollars, effort, series
 
 

@@ -28,8 +28,8 @@ from ..errors import Place
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
 from ..source import Problems, decode, objects
 from . import Reader, Recordings
+from .fields import as_object
 from .messages import History, Moment
-from .prompts import as_object
 from .requests import usage
 
 _UNSENT = ("hook.", "permission.", "session.", "assistant.", "tool.", "subagent.", "skill.")

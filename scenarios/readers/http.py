@@ -43,6 +43,7 @@ from .exchanges import (
     gemini_response,
     responses_response,
 )
+from .fields import as_object
 from .gemini import GeminiContent, GeminiPart, content_messages, model_message, part_text
 from .messages import (
     ChatMessage,
@@ -56,7 +57,6 @@ from .messages import (
     role_of,
     tool,
 )
-from .prompts import as_object
 from .prompts import exchange as logged_call
 from .requests import LoggedRequest, Responses, effort, other_than, series, tier, usage
 from .responses_api import (

@@ -32,8 +32,8 @@ from ..media import media_of
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode, records, whole_file
 from . import Reader, Recordings
+from .fields import as_object
 from .messages import History
-from .prompts import as_object
 from .requests import dollars, usage
 
 _READ = ("text", "reasoning", "file", "tool", "step-finish")

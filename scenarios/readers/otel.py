@@ -29,8 +29,8 @@ from ..model import Call
 from ..source import Problems, decode, whole_file
 from . import Reader, Recordings
 from .attributes import Attributes, model_call, seconds_of
+from .fields import as_object, decoded
 from .messages import iso_seconds
-from .prompts import as_object, decoded
 from .spans import TraceSpan, sound, span_records, traces
 
 _PROTOBUF = (".pb", ".binpb", ".otlp")

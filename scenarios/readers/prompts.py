@@ -25,6 +25,7 @@ from ..errors import Place, RecordingError
 from ..media import media_of, sized
 from ..model import Call, Mark, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text
+from .fields import as_object, decoded
 from .messages import tool
 from .requests import mark
 
@@ -125,27 +126,6 @@ def stored_messages(
         if call is not None:
             history.add_call(call)
     return tuple(history.take())
-
-
-def decoded(logged: Any) -> Any:
-    """Return the object or list that a text holds as JSON; anything else as it is."""
-    if isinstance(logged, str) and logged.lstrip()[:1] in ("{", "["):
-        try:
-            return msgspec.json.decode(logged)
-        except (msgspec.DecodeError, RecursionError, UnicodeError):
-            return logged
-    return logged
-
-
-def as_object(value: Any) -> dict[str, Any]:
-    """Return an object, or that which a text holds as JSON; an empty one for anything else."""
-    value = decoded(value)
-    return value if isinstance(value, dict) else {}
-
-
-def text_of(value: Any) -> str:
-    """Return a text; an empty one for anything else."""
-    return value if isinstance(value, str) else ""
 
 
 def _begins_with_system(prompt: Any) -> bool:

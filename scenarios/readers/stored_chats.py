@@ -17,7 +17,8 @@ from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message
 from ..source import Problems, decode, record_head, records, whole_file
 from . import Reader, Recordings
-from .prompts import LoggedCall, as_object, exchange, stored_messages, text_of
+from .fields import as_object, text_of
+from .prompts import LoggedCall, exchange, stored_messages
 from .requests import LoggedRequest, numbered, series, tier, usage
 from .responses_api import COMPACTIONS, HOSTED, OUTPUTS
 from .spans import counted, span_records

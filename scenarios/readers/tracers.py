@@ -20,44 +20,12 @@ from ..model import Call
 from ..source import Problems, as_text, convert, decode
 from . import Reader, Recordings, anywhere
 from .attributes import Attributes, agent_name, offered_tools, seconds_of, span_kind
+from .fields import Fields, as_object, decoded, text_of
 from .messages import iso_seconds
-from .prompts import as_object, decoded, exchange, text_of
+from .prompts import exchange
 from .requests import dollars, effort, other_than, tier, usage
 from .spans import Kind, TraceSpan, counted, number, paged_records, sound, span_records, traces
 from .stored_chats import metadata_counts
-
-
-class Fields:
-    """The fields of one recorded span."""
-
-    def __init__(self, record: dict[str, Any], place: Place) -> None:
-        self.record, self.place = record, place
-        self._decoded: dict[str, Any] = {"": record}
-
-    def at(self, path: str) -> Any:
-        """Return what stands at one path; None if nothing does."""
-        outer, _, step = path.rpartition(".")
-        if outer not in self._decoded:
-            self._decoded[outer] = decoded(self.at(outer))
-        held = self._decoded[outer]
-        if isinstance(held, list) and step.isdecimal():
-            return held[int(step)] if int(step) < len(held) else None
-        return held.get(step) if isinstance(held, dict) else None
-
-    def get(self, paths: str) -> Any:
-        """Return the first value that holds something."""
-        return next(filter(None, map(self.at, paths.split("|"))), None)
-
-    def text(self, paths: str) -> str:
-        """Return the first text that is not empty."""
-        return next(filter(None, map(text_of, map(self.at, paths.split("|")))), "")
-
-    def checked(self, paths: str, kind: Any) -> tuple[Any, Place]:
-        """Return the first value and its place, None where there is none; raise RecordingError if it is of no type."""
-        for path in paths.split("|"):
-            if (value := convert(self.at(path), kind | None, self.place.below(path))) is not None:
-                return value, self.place.below(path)
-        return None, self.place
 
 
 @dataclass(frozen=True)
@@ -121,10 +89,8 @@ class Tracer(Reader):
     def span(self, fields: Fields, problems: Problems) -> TraceSpan:
         """Return one span, a model call with what was asked and answered. Raises RecordingError."""
         place, kind = fields.place, self.kind_of(fields)
-        own, _ = fields.checked(self.id, self.ids)
-        if own is None:
-            own = convert(None, self.ids, place.below(self.id.partition("|")[0]))
-        trace, parent = (str(fields.checked(paths, self.ids)[0] or "") for paths in (self.trace, self.parent))
+        own = fields.needed(self.id, self.ids)
+        trace, parent = (str(fields.typed(paths, self.ids) or "") for paths in (self.trace, self.parent))
         started, ended = self.moment(self.start, fields), self.ended(fields)
         agent, thread = self.agent_of(fields, kind), self.thread_of(fields)
         if kind != "llm":
@@ -165,8 +131,8 @@ class Tracer(Reader):
 
     def moment(self, paths: str, fields: Fields) -> float | None:
         """Return a time in seconds; by default it stands as ISO text."""
-        time, place = fields.checked(paths, str)
-        return None if time is None else iso_seconds(time, place)
+        time = fields.typed(paths, str)
+        return None if time is None else iso_seconds(time, fields.place.below(fields.first(paths)))
 
     def ended(self, fields: Fields) -> float | None:
         """Return when the span ended."""
@@ -232,8 +198,7 @@ class Braintrust(Tracer):
     cost = "metrics.estimated_cost"
 
     def moment(self, paths: str, fields: Fields) -> float | None:
-        time: float | None = fields.checked(paths, float)[0]
-        return time
+        return fields.typed(paths, float)
 
     def first(self, fields: Fields, started: float | None) -> float | None:
         return _after(started, fields.at("metrics.time_to_first_token"))
@@ -442,7 +407,7 @@ class DatadogLLM(Tracer):
         return seconds_of(fields.at(paths), fields.place.below(paths))
 
     def ended(self, fields: Fields) -> float | None:
-        return _after(self.moment(self.start, fields), fields.checked("duration", int | float)[0], unit=1e9)
+        return _after(self.moment(self.start, fields), fields.typed("duration", float), unit=1e9)
 
     def failed(self, fields: Fields) -> bool:
         return bool(fields.at("status") == "error")
