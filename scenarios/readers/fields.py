@@ -45,7 +45,7 @@ class Fields:
 
     def needed(self, paths: str, kind: type[T]) -> T:
         """Return the first value that holds something. Raises RecordingError if there is none, or not of the type."""
-        path = next(filter(self.at, paths.split("|")), "")
+        path = next((path for path in paths.split("|") if self.at(path) not in (None, "")), "")
         if not path:
             remedy = "correct it, or leave this record out" + ("" if self.place.field else MISFIT)
             raise RecordingError(self.place, f"object missing required field {paths.partition('|')[0]}", remedy)

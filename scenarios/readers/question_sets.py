@@ -17,6 +17,7 @@ from ..model import Call, Conversation, Fact, Media, Message, Probe, Role, Scala
 from ..packed import is_file
 from ..source import Problems, convert, decode, elements, file_head, lines, records, whole_file
 from . import Reader, Recordings
+from .fields import Fields, text_of
 from .messages import forward, in_order, role_of, seconds
 
 
@@ -143,21 +144,13 @@ def _conversation(name: str, user: _User, questions: Mapping[str, list[str]], pa
 _ROLES: dict[str, Role] = {"user": "user", "agent": "assistant"}
 
 
-class _Author(msgspec.Struct):
-    author_type: str = ""
-    author_id: str = ""
-    created_at: float | None = None
-
-
-class _MtragTurn(msgspec.Struct):
-    speaker: str
-    text: str
-    metadata: _Author | None = None
-
-
 class _Target(msgspec.Struct):
     text: str
-    metadata: _Author | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class _MtragTurn(_Target, kw_only=True):
+    speaker: str
 
 
 class _Document(msgspec.Struct):
@@ -165,36 +158,11 @@ class _Document(msgspec.Struct):
     text: str | None = None
 
 
-class _Task(
-    msgspec.Struct,
-    rename={
-        "kinds": "Question Type",
-        "multi_turn": "Multi-Turn",
-        "collection": "Collection",
-        "answers": "Answerability",
-    },
-):
-    task_id: str
-    input: list[_MtragTurn]
-    targets: list[_Target]
-    contexts: list[_Document] = []
-    kinds: list[str] = []
-    multi_turn: list[str] = []
-    collection: str = ""
-    answers: list[str] = []
-    answerability: list[str] = []
-
-
-class _Subset(msgspec.Struct):
-    documents: list[_Document]
-    tasks: list[Any]
-
-
 class Mtrag(Reader):
     """MT-RAG: questions to a document-grounded assistant, each with the turns before it and a reference answer.
 
-        {documents: [{document_id, text}], tasks: [{task_id, input: [{speaker, text}], contexts: [{document_id}], targets}]}
-        {task_id, input: [{speaker, text, metadata}], contexts: [{document_id, text}], targets: [{text}]}     on each line
+        {documents: [{document_id, text}], tasks: [{task_id, input: [{speaker, text}], contexts, targets}]}
+        {task_id, input: [{speaker, text, metadata}], contexts: [{document_id, text}], targets: [{text}]}, on each line
 
     Source: github.com/IBM/mt-rag-benchmark (Katsis et al. 2025, arXiv 2501.03468), Apache-2.0: the first is
     `mtrag-human/evaluations/reference_subset_with_human_evaluations.json`, the second `mtragun-human/generation_tasks/
@@ -214,76 +182,62 @@ class Mtrag(Reader):
         frozenset({".documents[].document_id", ".tasks[].task_id", ".tasks[].input[].speaker"}),
     )
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            for place, task, documents in _tasks(path, problems):
-                with problems.collect():
-                    yield place, _mtrag_conversation(convert(task, _Task, place), documents, place)
-
-
-def _tasks(path: Path, problems: Problems) -> Iterator[tuple[Place, Any, Mapping[str, str]]]:
-    """Yield every task with its place, and the texts of the documents beside it by id."""
-    for place, raw in records(path, problems):
-        try:
-            record = decode(raw, dict[str, Any], place)
-            subset = convert(record, _Subset, place) if "tasks" in record else _Subset([], [])
-        except RecordingError as error:
-            problems.add(error)
-            continue
+    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
+        record = decode(raw, dict[str, Any], place)
         if "tasks" not in record:
-            yield place, record, {}
-        documents = {document.document_id: document.text or "" for document in subset.documents}
-        for at, task in enumerate(subset.tasks):
-            yield place.at(f"tasks[{at}]"), task, documents
+            yield place, _mtrag_conversation(Fields(record, place), {})
+            return
+        documents = convert(record.get("documents"), list[_Document], place.at("documents"))
+        texts = {document.document_id: document.text or "" for document in documents}
+        for at, task in enumerate(convert(record["tasks"], list[Any], place.at("tasks"))):
+            where = place.at(f"tasks[{at}]")
+            with problems.collect():
+                yield where, _mtrag_conversation(Fields(convert(task, dict[str, Any], where), where), texts)
 
 
-def _mtrag_conversation(task: _Task, documents: Mapping[str, str], place: Place) -> Conversation:
-    start = f"{place.field}." if place.field else ""
-    if not task.targets:
-        raise RecordingError(place.at(f"{start}targets"), "there is no reference answer", "give one, or drop the task")
-    turns = [*task.input, _MtragTurn("agent", task.targets[0].text, task.targets[0].metadata)]
-    times, dropped = forward(turn.metadata.created_at if turn.metadata else None for turn in turns)
-    messages = tuple(
-        _message(turn, f"m{at}", time, place.at(f"{start}input[{at}].speaker"))
-        for at, (turn, time) in enumerate(zip(turns, times, strict=True))
-    )
+def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversation:
+    place, name = task.place, task.needed("task_id", str)
+    targets = task.needed("targets", list[_Target])
+    if not targets:
+        raise RecordingError(place.below("targets"), "there is no reference answer", "give one, or drop the task")
+    turns: list[_Target] = [*task.needed("input", list[_MtragTurn]), targets[0]]
+    created = (Fields(turn.metadata, place).typed("created_at", float) for turn in turns)
+    times, dropped = forward(created)
+    messages = []
+    for at, (turn, time) in enumerate(zip(turns, times, strict=True)):
+        speaker = turn.speaker if isinstance(turn, _MtragTurn) else "agent"
+        if speaker not in ("user", "agent"):
+            where = place.below(f"input[{at}].speaker")
+            raise RecordingError(where, f"unknown speaker {speaker!r}", "use user or agent")
+        author = turn.metadata or {}
+        answered = speaker == "agent" and author.get("author_type") == "model"
+        call = Call(model=text_of(author.get("author_id"))) if answered else None
+        role: Role = "assistant" if speaker == "agent" else "user"
+        messages.append(Message(f"m{at}", role, turn.text, time=time, call=call))
     questions = [message for message in messages if message.role == "user"]
     if not questions:
-        raise RecordingError(place.at(f"{start}input"), "nobody asks anything", "let the last turn be the user's")
-    labels = task.answerability or task.answers
-    answerable = "UNANSWERABLE" not in labels
+        raise RecordingError(place.below("input"), "nobody asks anything", "let the last turn be the user's")
+    keys = ("answerability|Answerability", "Question Type", "Multi-Turn")
+    labels, kinds, several = (", ".join(task.typed(key, list[str]) or ()) for key in keys)
+    answerable, collection = "UNANSWERABLE" not in labels.split(", "), task.text("Collection")
     probe = Probe(
         id="q",
         question=questions[-1].text,
-        answers=tuple(target.text for target in task.targets) if answerable else (),
-        category=", ".join(task.kinds),
+        answers=tuple(target.text for target in targets) if answerable else (),
+        category=kinds,
         after=questions[-1].id,
         answerable=answerable,
-        passages=tuple(_passages(task.contexts, documents, place.at(f"{start}contexts"))),
+        passages=tuple(_passages(task.typed("contexts", list[_Document]) or (), documents, place.below("contexts"))),
     )
-    return Conversation(
-        id=task.task_id,
-        messages=messages,
-        probes=(probe,),
-        licence="Apache-2.0",
-        language="en",
-        meta={
-            "conversation": task.task_id.partition("<::>")[0],
-            "collection": task.collection,
-            "domain": task.collection.removeprefix("mt-rag-").partition("-")[0],
-            "answerability": ", ".join(labels),
-            "multi_turn": ", ".join(task.multi_turn),
-            "times_dropped": dropped,
-        },
-    )
-
-
-def _message(turn: _MtragTurn, name: str, time: float | None, place: Place) -> Message:
-    if turn.speaker not in _ROLES:
-        raise RecordingError(place, f"unknown speaker {turn.speaker!r}", "use user or agent")
-    role, author = _ROLES[turn.speaker], turn.metadata or _Author()
-    call = Call(model=author.author_id) if role == "assistant" and author.author_type == "model" else None
-    return Message(id=name, role=role, text=turn.text, time=time, call=call)
+    meta: dict[str, Scalar] = {
+        "conversation": name.partition("<::>")[0],
+        "collection": collection,
+        "domain": collection.removeprefix("mt-rag-").partition("-")[0],
+        "answerability": labels,
+        "multi_turn": several,
+        "times_dropped": dropped,
+    }
+    return Conversation(name, tuple(messages), probes=(probe,), licence="Apache-2.0", language="en", meta=meta)
 
 
 def _passages(contexts: Sequence[_Document], documents: Mapping[str, str], place: Place) -> Iterator[str]:
@@ -341,36 +295,26 @@ class LongMemEval(Reader):
         frozenset({".questions", ".questions[].question", ".haystack_dates", ".haystack_sessions"}),
     )
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            for place, raw in records(path, problems):
-                with problems.collect():
-                    haystack = decode(raw, _Haystack, place)
-                    if haystack.questions is None:
-                        questions = [_question(raw, place)]
-                    else:
-                        questions = list(_haystack_questions(haystack.questions, place, problems))
-                    if questions:
-                        yield place, _haystack_conversation(haystack, questions, place)
-
-
-def _question(raw: bytes | msgspec.Raw, place: Place) -> tuple[_Question, float | None]:
-    """Return a question and the time at which it is asked."""
-    question = decode(raw, _Question, place)
-    date = place.at(f"{place.field}.question_date".removeprefix("."))
-    return question, _time(question.question_date, date) if question.question_date else None
-
-
-def _haystack_questions(
-    recorded: list[msgspec.Raw], place: Place, problems: Problems
-) -> Iterator[tuple[_Question, float | None]]:
-    """Yield the questions to one haystack with their times; a damaged one is a problem."""
-    if not recorded:
-        problems.add(RecordingError(place.at("questions"), "no question is in it", "leave it out"))
-    for at, raw in enumerate(recorded):
-        where = place.at(f"questions[{at}]")
-        with problems.collect():
-            yield _question(raw, where)
+    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
+        haystack = decode(raw, _Haystack, place)
+        if haystack.questions is None:
+            questions = [(place, raw)]
+        else:
+            questions = [(place.at(f"questions[{at}]"), bytes(one)) for at, one in enumerate(haystack.questions)]
+        if not questions:
+            problems.add(RecordingError(place.at("questions"), "no question is in it", "leave it out"))
+        asked = list[tuple[_Question, float | None]]()
+        for where, one in questions:
+            try:
+                question = decode(one, _Question, where)
+                date = question.question_date
+                asked.append((question, _time(date, where.below("question_date")) if date else None))
+            except RecordingError as error:
+                if haystack.questions is None:
+                    raise
+                problems.add(error)
+        if asked:
+            yield place, _haystack_conversation(haystack, asked, place)
 
 
 def _haystack_conversation(
@@ -378,48 +322,40 @@ def _haystack_conversation(
 ) -> Conversation:
     sessions, reordered = _sessions(record, place)
     messages, evidence = [], list[tuple[str, str]]()
-    used: dict[str, int] = {}
+    used: Counter[str] = Counter()
     for time, at in sessions:
         session = record.haystack_session_ids[at]
-        used[session] = used.get(session, 0) + 1
+        used[session] += 1
         name = session if used[session] == 1 else f"{session}~{used[session]}"
         for n, turn in enumerate(record.haystack_sessions[at]):
             role = role_of(turn.role, place.at(f"haystack_sessions[{at}][{n}]"))
             messages.append(Message(id=f"{name}:{n}", role=role, text=turn.content, time=time))
             if turn.has_answer:
                 evidence.append((session, messages[-1].id))
-    alone = record.questions is None
+    probes = []
+    for question, time in questions:
+        answer, answerable = (str(question.answer),), not question.question_id.endswith("_abs")
+        told = (name for at, name in evidence if record.questions is None or at in question.answer_session_ids)
+        probes.append(
+            Probe(
+                id=question.question_id,
+                question=question.question,
+                answers=answer if answerable else (),
+                rubric=() if answerable else answer,
+                evidence=tuple(told),
+                category=question.question_type,
+                answerable=answerable,
+                time=time,
+            )
+        )
+    answered = dict.fromkeys(name for question, _ in questions for name in question.answer_session_ids)
+    meta: dict[str, Scalar] = {"sessions": len(sessions), "answer_sessions": " ".join(answered)}
     return Conversation(
         id=questions[0][0].question_id,
         messages=tuple(messages),
-        probes=tuple(
-            _probe(
-                question,
-                tuple(name for session, name in evidence if alone or session in question.answer_session_ids),
-                time,
-            )
-            for question, time in questions
-        ),
+        probes=tuple(probes),
         language="en",
-        meta={
-            "sessions": len(sessions),
-            "answer_sessions": " ".join(dict.fromkeys(name for q, _ in questions for name in q.answer_session_ids)),
-            "sessions_reordered": reordered,
-        },
-    )
-
-
-def _probe(question: _Question, evidence: tuple[str, ...], time: float | None) -> Probe:
-    answerable = not question.question_id.endswith("_abs")
-    return Probe(
-        id=question.question_id,
-        question=question.question,
-        answers=(str(question.answer),) if answerable else (),
-        rubric=() if answerable else (str(question.answer),),
-        evidence=evidence,
-        category=question.question_type,
-        answerable=answerable,
-        time=time,
+        meta={**meta, "sessions_reordered": reordered},
     )
 
 
@@ -716,10 +652,9 @@ def _messages(spoken: Mapping[str, Any], place: Place) -> tuple[tuple[Message, .
 
 
 def _locomo_time(spoken: Mapping[str, Any], key: str, place: Place) -> float | None:
-    if key not in spoken:
-        return None
     where = place.at(f"conversation.{key}")
-    return seconds(convert(spoken[key], str, where), "%I:%M %p on %d %B, %Y", where, "1:56 pm on 8 May, 2023")
+    text = convert(spoken.get(key), str | None, where)
+    return None if text is None else seconds(text, "%I:%M %p on %d %B, %Y", where, "1:56 pm on 8 May, 2023")
 
 
 def _locomo_probe(
@@ -771,7 +706,6 @@ def _evidence(cited: Iterable[str], ids: Container[str]) -> tuple[tuple[str, ...
 
 
 _QUESTIONS = "probing_questions"
-_BEAM_NOON = 12 * 3600  # the hour is not recorded; noon is the same day in most time zones
 
 
 class _BeamTurn(msgspec.Struct):
@@ -832,96 +766,75 @@ class Beam(Reader):
             place = Place(str(path))
             with problems.collect():
                 batches = decode(whole_file(path, problems), list[_Batch], place)
-                turns = list(_turns(batches, place))
-                messages, times_dropped = _beam_messages(turns)
-                probes, dropped = _probes(path, [turn for turn, _, _ in turns], problems)
+                messages, counts, times_dropped = _beam_messages(batches, place)
+                probes, dropped = _probes(path, counts, problems)
                 parent = path.resolve().parent
-                yield (
-                    place,
-                    Conversation(
-                        id=f"{parent.parent.name}/{parent.name}",
-                        messages=messages,
-                        probes=probes,
-                        language="en",
-                        meta={"batches": len(batches), "evidence_dropped": dropped, "times_dropped": times_dropped},
-                    ),
-                )
+                name = f"{parent.parent.name}/{parent.name}"
+                meta = {"batches": len(batches), "evidence_dropped": dropped, "times_dropped": times_dropped}
+                yield place, Conversation(name, messages, probes=probes, language="en", meta={**meta})
 
 
-def _turns(batches: Sequence[_Batch], place: Place) -> Iterator[tuple[_BeamTurn, float | None, Place]]:
-    """Yield every message with its time and place."""
+def _beam_messages(batches: Sequence[_Batch], place: Place) -> tuple[tuple[Message, ...], Counter[str], int]:
+    """Return the messages, how often each id stands, and the number of times dropped because they run backwards."""
+    messages, counts = list[Message](), Counter[str]()
     for b, batch in enumerate(batches):
         time = _day(batch.time_anchor, place.at(f"[{b}].time_anchor"))
         for t, turn in enumerate(batch.turns):
-            for m, message in enumerate(turn):
+            for m, said in enumerate(turn):
                 where = place.at(f"[{b}].turns[{t}][{m}]")
-                if message.time_anchor:
-                    time = _day(message.time_anchor, where.at(f"{where.field}.time_anchor"))
-                yield message, time, where
+                if said.time_anchor:
+                    time = _day(said.time_anchor, where.below("time_anchor"))
+                name = str(said.id)
+                counts[name] += 1
+                unique = name if counts[name] == 1 else f"{name}~{counts[name]}"
+                messages.append(Message(unique, role_of(said.role, where), said.content, time=time))
+    times, dropped = forward(message.time for message in messages)
+    return (
+        tuple(msgspec.structs.replace(said, time=time) for said, time in zip(messages, times, strict=True)),
+        counts,
+        dropped,
+    )
 
 
 def _day(anchor: str | None, place: Place) -> float | None:
-    return seconds(anchor, "%B-%d-%Y", place, "March-15-2024") + _BEAM_NOON if anchor else None
+    return seconds(anchor, "%B-%d-%Y", place, "March-15-2024") + _NOON if anchor else None
 
 
-def _beam_messages(turns: Sequence[tuple[_BeamTurn, float | None, Place]]) -> tuple[tuple[Message, ...], int]:
-    """Return the messages, and the number of times dropped because they run backwards."""
-    times, dropped = forward(time for _, time, _ in turns)
-    used: dict[str, int] = {}
-    messages = []
-    for (turn, _, place), time in zip(turns, times, strict=True):
-        name = str(turn.id)
-        used[name] = used.get(name, 0) + 1
-        unique = name if used[name] == 1 else f"{name}~{used[name]}"
-        messages.append(Message(id=unique, role=role_of(turn.role, place), text=turn.content, time=time))
-    return tuple(messages), dropped
+def _probes(chat: Path, counts: Mapping[str, int], problems: Problems) -> tuple[tuple[Probe, ...], int]:
+    """Return the probes of the file beside a chat, and the number of evidence ids dropped: none, or several messages'.
 
-
-def _probes(chat: Path, turns: Sequence[_BeamTurn], problems: Problems) -> tuple[tuple[Probe, ...], int]:
-    """Return the probes of a chat, and the number of evidence ids dropped. A damaged question is a problem."""
-    counts = Counter(str(turn.id) for turn in turns)
-    probes, dropped = [], 0
-    for ability, n, place, record in _beam_questions(chat, problems):
-        try:
-            question = convert(record, _BeamQuestion, place)
-            cited = list(dict.fromkeys(_ids(question.source_chat_ids, place.at(f"{place.field}.source_chat_ids"))))
-        except RecordingError as error:
-            problems.add(error)
-            continue
-        evidence = tuple(name for name in cited if counts[name] == 1)
-        dropped += len(cited) - len(evidence)
-        probes.append(_beam_probe(f"{ability}:{n}", ability, question, evidence))
+    A damaged question is a problem.
+    """
+    probes, dropped = list[Probe](), 0
+    beside = (chat.with_name(f"{_QUESTIONS}.json"), chat.parent / _QUESTIONS / f"{_QUESTIONS}.json")
+    path = next(filter(is_file, beside), None)
+    if path is None:
+        return (), 0
+    with problems.collect():
+        place = Place(str(path))
+        by_ability = decode(whole_file(path, problems), dict[str, list[Any]], place)
+        asked = ((key, n, one) for key, several in by_ability.items() for n, one in enumerate(several))
+        for ability, n, record in asked:
+            where = place.at(f"{ability}[{n}]")
+            with problems.collect():
+                question = convert(record, _BeamQuestion, where)
+                cited = list(dict.fromkeys(_ids(question.source_chat_ids, where.below("source_chat_ids"))))
+                evidence = tuple(name for name in cited if counts.get(name) == 1)
+                dropped += len(cited) - len(evidence)
+                told = (question.answer, question.ideal_answer, question.ideal_response, question.ideal_summary)
+                answers = tuple(str(answer) for answer in told if answer is not None)
+                probes.append(
+                    Probe(
+                        id=f"{ability}:{n}",
+                        question=question.question,
+                        answers=answers if ability != "abstention" else (),
+                        evidence=evidence,
+                        category=ability,
+                        answerable=ability != "abstention",
+                        rubric=tuple(question.rubric),
+                    )
+                )
     return tuple(probes), dropped
-
-
-def _beam_questions(chat: Path, problems: Problems) -> Iterator[tuple[str, int, Place, Any]]:
-    """Yield the questions of the file beside a chat as (ability, number, place, record)."""
-    for path in (chat.with_name(f"{_QUESTIONS}.json"), chat.parent / _QUESTIONS / f"{_QUESTIONS}.json"):
-        if is_file(path):
-            place = Place(str(path))
-            try:
-                questions = decode(whole_file(path, problems), dict[str, list[Any]], place)
-            except RecordingError as error:
-                problems.add(error)
-                return
-            for ability, records in questions.items():
-                yield from ((ability, n, place.at(f"{ability}[{n}]"), record) for n, record in enumerate(records))
-            return
-
-
-def _beam_probe(name: str, ability: str, question: _BeamQuestion, evidence: tuple[str, ...]) -> Probe:
-    recorded = (question.answer, question.ideal_answer, question.ideal_response, question.ideal_summary)
-    answers = [str(answer) for answer in recorded if answer is not None]
-    answerable = ability != "abstention"
-    return Probe(
-        id=name,
-        question=question.question,
-        answers=tuple(answers) if answerable else (),
-        evidence=evidence,
-        category=ability,
-        answerable=answerable,
-        rubric=tuple(question.rubric),
-    )
 
 
 def _ids(cited: object, place: Place) -> Iterator[str]:

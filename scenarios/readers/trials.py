@@ -1,8 +1,8 @@
-"""Trials of agents on benchmarks."""
+"""Trials of agents on benchmarks: τ-bench, τ²-bench, mini-swe-agent, SWE-agent, and Harbor's trajectories."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,8 +11,9 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
-from ..source import Problems, as_text, convert, decode, records
+from ..source import Problems, as_text, convert, decode
 from . import Reader, Recordings, anywhere
+from .fields import Fields
 from .messages import (
     ChatMessage,
     ChatTool,
@@ -33,7 +34,6 @@ class _Trial(msgspec.Struct):
     traj: list[ChatMessage]
     trial: int | str = 0
     reward: float | None = None
-    info: dict[str, Any] = {}
 
 
 class TauBench(Reader):
@@ -46,84 +46,36 @@ class TauBench(Reader):
     about = "τ-bench trajectories (a JSON array of trials)"
     shapes = (frozenset({"[].traj", "[].traj[].role", "[].reward"}),)
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            for place, raw in records(path, problems):
-                with problems.collect():
-                    trial = decode(raw, _Trial, place)
-                    yield (
-                        place,
-                        Conversation(
-                            id=f"{path.stem}/{trial.task_id}.{trial.trial}",
-                            messages=chat_messages(trial.traj, place.at("traj"), problems),
-                            meta={"reward": trial.reward, "task": str(trial.task_id), "trial": str(trial.trial)},
-                        ),
-                    )
+    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
+        trial = decode(raw, _Trial, place)
+        name = f"{Path(place.file).stem}/{trial.task_id}.{trial.trial}"
+        meta: dict[str, Scalar] = {"reward": trial.reward, "task": str(trial.task_id), "trial": str(trial.trial)}
+        yield place, Conversation(name, chat_messages(trial.traj, place.at("traj"), problems), meta=meta)
 
 
-class _Raw(msgspec.Struct):
-    model: str | None = None
-    usage: Any = None
-
-
-class _ToolCall(msgspec.Struct):
+class _Tau2Call(msgspec.Struct):
     name: str
     arguments: dict[str, Any] | str = {}
     id: str = ""
 
 
-class _Message(msgspec.Struct):
+class _Tau2Message(msgspec.Struct):
     role: str
     content: str | None = None
     id: str | None = None
     requestor: str = "assistant"
-    tool_calls: list[_ToolCall] | None = None
-    tool_messages: list[_Message] | None = None
+    tool_calls: list[_Tau2Call] | None = None
+    tool_messages: list[_Tau2Message] | None = None
     timestamp: str | None = None
     cost: Any = None
     usage: Any = None
-    raw_data: _Raw | None = None
+    raw_data: dict[str, Any] | None = None
     is_audio: bool = False
 
-
-class _Reward(msgspec.Struct):
-    reward: float | None = None
-
-
-class _Simulation(msgspec.Struct):
-    task_id: str | int
-    messages: list[_Message]
-    id: str = ""
-    trial: int | None = None
-    start_time: str | None = None
-    termination_reason: str | None = None
-    reward_info: _Reward | None = None
-    policy: str | None = None
-
-
-class _Agent(msgspec.Struct):
-    llm: str | None = None
-
-
-class _User(msgspec.Struct):
-    llm: str | None = None
-    global_simulation_guidelines: str | None = None
-
-
-class _Environment(msgspec.Struct):
-    domain_name: str | None = None
-    policy: str | None = None
-
-
-class _Info(msgspec.Struct):
-    agent_info: _Agent | None = None
-    user_info: _User | None = None
-    environment_info: _Environment | None = None
-
-
-class _Results(msgspec.Struct):
-    simulations: list[Any]
-    info: _Info | None = None
+    def reported(self) -> tuple[str, Any]:
+        """Return the fullest usage that the message has, behind its field."""
+        raw = (self.raw_data or {}).get("usage")
+        return ("raw_data.usage", raw) if raw else ("usage", self.usage)
 
 
 class Tau2(Reader):
@@ -151,17 +103,14 @@ class Tau2(Reader):
         frozenset({".info.environment_info", ".info.agent_info", ".info.user_info"}),  # tasks alone can fill the head
     )
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            for place, raw in records(path, problems):
-                with problems.collect():
-                    results = decode(raw, _Results, place)
-                    for at, run in enumerate(results.simulations):
-                        where = place.at(f"simulations[{at}]")
-                        with problems.collect():
-                            simulation = convert(run, _Simulation, where)
-                            for conversation in _conversations(simulation, results.info, path.stem, where, problems):
-                                yield where, conversation
+    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
+        results = Fields(decode(raw, dict[str, Any], place), place)
+        for at, run in enumerate(results.needed("simulations", list[Any])):
+            where = place.at(f"simulations[{at}]")
+            with problems.collect():
+                simulation = Fields(convert(run, dict[str, Any], where), where)
+                for conversation in _simulation(simulation, results, Path(place.file).stem, problems):
+                    yield where, conversation
 
 
 class _Side(NamedTuple):
@@ -170,7 +119,7 @@ class _Side(NamedTuple):
     suffix: str
     """Of the conversation's id."""
     model: str
-    system: Message | None
+    system: tuple[Message, ...]
     roles: dict[str, str]
     """Roles by the recorded ones, where they differ."""
     speaker: str
@@ -178,145 +127,96 @@ class _Side(NamedTuple):
     hidden: str
     """Key of meta that counts the tool messages of the other side."""
 
+    def sees(self, message: _Tau2Message) -> bool:
+        """Return whether a message is no tool call of the other side, and no result of one."""
+        if message.role == "tool":
+            return message.requestor == self.speaker
+        return message.role == self.speaker or not message.tool_calls
 
-def _conversations(
-    run: _Simulation, info: _Info | None, file: str, place: Place, problems: Problems
-) -> Iterator[Conversation]:
+
+def _simulation(run: Fields, results: Fields, file: str, problems: Problems) -> Iterator[Conversation]:
     """Yield the agent's conversation, and the user's if usage is recorded for any of its messages."""
-    info = info or _Info()
-    environment, agent, user = info.environment_info or _Environment(), info.agent_info or _Agent(), info.user_info
-    policy, guidelines = run.policy or environment.policy, user.global_simulation_guidelines if user else None
-    sides = [_Side("", agent.llm or "", _system("policy", policy), {}, "assistant", "users_tool_messages")]
-    recorded = list(_flat(run.messages, place))
-    if any(message.role == "user" and _reported(message)[1] for message, _ in recorded):
+    task, recorded = str(run.needed("task_id", str | int)), list(_flat(run))  # type: ignore[arg-type]
+    trial, name = run.typed("trial", int), run.text("id")
+    policy = run.text("policy") or results.text("info.environment_info.policy")
+    model, system = results.text("info.agent_info.llm"), _system("policy", policy)
+    sides = [_Side("", model, system, {}, "assistant", "users_tool_messages")]
+    if any(message.role == "user" and message.reported()[1] for message, _ in recorded):
         swapped = {"user": "assistant", "assistant": "user"}
-        model = (user and user.llm) or ""
-        sides.append(_Side("/user", model, _system("guidelines", guidelines), swapped, "user", "agents_tool_messages"))
+        system = _system("guidelines", results.text("info.user_info.global_simulation_guidelines"))
+        model = results.text("info.user_info.llm")
+        sides.append(_Side("/user", model, system, swapped, "user", "agents_tool_messages"))
     for side in sides:
-        visible = [(message, where) for message, where in recorded if not _hidden_from(side, message)]
+        visible = [(message, where) for message, where in recorded if side.sees(message)]
         times, dropped = forward(
-            iso_seconds(m.timestamp, w.at(f"{w.field}.timestamp")) if m.timestamp else None for m, w in visible
+            iso_seconds(m.timestamp, w.below("timestamp")) if m.timestamp else None for m, w in visible
         )
         messages = [
-            _message(m, f"m{at}", time, side, w, problems)
-            for at, ((m, w), time) in enumerate(zip(visible, times, strict=True))
+            _tau2_message(message, f"m{at}", time, side, where, problems)
+            for at, ((message, where), time) in enumerate(zip(visible, times, strict=True))
         ]
         yield Conversation(
-            id=f"{file}/{run.task_id}.{run.id if run.trial is None else run.trial}{side.suffix}",
-            messages=tuple(messages if side.system is None else [side.system, *messages]),
+            f"{file}/{task}.{name if trial is None else trial}{side.suffix}",
+            (*side.system, *messages),
             language="en",
             meta={
-                "task": str(run.task_id),
-                "trial": run.trial,
-                "simulation": run.id,
-                "domain": environment.domain_name,
-                "reward": run.reward_info.reward if run.reward_info else None,
-                "ended": run.termination_reason,
-                "started": run.start_time,
+                "task": task,
+                "trial": trial,
+                "simulation": name,
+                "domain": results.typed("info.environment_info.domain_name", str),
+                "reward": run.typed("reward_info.reward", float),
+                "ended": run.typed("termination_reason", str),
+                "started": run.typed("start_time", str),
                 side.hidden: len(recorded) - len(visible),
                 "times_dropped": dropped,
             },
         )
 
 
-def _system(name: str, text: str | None) -> Message | None:
-    return Message(id=name, role="system", text=text) if text else None
+def _system(name: str, text: str) -> tuple[Message, ...]:
+    return (Message(name, "system", text),) if text else ()
 
 
-def _flat(messages: Sequence[_Message], place: Place) -> Iterator[tuple[_Message, Place]]:
+def _flat(run: Fields) -> Iterator[tuple[_Tau2Message, Place]]:
     """Yield the messages with their places; several results recorded as one message come one by one."""
-    for at, message in enumerate(messages):
-        where = place.at(f"{place.field}.messages[{at}]")
+    for at, message in enumerate(convert(run.at("messages"), list[_Tau2Message], run.place.below("messages"))):
+        where = run.place.below(f"messages[{at}]")
         if message.tool_messages is None:
             yield message, where
         else:
-            yield from ((result, where.at(f"{where.field}.tool_messages")) for result in message.tool_messages)
+            yield from ((result, where.below("tool_messages")) for result in message.tool_messages)
 
 
-def _hidden_from(side: _Side, message: _Message) -> bool:
-    """Return whether the message is a tool call of the other side, or its result."""
-    if message.role == "tool":
-        return message.requestor != side.speaker
-    return message.role != side.speaker and bool(message.tool_calls)
-
-
-def _message(
-    message: _Message, name: str, time: float | None, side: _Side, place: Place, problems: Problems
+def _tau2_message(
+    message: _Tau2Message, name: str, time: float | None, side: _Side, place: Place, problems: Problems
 ) -> Message:
     role = role_of(side.roles.get(message.role, message.role), place)
     if message.is_audio:
-        raise RecordingError(place.at(f"{place.field}.is_audio"), "speech, not text", "read text runs only")
+        raise RecordingError(place.below("is_audio"), "speech, not text", "read text runs only")
+    call = None
+    field, reported = message.reported()
+    if role == "assistant" and reported:
+        cost = dollars(message.cost, place.below("cost"), problems)
+        model = Fields(message.raw_data, place).text("model") or side.model
+        call = Call(model=model, usage=usage(reported, place.below(field), problems, cost))
     return Message(
-        id=name,
-        role=role,
-        text=message.content or "",
-        calls=tuple(_tool_call(call) for call in message.tool_calls or ()),
+        name,
+        role,
+        message.content or "",
+        tuple(ToolCall(called.id, called.name, as_text(called.arguments)) for called in message.tool_calls or ()),
         answers=(message.id or "") if role == "tool" else None,
         time=time,
-        call=_call(message, side.model, place, problems) if role == "assistant" else None,
+        call=call,
     )
 
 
-def _tool_call(call: _ToolCall) -> ToolCall:
-    text = as_text(call.arguments)
-    return ToolCall(id=call.id, name=call.name, arguments=text)
-
-
-def _call(message: _Message, model: str, place: Place, problems: Problems) -> Call | None:
-    field, reported = _reported(message)
-    if not reported:
-        return None
-    cost = dollars(message.cost, place.at(f"{place.field}.cost"), problems)
-    used = usage(reported, place.at(f"{place.field}.{field}"), problems, cost)
-    return Call(model=(message.raw_data and message.raw_data.model) or model, usage=used)
-
-
-def _reported(message: _Message) -> tuple[str, Any]:
-    """Return the fullest usage that the message has, behind its field."""
-    raw = message.raw_data
-    return ("raw_data.usage", raw.usage) if raw is not None and raw.usage else ("usage", message.usage)
-
-
-class _Choice(msgspec.Struct):
-    finish_reason: str | None = None
-
-
-class _Response(msgspec.Struct):
-    id: str | None = None
-    model: str = ""
-    created: float | None = None
-    usage: Any = None
-    choices: list[_Choice] = []
-
-
-class _Extra(msgspec.Struct):
-    response: _Response | None = None
-    cost: Any = None
-    timestamp: float | None = None
-    exit_status: str | None = None
-
-
 class _MiniMessage(ChatMessage):
-    extra: _Extra = msgspec.field(default_factory=_Extra)
+    extra: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class _Model(msgspec.Struct):
-    model_name: str = ""
-
-
-class _Config(msgspec.Struct):
-    model: _Model = msgspec.field(default_factory=_Model)
-
-
-class _MiniInfo(msgspec.Struct):
-    exit_status: str | None = None
-    mini_version: str | None = None
-    config: _Config = msgspec.field(default_factory=_Config)
-
-
-class _Trajectory(msgspec.Struct):
+class _MiniRun(msgspec.Struct):
     messages: list[_MiniMessage]
-    info: _MiniInfo
+    info: dict[str, Any]
     instance_id: str | None = None
 
 
@@ -336,78 +236,41 @@ class MiniSwe(Reader):
         frozenset({".info", ".info.mini_version", ".messages", ".messages[].role"}),
     )
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            for place, raw in records(path, problems):
-                with problems.collect():
-                    yield place, _conversation(decode(raw, _Trajectory, place), place, problems)
+    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
+        run = decode(raw, _MiniRun, place)
+        info = Fields(run.info, place.at("info"))
+        status = info.typed("exit_status", str)
+        name = run.instance_id or Path(place.file).name.partition(".")[0]
+        provider, slash, _ = info.text("config.model.model_name").partition("/")
+        history, responses = History(problems), Responses(problems)
+        for at, message in enumerate(run.messages):
+            where = place.at(f"messages[{at}]")
+            extra = Fields(message.extra, where.below("extra"))
+            if message.role == "exit":
+                status = extra.text("exit_status") or status
+                continue
+            call, response = None, extra.typed("response", dict)
+            if message.role == "assistant" and responses.new(extra.text("response.id"), where) and response is not None:
+                cost = dollars(extra.at("cost"), extra.place.below("cost"), problems)
+                call = Call(
+                    model=extra.text("response.model"),
+                    provider=provider if slash else "",
+                    usage=usage(response.get("usage"), extra.place.below("response.usage"), problems, cost),
+                    started=extra.typed("response.created", float),
+                    stop=extra.text("response.choices.0.finish_reason"),
+                    request_id=extra.text("response.id"),
+                )
+            time = extra.typed("timestamp", float)
+            history.add(chat_message(message, f"m{at}", where, problems, time=time, call=call), where)
+        meta = {"task": name, "exit_status": status, "agent_version": info.typed("mini_version", str)}
+        named: dict[str, Scalar] = {key: value for key, value in meta.items() if value is not None}
+        yield place, Conversation(name, history.in_order(), meta=named)
 
 
-def _conversation(run: _Trajectory, place: Place, problems: Problems) -> Conversation:
-    status = run.info.exit_status
-    name = run.instance_id or Path(place.file).name.partition(".")[0]
-    provider, slash, _ = run.info.config.model.model_name.partition("/")
-    history, responses = History(problems), Responses(problems)
-    for at, message in enumerate(run.messages):
-        extra = message.extra
-        if message.role == "exit":
-            status = extra.exit_status or status
-            continue
-        where = place.at(f"messages[{at}]")
-        call = None
-        if message.role == "assistant" and responses.new(extra.response.id if extra.response else None, where):
-            call = _mini_call(extra, provider if slash else "", where, problems)
-        history.add(chat_message(message, f"m{at}", where, problems, time=extra.timestamp, call=call), where)
-    meta: dict[str, Scalar] = {"task": name, "exit_status": status, "agent_version": run.info.mini_version}
-    return Conversation(name, history.in_order(), meta={k: v for k, v in meta.items() if v is not None})
-
-
-def _mini_call(extra: _Extra, provider: str, place: Place, problems: Problems) -> Call | None:
-    response, field = extra.response, f"{place.field}.extra"
-    if response is None:
-        return None
-    cost = dollars(extra.cost, place.at(f"{field}.cost"), problems)
-    return Call(
-        model=response.model,
-        provider=provider,
-        usage=usage(response.usage, place.at(f"{field}.response.usage"), problems, cost),
-        started=response.created,
-        stop=(response.choices[0].finish_reason if response.choices else None) or "",
-        request_id=response.id or "",
-    )
-
-
-_TOTALS = ("tokens_sent", "tokens_received", "api_calls", "instance_cost")
-
-
-class _Turn(ChatMessage):
+class _SweTurn(ChatMessage):
     agent: str = ""
     is_demo: bool = False
     tool_call_ids: list[str] | None = None
-
-
-class _SweInfo(msgspec.Struct):
-    exit_status: str | None = None
-    model_stats: dict[str, Any] = {}
-
-
-class _SweTrajectory(msgspec.Struct):
-    history: list[Any]
-    info: _SweInfo = msgspec.field(default_factory=_SweInfo)
-    environment: str = ""
-    replay_config: Any = None
-
-
-class _SweModel(msgspec.Struct):
-    name: str = ""
-
-
-class _SweAgent(msgspec.Struct):
-    model: _SweModel = msgspec.field(default_factory=_SweModel)
-
-
-class _Replay(msgspec.Struct):
-    agent: _SweAgent = msgspec.field(default_factory=_SweAgent)
 
 
 class SweAgent(Reader):
@@ -428,120 +291,84 @@ class SweAgent(Reader):
     about = "SWE-agent trajectories (.traj)"
     shapes = (frozenset({".trajectory", ".history", ".history[].role", ".history[].content", ".info"}),)
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            for place, raw in records(path, problems):
-                with problems.collect():
-                    yield from _swe_conversations(decode(raw, _SweTrajectory, place), path.stem, place, problems)
+    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
+        trajectory = Fields(decode(raw, dict[str, Any], place), place)
+        name, model = Path(place.file).stem, _swe_model(trajectory, problems)
+        histories: dict[str, History] = {}
+        for at, recorded in enumerate(convert(trajectory.at("history"), list[Any], place.at("history"))):
+            where = place.at(f"history[{at}]")
+            with problems.collect():
+                turn = convert(recorded, _SweTurn, where)
+                history = histories.setdefault(turn.agent, History(problems))
+                call = Call(model) if turn.role == "assistant" and not turn.is_demo else None
+                message = chat_message(turn, f"m{at}", where, problems, call=call)
+                # One message for each call that a tool's message answers.
+                answered = turn.tool_call_ids if message.role == "tool" and turn.tool_call_ids else [message.answers]
+                for number, answers in enumerate(answered):
+                    whole = f"m{at}.{number}" if number else f"m{at}"
+                    history.add(msgspec.structs.replace(message, id=whole, answers=answers), where)
+        meta: dict[str, Scalar] = {"exit_status": status} if (status := trajectory.text("info.exit_status")) else {}
+        for total in ("tokens_sent", "tokens_received", "api_calls", "instance_cost"):
+            counted = trajectory.at(f"info.model_stats.{total}")
+            if isinstance(counted, (int, float)) and counted:
+                meta[total] = counted
+        main = next(iter(histories), "")
+        for agent, history in histories.items():
+            if history.messages and agent == main:
+                yield place, Conversation(name, history.in_order(), meta=meta)
+            elif history.messages:
+                yield place, Conversation(f"{name}/{agent or 'main'}", history.in_order(), meta={"parent": name})
 
 
-def _swe_conversations(trajectory: _SweTrajectory, name: str, place: Place, problems: Problems) -> Recordings:
-    model = _model(trajectory.replay_config, place.at("replay_config"), problems)
-    histories: dict[str, History] = {}
-    for at, recorded in enumerate(trajectory.history):
-        where = place.at(f"history[{at}]")
-        with problems.collect():
-            turn = convert(recorded, _Turn, where)
-            history = histories.setdefault(turn.agent, History(problems))
-            for message in _messages(turn, f"m{at}", model, where, problems):
-                history.add(message, where)
-    stats, meta = trajectory.info.model_stats, dict[str, Scalar]()
-    if trajectory.info.exit_status:
-        meta["exit_status"] = trajectory.info.exit_status
-    for total in _TOTALS:
-        if isinstance(stats.get(total), (int, float)) and stats[total]:
-            meta[total] = stats[total]
-    main = next(iter(histories), "")
-    for agent, history in histories.items():
-        if history.messages and agent == main:
-            yield place, Conversation(name, history.in_order(), meta=meta)
-        elif history.messages:
-            yield place, Conversation(f"{name}/{agent or 'main'}", history.in_order(), meta={"parent": name})
-
-
-def _model(config: Any, place: Place, problems: Problems) -> str:
+def _swe_model(trajectory: Fields, problems: Problems) -> str:
     """Return the name of the model in the configuration of the run; empty if there is none."""
-    if config is None:
-        return ""
     with problems.collect():
+        config = trajectory.at("replay_config")
         if isinstance(config, str):
-            return decode(config.encode(), _Replay, place).agent.model.name
-        return convert(config, _Replay, place).agent.model.name
+            decode(config.encode(), dict[str, Any], trajectory.place.at("replay_config"))
+        return trajectory.typed("replay_config.agent.model.name", str) or ""
     return ""
 
 
-def _messages(turn: _Turn, name: str, model: str, place: Place, problems: Problems) -> Iterator[Message]:
-    """Yield a message; one for each call that a tool's message answers."""
-    called = turn.role == "assistant" and not turn.is_demo
-    message = chat_message(turn, name, place, problems, call=Call(model) if called else None)
-    if message.role != "tool" or not turn.tool_call_ids:
-        yield message
-    else:
-        for at, answers in enumerate(turn.tool_call_ids):
-            yield msgspec.structs.replace(message, id=f"{name}.{at}" if at else name, answers=answers)
-
-
-# Counts of Anthropic's usage that stand in `metrics.extra`.
-_WRITTEN = ("cache_creation_input_tokens", "cache_creation")
 _Content = str | list[dict[str, Any] | str] | None
 
 
-class _AgentExtra(msgspec.Struct):
-    parent_session_id: str | None = None
-
-
-class _AtifAgent(msgspec.Struct):
-    name: str = ""
-    model_name: str | None = None
-    tool_definitions: list[ChatTool] | None = None
-    extra: _AgentExtra | None = None
-
-
-class _StepCall(msgspec.Struct):
+class _AtifCall(msgspec.Struct):
     tool_call_id: str
     function_name: str
     arguments: Any = None
 
 
-class _Result(msgspec.Struct):
+class _AtifResult(msgspec.Struct):
     source_call_id: str | None = None
     content: _Content = None
     subagent_trajectory_ref: list[dict[str, Any]] | None = None
 
 
-class _Observation(msgspec.Struct):
-    results: list[_Result] = []
+class _AtifObservation(msgspec.Struct):
+    results: list[_AtifResult] = []
 
 
-class _Step(msgspec.Struct):
+class _AtifStep(msgspec.Struct):
     source: str
     message: _Content = None
     timestamp: str | None = None
     model_name: str | None = None
     reasoning_effort: str | float | None = None
     reasoning_content: str | None = None
-    tool_calls: list[_StepCall] | None = None
-    observation: _Observation | None = None
+    tool_calls: list[_AtifCall] | None = None
+    observation: _AtifObservation | None = None
     metrics: dict[str, Any] | None = None
     extra: Any = None
     is_copied_context: bool = False
 
 
-class _AtifTrajectory(msgspec.Struct):
-    schema_version: str
-    agent: _AtifAgent
-    steps: list[Any]
-    session_id: str = ""
-    continued_trajectory_ref: str | None = None
-    subagent_trajectories: list[Any] = []
-
-
 class Atif(Reader):
     """Trajectories in ATIF, which Harbor writes for all of its agents: one JSON object each.
 
-        {schema_version: "ATIF-v1.6", session_id, agent: {name, model_name, tool_definitions}, steps: [{step_id, source,
-          timestamp, message, reasoning_content, tool_calls: [{tool_call_id, function_name, arguments}],
-          observation: {results: [{source_call_id, content}]}, metrics: {prompt_tokens, completion_tokens, cached_tokens}}]}
+        {schema_version: "ATIF-v1.6", session_id, agent: {name, model_name, tool_definitions}, steps: [{step_id,
+          source, timestamp, message, reasoning_content, tool_calls: [{tool_call_id, function_name, arguments}],
+          observation: {results: [{source_call_id, content}]}, metrics: {prompt_tokens, cached_tokens}}]}
 
     Source: github.com/laude-institute/harbor, docs/rfcs/0001-trajectory-format.md (ATIF 1.0 to 1.6). There are no
     starts of calls and no cache marks; times are those of the steps.
@@ -559,74 +386,68 @@ class Atif(Reader):
     about = "ATIF trajectories (Harbor)"
     shapes = anywhere((".schema_version", ".agent", ".steps", ".steps[].step_id", ".steps[].source"))
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            for place, raw in records(path, problems):
-                with problems.collect():
-                    yield from _atif_conversations(decode(raw, _AtifTrajectory, place), path.stem, {}, place, problems)
+    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
+        trajectory = Fields(decode(raw, dict[str, Any], place), place)
+        yield from _trajectory(trajectory, trajectory.text("session_id") or Path(place.file).stem, {}, problems)
 
 
-def _atif_conversations(
-    trajectory: _AtifTrajectory, name: str, meta: dict[str, Scalar], place: Place, problems: Problems
-) -> Recordings:
+def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems: Problems) -> Recordings:
     """Yield a trajectory's conversation, then those of the agents that it started."""
-    name, agent = trajectory.session_id or name, trajectory.agent
+    trajectory.needed("schema_version", str)
+    place = trajectory.place
     history, compactions = History(problems), list[Compaction]()
     names = (f"m{number}" for number in count())
-    for at, recorded in enumerate(trajectory.steps):
+    for at, recorded in enumerate(convert(trajectory.at("steps"), list[Any], place.below("steps"))):
         where = place.below(f"steps[{at}]")
         with problems.collect():
-            step = convert(recorded, _Step, where)
+            step = convert(recorded, _AtifStep, where)
             if step.source == "system" and any(message.role == "assistant" for message in history.messages):
                 compactions += _compactions(step, history, where, problems)
             else:
-                for message in _atif_messages(step, agent, names, where, problems):
+                for message in _atif_messages(step, trajectory, names, where, problems):
                     history.add(message, where)
     if history.messages:
-        about: dict[str, Scalar] = {"agent": agent.name, **meta}
-        if agent.extra is not None and agent.extra.parent_session_id:
-            about["parent"] = agent.extra.parent_session_id
-        if trajectory.continued_trajectory_ref:
-            about["continued_in"] = trajectory.continued_trajectory_ref
-        tools = chat_tools(agent.tool_definitions)
+        about: dict[str, Scalar] = {"agent": trajectory.text("agent.name"), **meta}
+        about |= {"parent": parent} if (parent := trajectory.text("agent.extra.parent_session_id")) else {}
+        about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
+        tools = chat_tools(trajectory.typed("agent.tool_definitions", list[ChatTool]))
         yield place, Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
-    for at, recorded in enumerate(trajectory.subagent_trajectories):
+    for at, recorded in enumerate(trajectory.typed("subagent_trajectories", list[Any]) or ()):
         where = place.below(f"subagent_trajectories[{at}]")
         with problems.collect():
-            started = convert(recorded, _AtifTrajectory, where)
-            started.session_id = f"{name}/{started.agent.name or at}"
-            yield from _atif_conversations(started, name, {"parent": name}, where, problems)
+            started = Fields(convert(recorded, dict[str, Any], where), where)
+            helper = f"{name}/{started.text('agent.name') or at}"
+            yield from _trajectory(started, helper, {"parent": name}, problems)
 
 
-def _compactions(step: _Step, history: History, place: Place, problems: Problems) -> Iterator[Compaction]:
+def _compactions(step: _AtifStep, history: History, place: Place, problems: Problems) -> Iterator[Compaction]:
     """Yield the compaction that a system step stands for."""
     results = step.observation.results if step.observation is not None else []
     if any(result.subagent_trajectory_ref for result in results):
         text, _, _ = texts(step.message, place.below("message"), problems)
-        yield Compaction(history.last, text, time=_time(step, place), hidden="another trajectory has it")
+        yield Compaction(history.last, text, time=_atif_time(step, place), hidden="another trajectory has it")
     else:
         problems.unknown("atif: step of the system behind the first answer", place)
 
 
 def _atif_messages(
-    step: _Step, agent: _AtifAgent, names: Iterator[str], place: Place, problems: Problems
+    step: _AtifStep, trajectory: Fields, names: Iterator[str], place: Place, problems: Problems
 ) -> Iterator[Message]:
     """Yield a step's message and its results."""
     text, media, thinking = texts(step.message, place.below("message"), problems)
-    time = _time(step, place)
-    if step.source == "system":
-        yield Message(next(names), "system", text, time=time, media=media)
-    elif step.source == "user":
-        yield Message(next(names), "user", text, time=time, media=media)
+    time, calls = _atif_time(step, place), step.tool_calls or []
+    if step.source in ("system", "user"):
+        yield Message(next(names), step.source, text, time=time, media=media)  # type: ignore[arg-type]
     elif step.source == "agent":
-        name, calls = next(names), step.tool_calls or []
-        made = (ToolCall(c.tool_call_id, c.function_name, as_text(c.arguments or {})) for c in calls)
+        made = (ToolCall(call.tool_call_id, call.function_name, as_text(call.arguments or {})) for call in calls)
         thinking = step.reasoning_content or thinking
-        call = None if step.is_copied_context else _atif_call(step, agent, place, problems)
-        yield Message(name, "assistant", text, tuple(made), time=time, thinking=thinking, media=media, call=call)
+        answered = None if step.is_copied_context else _atif_call(step, trajectory, place, problems)
+        yield Message(
+            next(names), "assistant", text, tuple(made), time=time, thinking=thinking, media=media, call=answered
+        )
     else:
         raise RecordingError(place.below("source"), f"unknown source {step.source!r}", "use system, user or agent")
-    only = step.tool_calls[0].tool_call_id if step.tool_calls and len(step.tool_calls) == 1 else None
+    only = calls[0].tool_call_id if len(calls) == 1 else None
     for at, result in enumerate(step.observation.results if step.observation is not None else ()):
         text, media, _ = texts(result.content, place.below(f"observation.results[{at}].content"), problems)
         answers = result.source_call_id or only
@@ -636,20 +457,20 @@ def _atif_messages(
             yield Message(next(names), "user", text, media=media)
 
 
-def _atif_call(step: _Step, agent: _AtifAgent, place: Place, problems: Problems) -> Call:
-    provider, _, model = (step.model_name or agent.model_name or "").rpartition("/")
-    provider = provider or (agent.model_name or "").rpartition("/")[0]
-    stop = step.extra.get("stop_reason") if isinstance(step.extra, dict) else None
-    call = Call(model, provider, effort=str(step.reasoning_effort or ""), stop=stop if isinstance(stop, str) else "")
-    metrics, where = step.metrics, place.below("metrics")
-    if metrics is None:
-        return call
-    extra = metrics.get("extra")
-    written = {name: extra.get(name) for name in _WRITTEN} if isinstance(extra, dict) else {}
-    cost = dollars(metrics.get("cost_usd"), where.below("cost_usd"), problems)
-    used = usage({**written, **metrics}, where, problems, cost)
-    return msgspec.structs.replace(call, usage=used)
+def _atif_call(step: _AtifStep, trajectory: Fields, place: Place, problems: Problems) -> Call:
+    named, fields, metrics = trajectory.text("agent.model_name"), Fields({"extra": step.extra}, place), step.metrics
+    provider, _, model = (step.model_name or named).rpartition("/")
+    provider, stop = provider or named.rpartition("/")[0], fields.text("extra.stop_reason")
+    used = None
+    if metrics is not None:
+        extra, where = metrics.get("extra"), place.below("metrics")
+        # Counts of Anthropic's usage that stand in `metrics.extra`.
+        named_so = ("cache_creation_input_tokens", "cache_creation")
+        written = {key: extra.get(key) for key in named_so} if isinstance(extra, dict) else {}
+        cost = dollars(metrics.get("cost_usd"), where.below("cost_usd"), problems)
+        used = usage({**written, **metrics}, where, problems, cost)
+    return Call(model, provider, used, effort=str(step.reasoning_effort or ""), stop=stop)
 
 
-def _time(step: _Step, place: Place) -> float | None:
+def _atif_time(step: _AtifStep, place: Place) -> float | None:
     return iso_seconds(step.timestamp, place.below("timestamp")) if step.timestamp else None
