@@ -1,15 +1,20 @@
-"""Files of stored conversations, whatever their dialect: a list of messages, or objects that hold one."""
+"""Stored conversations, whatever their dialect: a list of messages, or objects that hold one, as JSON or in SQLite.
+
+    [message, …] · a list on each line · {messages: [message, …], id} on lines, in an array, or alone
+
+An `id`, `thread_id`, `session_id` or `conversation_id` beside the list is the conversation's, else the file's name.
+SQLite databases are opened in memory, so that one may stand in an archive. What a database has in its write-ahead log
+(`-wal`) is not in the file; a log that holds anything is a problem.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -17,9 +22,9 @@ from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message
 from ..source import Problems, decode, record_head, records, whole_file
 from . import Reader, Recordings
-from .fields import as_object, text_of
+from .fields import Fields, as_object, text_of
 from .prompts import LoggedCall, exchange, stored_messages
-from .requests import LoggedRequest, numbered, series, tier, usage
+from .requests import LoggedRequest, conversations, numbered, tier, usage
 from .responses_api import COMPACTIONS, HOSTED, OUTPUTS
 from .spans import counted, span_records
 
@@ -32,65 +37,48 @@ def around(*keys: str, list_name: str = "messages") -> Iterator[frozenset[str]]:
         yield frozenset(f"{outer}{key}" for key in keys)
 
 
-def chats(
-    files: Sequence[Path],
-    problems: Problems,
-    read: Callable[[Any, Place], LoggedCall],
-    list_names: Sequence[str] = ("messages",),
-) -> Recordings:
-    """Yield the conversations of the files. `read` gets a list of messages, or the object that holds it."""
-    for path in files:
-        unnamed = 0
-        for place, name, logged in _stored(path, problems, read, list_names):
-            unnamed += not name
-            yield place, _conversation(name or numbered(path.stem, unnamed), logged)
+class StoredChats(Reader):
+    """A dialect of stored messages: it says how a list of them, or the object that holds one, is read."""
 
+    lists: ClassVar[tuple[str, ...]] = ("messages",)
+    """Fields that may hold the list."""
 
-def growing_chats(
-    files: Sequence[Path], problems: Problems, read: Callable[[Any, Place], LoggedCall], list_names: Sequence[str]
-) -> Recordings:
-    """Yield the conversations of files of requests: those without a name that extend each other are one."""
-    for path in files:
-        stored = _stored(path, problems, read, list_names)
-        for is_named, run in groupby(stored, key=lambda chat: bool(chat[1])):
-            if is_named:
-                yield from ((place, _conversation(name, logged)) for place, name, logged in run)
-            else:
-                requests = (LoggedRequest(place, logged.messages, None, logged.tools) for place, _, logged in run)
-                yield from (group.conversation(path.stem) for group in series(requests))
+    def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
+        """Return the messages of a list, or of the object that holds it. Raises RecordingError."""
+        raise NotImplementedError
 
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            unnamed = 0
+            for place, name, logged in self.stored(path, problems):
+                unnamed += not name
+                name = name or numbered(path.stem, unnamed)
+                yield place, Conversation(name, logged.messages, tools=logged.tools)
 
-def _stored(
-    path: Path, problems: Problems, read: Callable[[Any, Place], LoggedCall], list_names: Sequence[str]
-) -> Iterator[tuple[Place, str, LoggedCall]]:
-    """Yield the conversations of a file with their places and their names, which may be empty."""
-    elements: list[Any] = []  # of a list that is the file
-    for place, raw in span_records(path, problems):
-        with problems.collect():
-            is_list = raw.startswith(b"[")
-            record: Any = decode(raw, list[Any], place) if is_list else decode(raw, dict[str, Any], place)
-            if isinstance(record, dict) and not any(name in record for name in list_names):
-                elements.append(record)
-                continue
-            held = record if isinstance(record, dict) else {}
-            name = next((str(held[key]) for key in _NAMES if isinstance(held.get(key), (str, int))), "")
-            yield place, name, read(record, place)
-    if elements:
-        start = Place(str(path))
-        with problems.collect():
-            yield start, "", read(elements, start)
+    def stored(self, path: Path, problems: Problems) -> Iterator[tuple[Place, str, LoggedCall]]:
+        """Yield the conversations of a file with their places and their names, which may be empty."""
+        elements: list[Any] = []  # of a list that is the file
+        for place, raw in span_records(path, problems):
+            with problems.collect():
+                is_list = raw.startswith(b"[")
+                record: Any = decode(raw, list[Any], place) if is_list else decode(raw, dict[str, Any], place)
+                if isinstance(record, dict) and not any(name in record for name in self.lists):
+                    elements.append(record)
+                    continue
+                held = record if isinstance(record, dict) else {}
+                name = next((str(held[key]) for key in _NAMES if isinstance(held.get(key), (str, int))), "")
+                yield place, name, self.logged(record, place, problems)
+        if elements:
+            start = Place(str(path))
+            with problems.collect():
+                yield start, "", self.logged(elements, start, problems)
 
-
-def listed(record: Any, name: str = "messages") -> tuple[str, list[Any]]:
-    """Return the list of messages that a record is or holds, and its field."""
-    if isinstance(record, list):
-        return "", record
-    messages = record[name]
-    return name, messages if isinstance(messages, list) else [messages]
-
-
-def _conversation(name: str, logged: LoggedCall) -> Conversation:
-    return Conversation(name, logged.messages, tools=logged.tools)
+    def listed(self, record: Any) -> tuple[str, list[Any]]:
+        """Return the list of messages that a record is or holds, and its field."""
+        if isinstance(record, list):
+            return "", record
+        name = next(name for name in self.lists if name in record)
+        return name, record[name] if isinstance(record[name], list) else [record[name]]
 
 
 _HEADER = b"SQLite format 3\0"
@@ -99,7 +87,8 @@ _READ_VERSION = slice(18, 20)  # 2 says that there is a write-ahead log, without
 
 def has_tables(head: bytes, *names: str) -> bool:
     """Return whether a file begins as a database with tables of these names."""
-    return head.startswith(_HEADER) and all(_creates(head, name) for name in names)
+    created = ([f"CREATE TABLE {quote}{name}{quote}".encode() for quote in ("", '"', "`")] for name in names)
+    return head.startswith(_HEADER) and all(any(text in head for text in texts) for texts in created)
 
 
 def rows(path: Path, query: str, problems: Problems) -> Iterator[tuple[Place, tuple[Any, ...]]]:
@@ -119,11 +108,7 @@ def rows(path: Path, query: str, problems: Problems) -> Iterator[tuple[Place, tu
         raise RecordingError(Place(str(path), number), f"cannot be read as SQLite: {error}", "copy it again") from None
 
 
-def _creates(head: bytes, name: str) -> bool:
-    return any(f"CREATE TABLE {quote}{name}{quote}".encode() in head for quote in ("", '"', "`"))
-
-
-class LangChain(Reader):
+class LangChain(StoredChats):
     """LangChain's messages: lists as `messages_to_dict`, `dumpd` or `model_dump` write them, or `{messages: list}`.
 
         messages_to_dict  {type: "human" | "ai" | "tool" | "system", data: {content, tool_calls, usage_metadata …}}
@@ -143,13 +128,9 @@ class LangChain(Reader):
         *around(".type", ".content", ".additional_kwargs", ".response_metadata"),
     )
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from chats(files, problems, partial(_read, problems=problems))
-
-
-def _read(record: Any, place: Place, problems: Problems) -> LoggedCall:
-    name, messages = listed(record)
-    return LoggedCall(history(messages, name, place, problems, "langchain"))
+    def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
+        name, messages = self.listed(record)
+        return LoggedCall(history(messages, name, place, problems, "langchain"))
 
 
 def history(
@@ -196,23 +177,14 @@ AND two.parent_checkpoint_id = one.checkpoint_id) ORDER BY thread_id, checkpoint
 _ARRAY, _SNAPSHOT = 6, 7
 
 
-class _State(msgspec.Struct):
-    values: dict[str, Any] | None = None
-    checkpoint: dict[str, Any] | None = None
-    channel_values: dict[str, Any] | None = None
-    config: dict[str, Any] | None = None
-    thread_id: str | None = None
-    checkpoint_ns: str | None = None
-
-
 class LangGraph(Reader):
-    """LangGraph's checkpoints: the SQLite database of `SqliteSaver`, rows of other savers, and states of threads as JSON.
+    """LangGraph's checkpoints: the SQLite database of `SqliteSaver`, rows of other savers, states of threads as JSON.
 
         checkpoints(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type: "msgpack" | "json", checkpoint)
         checkpoint: {ts, channel_values: {messages: [message]}}
         {thread_id, checkpoint_ns, checkpoint_id, checkpoint}    rows of the same table, on lines, in a list or a table
         {config: {configurable: {thread_id}}, checkpoint}        what `list` gives; a checkpoint may stand alone
-        {values: {messages: [message]}, next, created_at, checkpoint: {thread_id, checkpoint_ns}}   state, or a list of them
+        {values: {messages: [message]}, next, created_at, checkpoint: {thread_id, checkpoint_ns}}  state, or a list
         {thread_id, status, values: {messages: [message]}}       threads, as the platform's API gives them
 
     Source: github.com/langchain-ai/langgraph, `libs/checkpoint-sqlite` and `langgraph/checkpoint/serde/jsonplus.py`;
@@ -245,73 +217,57 @@ class LangGraph(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            if self.recognises(path, record_head(path)):
-                by_thread = groupby(_checkpoints(path, problems), key=lambda state: state.thread)
-                for thread, states in by_thread:
-                    yield from _branches(thread, list(states))
-            else:
-                threads: dict[tuple[str, str], list[_Thread]] = {}
-                for state in _states(path, problems):
-                    threads.setdefault(state.thread, []).append(state)
-                for thread, listed in threads.items():
-                    yield from _branches(thread, listed)
+            is_database = self.recognises(path, record_head(path))
+            threads: dict[tuple[str, str], list[_State]] = {}
+            for thread, state in (_checkpoints if is_database else _states)(path, problems):
+                threads.setdefault(thread, []).append(state)
+            for thread, states in threads.items():
+                yield from _branches(thread, states)
 
 
-@dataclass(frozen=True, slots=True)
-class _Thread:
-    """State of a thread, named by its id and its namespace."""
-
-    thread: tuple[str, str]
-    place: Place
-    messages: tuple[Message, ...] = field(repr=False)
+_State = tuple[Place, tuple[Message, ...]]
+"""State of a thread, which is named by its id and its namespace."""
 
 
-def _checkpoints(path: Path, problems: Problems) -> Iterator[_Thread]:
+def _checkpoints(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, str], _State]]:
     for place, (thread, namespace, kind, checkpoint) in rows(path, _LEAVES, problems):
         with problems.collect():
-            held = _loaded(kind, checkpoint, place.at("checkpoint"))
-            values = as_object(as_object(held).get("channel_values"))
-            yield from _state((str(thread), str(namespace or "")), values, place, problems, "checkpoint.channel_values")
+            held = Fields({"checkpoint": _loaded(kind, checkpoint, place.at("checkpoint"))}, place)
+            for state in _state(held, "checkpoint.channel_values", problems):
+                yield (str(thread), str(namespace or "")), state
 
 
-def _states(path: Path, problems: Problems) -> Iterator[_Thread]:
+def _states(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, str], _State]]:
     for place, raw in records(path, problems):
         with problems.collect():
-            state = decode(raw, _State, place)
-            checkpoint = state.checkpoint or {}
-            named = {**as_object((state.config or {}).get("configurable")), **checkpoint}
-            thread = state.thread_id or text_of(named.get("thread_id")) or path.stem
-            namespace = state.checkpoint_ns or text_of(named.get("checkpoint_ns"))
-            held = {
-                "values": state.values,
-                "channel_values": state.channel_values,
-                "checkpoint.channel_values": as_object(checkpoint.get("channel_values")),
-            }
-            name, values = next(((name, values) for name, values in held.items() if values), ("values", {}))
-            yield from _state((thread, namespace), values, place, problems, name)
+            held = Fields(decode(raw, dict[str, Any], place), place)
+            thread = held.text("thread_id|checkpoint.thread_id|config.configurable.thread_id") or path.stem
+            namespace = held.text("checkpoint_ns|checkpoint.checkpoint_ns|config.configurable.checkpoint_ns")
+            names = ("values", "channel_values", "checkpoint.channel_values")
+            name = next((name for name in names if as_object(held.at(name))), names[0])
+            for state in _state(held, name, problems):
+                yield (thread, namespace), state
 
 
-def _state(
-    thread: tuple[str, str], values: dict[str, Any], place: Place, problems: Problems, name: str
-) -> Iterator[_Thread]:
-    messages = values.get("messages")
+def _state(held: Fields, name: str, problems: Problems) -> Iterator[_State]:
+    messages = held.at(f"{name}.messages")
     if isinstance(messages, list) and messages:
-        yield _Thread(thread, place, history(messages, f"{name}.messages", place, problems, "langgraph"))
+        yield held.place, history(messages, f"{name}.messages", held.place, problems, "langgraph")
     else:
-        problems.unknown("langgraph: state without messages", place)
+        problems.unknown("langgraph: state without messages", held.place)
 
 
-def _branches(thread: tuple[str, str], states: list[_Thread]) -> Recordings:
+def _branches(thread: tuple[str, str], states: list[_State]) -> Recordings:
     """Yield the states of a thread that no other one goes on from."""
-    last: list[_Thread] = []
+    last: list[_State] = []
     # The longest first, so that every state which another one begins with comes after that.
-    for state in sorted(states, key=lambda state: len(state.messages), reverse=True):
-        if not any(longer.messages[: len(state.messages)] == state.messages for longer in last):
-            last.append(state)
+    for place, messages in sorted(states, key=lambda state: len(state[1]), reverse=True):
+        if not any(longer[: len(messages)] == messages for _, longer in last):
+            last.append((place, messages))
     name, agent = thread[0], thread[1].split("|")[-1].partition(":")[0]
-    for number, state in enumerate(last, 1):
+    for number, (place, messages) in enumerate(last, 1):
         whole = numbered(f"{name}/{agent}" if agent else name, number)
-        yield state.place, Conversation(whole, state.messages, meta={"parent": name} if agent else {})
+        yield place, Conversation(whole, messages, meta={"parent": name} if agent else {})
 
 
 def _loaded(kind: Any, stored: Any, place: Place) -> Any:
@@ -337,14 +293,14 @@ def _extension(code: int, data: memoryview) -> Any:
 _SCREEN = ("source-url", "source-document", "source", "data-")
 
 
-class AiSdk(Reader):
+class AiSdk(StoredChats):
     """Messages of Vercel's AI SDK: `UIMessage` of the user interface (versions 4 to 6), and `ModelMessage`.
 
-        {id, role, parts: [{type: "text" | "reasoning", text} · {type: "tool-<name>" | "dynamic-tool", toolCallId, toolName,
-          state, input, output, errorText} · {type: "tool-invocation", toolInvocation: {toolCallId, toolName, args, result}}
-          · {type: "file", mediaType} · {type: "step-start"}]}
-        {role, content: text | [{type: "text" | "reasoning" | "tool-call" | "tool-result" …, toolCallId, toolName, input,
-          output: {type, value}}]}
+        {id, role, parts: [{type: "text" | "reasoning", text} · {type: "tool-<name>" | "dynamic-tool", toolCallId,
+          toolName, state, input, output, errorText} · {type: "tool-invocation", toolInvocation: {toolCallId, toolName,
+          args, result}} · {type: "file", mediaType} · {type: "step-start"}]}
+        {role, content: text | [{type: "text" | "reasoning" | "tool-call" | "tool-result" …, toolCallId, toolName,
+          input, output: {type, value}}]}
 
     Source: github.com/vercel/ai, `packages/ai/src/ui`; tested on written examples alone. No usage and no times.
 
@@ -359,16 +315,12 @@ class AiSdk(Reader):
         *around(".role", ".content", ".content[].type", ".content[].toolCallId"),
     )
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from chats(files, problems, partial(_sdk_read, problems=problems))
-
-
-def _sdk_read(record: Any, place: Place, problems: Problems) -> LoggedCall:
-    name, messages = listed(record)
-    stored = (
-        (f"{name}[{at}]", part, Call()) for at, message in enumerate(messages) for part in _model_messages(message)
-    )
-    return LoggedCall(stored_messages(stored, place, problems, "ai_sdk"))
+    def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
+        name, messages = self.listed(record)
+        stored = (
+            (f"{name}[{at}]", part, Call()) for at, message in enumerate(messages) for part in _model_messages(message)
+        )
+        return LoggedCall(stored_messages(stored, place, problems, "ai_sdk"))
 
 
 def _model_messages(message: Any) -> Iterator[Any]:
@@ -432,7 +384,7 @@ _MESSAGE = (".type", ".role", ".content", ".content[].type", ".status")
 _QUERY = "SELECT session_id, message_data FROM agent_messages ORDER BY session_id, id"
 
 
-class OpenAIItems(Reader):
+class OpenAIItems(StoredChats):
     """Items of OpenAI's Responses API that were stored: lists of them, and sessions of the Agents SDK.
 
         [item, …] · {object: "list", data: [item, …]}                     input items, items of a conversation
@@ -452,6 +404,8 @@ class OpenAIItems(Reader):
         frozenset(_CALL),
     )
 
+    lists = _LISTS
+
     @staticmethod
     def recognises(_path: Path, head: bytes) -> bool:
         """Return whether a file is a database of sessions."""
@@ -462,12 +416,11 @@ class OpenAIItems(Reader):
             if self.recognises(path, record_head(path)):
                 yield from _sessions(path, problems)
             else:
-                yield from chats([path], problems, partial(_items_read, problems=problems), _LISTS)
+                yield from super().read([path], problems)
 
-
-def _items_read(record: Any, place: Place, problems: Problems) -> LoggedCall:
-    name, items = listed(record, next((name for name in _LISTS if name in record), ""))
-    return LoggedCall(_messages([*_oldest_first(items)], name, place, problems))
+    def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
+        name, items = self.listed(record)
+        return LoggedCall(_messages([*_oldest_first(items)], name, place, problems))
 
 
 def _sessions(path: Path, problems: Problems) -> Recordings:
@@ -482,47 +435,35 @@ def _sessions(path: Path, problems: Problems) -> Recordings:
 
 
 def _messages(items: Sequence[Any], name: str, place: Place, problems: Problems) -> tuple[Message, ...]:
-    def read() -> Iterator[tuple[str, Any, None]]:
-        for at, item in enumerate(items):
-            where = f"{name}[{at}]"
-            if (kind := _kind(item)) in (*HOSTED, *COMPACTIONS):
-                problems.unknown(f"openai_items: item of type {kind!r}", place.below(where))
-            else:
-                yield where, item, None
-
-    return stored_messages(read(), place, problems, "openai_items")
+    read = list[tuple[str, Any, None]]()
+    for at, item in enumerate(items):
+        where, kind = f"{name}[{at}]", item.get("type") if isinstance(item, dict) else None
+        if kind in (*HOSTED, *COMPACTIONS):
+            problems.unknown(f"openai_items: item of type {kind!r}", place.below(where))
+        else:
+            read.append((where, item, None))
+    return stored_messages(read, place, problems, "openai_items")
 
 
 def _oldest_first(items: Sequence[Any]) -> Sequence[Any]:
     """Return the items turned around if an output stands before its call, or an answer before the first input."""
-    outputs = set[str]()
-    for item in items:
-        name = text_of(item.get("call_id")) if isinstance(item, dict) else ""
-        if name and _kind(item) in OUTPUTS:
+    outputs, held = set[str](), list(map(as_object, items))
+    for item in held:
+        name = text_of(item.get("call_id"))
+        if name and item.get("type") in OUTPUTS:
             outputs.add(name)
         elif name and name in outputs:
             return items[::-1]
-    is_answered = len(items) > 1 and _role(items[0]) == "assistant" and _role(items[-1]) == "user"
+    is_answered = len(held) > 1 and (held[0].get("role"), held[-1].get("role")) == ("assistant", "user")
     return items[::-1] if is_answered and not outputs else items
 
 
-def _kind(item: Any) -> str:
-    return text_of(item.get("type")) if isinstance(item, dict) else ""
-
-
-def _role(item: Any) -> str:
-    return text_of(item.get("role")) if isinstance(item, dict) else ""
-
-
-_REQUESTS_LISTS = ("contents", "messages", "input")
-
-
-class ProviderRequests(Reader):
+class ProviderRequests(StoredChats):
     """Requests to model APIs as plain files: OpenAI's Responses, Gemini's contents, Bedrock's Converse, Ollama's chats.
 
         {input: text | [{role, content} · {type: "function_call"} …], instructions, model, tools}
         {contents: [{role, parts: [{text} · {functionCall} · {functionResponse}]}], systemInstruction, tools}
-        {messages: [{role, content: [{text} · {toolUse} · {toolResult}]}], system: [{text}], toolConfig: {tools}, modelId}
+        {messages: [{role, content: [{text} · {toolUse} · {toolResult}]}], system: [{text}], toolConfig, modelId}
         {model, messages: [{role, content, images, tool_calls, tool_name}], tools, stream, options}
 
     Sources: platform.openai.com/docs/api-reference/responses, ai.google.dev/api/caching#Content,
@@ -557,11 +498,19 @@ class ProviderRequests(Reader):
         ),
     )
 
+    lists = ("contents", "messages", "input")
+
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from growing_chats(files, problems, partial(_requests_read, problems=problems), _REQUESTS_LISTS)
+        for path in files:
+            for is_named, run in groupby(self.stored(path, problems), key=lambda chat: bool(chat[1])):
+                if is_named:
+                    for place, name, logged in run:
+                        yield place, Conversation(name, logged.messages, tools=logged.tools)
+                else:  # those without a name that extend each other are one
+                    requests = (LoggedRequest(place, logged.messages, None, logged.tools) for place, _, logged in run)
+                    yield from conversations(requests, path.stem)
 
-
-def _requests_read(record: Any, place: Place, problems: Problems) -> LoggedCall:
-    request = {"contents": record} if isinstance(record, list) else record
-    tools = as_object(request.get("toolConfig")).get("tools")
-    return exchange(request, None, place, problems, "provider_requests", tools=tools, names=("", ""))
+    def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
+        request = {"contents": record} if isinstance(record, list) else record
+        tools = as_object(request.get("toolConfig")).get("tools")
+        return exchange(request, None, place, problems, "provider_requests", tools=tools, names=("", ""))
