@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,6 +11,7 @@ from ..errors import Place, RecordingError
 from ..source import MISFIT, convert
 
 T = TypeVar("T")
+_NUMBER = re.compile(r"\.(\d+)(?![^.])")
 
 
 class Fields:
@@ -41,7 +43,7 @@ class Fields:
         """Return the first value that is not null. Raises RecordingError if it is not of the type."""
         path = self.first(paths)
         value = self.at(path)
-        return None if value is None else convert(value, kind, self.place.below(path))
+        return None if value is None else convert(value, kind, self.below(path))
 
     def needed(self, paths: str, kind: type[T]) -> T:
         """Return the first value that holds something. Raises RecordingError if there is none, or not of the type."""
@@ -49,7 +51,11 @@ class Fields:
         if not path:
             remedy = "correct it, or leave this record out" + ("" if self.place.field else MISFIT)
             raise RecordingError(self.place, f"object missing required field {paths.partition('|')[0]}", remedy)
-        return convert(self.at(path), kind, self.place.below(path))
+        return convert(self.at(path), kind, self.below(path))
+
+    def below(self, path: str) -> Place:
+        """Return the place of a path: `choices[0].message` of `choices.0.message`."""
+        return self.place.below(_NUMBER.sub(r"[\1]", path))
 
     def first(self, paths: str) -> str:
         """Return the first path with a value that is not null; the first of all if there is none."""
