@@ -125,10 +125,9 @@ def _unpacked(record: Fields) -> Iterator[tuple[Callable[[Fields], _Recorded], F
         yield from ((_object, row) for row in _each(record, "rows"))
     elif record.at("columns") is not None:
         columns = [column for column in _each(record, "columns") if column.at("values") is not None]
-        names, values = [column.text("name") for column in columns], [column.at("values") for column in columns]
-        for number, cells in enumerate(
-            zip(*(cells if isinstance(cells, list) else () for cells in values), strict=False)
-        ):
+        names = [column.text("name") for column in columns]
+        values = (column.needed("values", list[Any]) for column in columns)
+        for number, cells in enumerate(zip(*values, strict=False)):
             row = dict(zip(names, cells, strict=True))
             yield _object, Fields(row, record.place.below(f"columns[].values[{number}]"))
     elif (name := record.first("resourceSpans|batches|trace.resourceSpans")) and record.at(name) is not None:
