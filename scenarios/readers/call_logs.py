@@ -230,7 +230,7 @@ def _api_requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
     recording = HttpExchanges(problems)
     for place, raw in records(path, problems):
         with problems.collect():
-            record = decode(raw, dict[str, Any], place)
+            record = decode(raw, dict, place)
             exchange = _invocation(record, place) if "modelId" in record else _pair(record, place)
             if exchange is None:
                 problems.unknown("api_calls: call without its request or its response", place)

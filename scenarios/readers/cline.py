@@ -134,7 +134,7 @@ def _task(path: Path, screen: Path | None, problems: Problems) -> Recordings:
     turns, place = list[Any](), Place(str(path), 1)
     for _, raw in records(path, problems):
         with problems.collect():
-            turns.append(decode(raw, dict[str, Any], place.at(f"[{len(turns)}]")))
+            turns.append(decode(raw, dict, place.at(f"[{len(turns)}]")))
     requests = [] if screen is None else list(_requests(screen, problems))
     messages, compactions = _messages(turns, place, requests, problems)
     if messages:

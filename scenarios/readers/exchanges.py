@@ -40,7 +40,6 @@ from ..source import LONGEST, Problems, convert, decode, whole_file
 from .fields import Fields
 from .messages import Moment
 
-_Object = dict[str, Any]
 _DONE = b"[DONE]"
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 _MOST_VALUES = 20_000_000
@@ -66,12 +65,12 @@ def exchanges(path: Path, problems: Problems) -> Iterator[Exchange]:
     place = Place(str(path), 1)
     data = whole_file(path, problems)
     is_json = data.lstrip().startswith((b"{", b"["))
-    recorded = Fields(convert(decode(data, Any, place) if is_json else _yaml(data, place), _Object, place), place)
+    recorded = Fields(convert(decode(data, Any, place) if is_json else _yaml(data, place), dict, place), place)
     name, read = ("interactions", _cassette) if recorded.at("log") is None else ("log.entries", _har)
-    for at, entry in enumerate(recorded.typed(name, list[Any]) or ()):
+    for at, entry in enumerate(recorded.typed(name, list) or ()):
         where = place.at(f"{name}[{at}]")
         with problems.collect():
-            if (exchange := read(Fields(convert(entry, dict[Any, Any], where), where))) is None:
+            if (exchange := read(Fields(convert(entry, dict, where), where))) is None:
                 problems.unknown("http: request that is no model call, or that failed", where)
             else:
                 yield exchange
@@ -103,7 +102,7 @@ def _yaml(data: bytes, place: Place) -> Any:
 
 
 def _cassette(entry: Fields) -> Exchange | None:
-    request, response = entry.needed("request", _Object), entry.needed("response", _Object)
+    request, response = entry.needed("request", dict), entry.needed("response", dict)
     url, status = entry.needed("request.uri", str), entry.at(entry.first("response.status.code|response.status"))
     endpoint = _called(url, request.get("method"), status)
     if endpoint is None:
@@ -112,14 +111,14 @@ def _cassette(entry: Fields) -> Exchange | None:
     answered = "response.body" if response.get("parsed_body") is None else "response.parsed_body"
     replied = response.get("content") if entry.at(answered) is None else entry.at(answered)
     places = entry.place.below(asked), entry.place.below(answered)
-    finished = _date(entry.typed("response.headers", dict[str, Any]) or {})
+    finished = _date(entry.typed("response.headers", dict) or {})
     return Exchange(
         url, endpoint, _json(entry.at(asked), places[0]), _json(replied, places[1]), *places, None, finished
     )
 
 
 def _har(entry: Fields) -> Exchange | None:
-    url, status = entry.needed("request.url", str), entry.needed("response", _Object).get("status")
+    url, status = entry.needed("request.url", str), entry.needed("response", dict).get("status")
     endpoint = _called(url, entry.at("request.method"), status)
     if endpoint is None:
         return None
@@ -215,7 +214,7 @@ def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
         if kind == "chunk":
             try:
                 payload = base64.b64decode(
-                    Fields(decode(payload, _Object, place), place).needed("bytes", str), validate=True
+                    Fields(decode(payload, dict, place), place).needed("bytes", str), validate=True
                 )
             except binascii.Error as error:
                 raise RecordingError(place, f"no text: {error}", "leave this interaction out") from None
@@ -249,10 +248,10 @@ def converse_response(stream: list[tuple[str, bytes]], place: Place) -> dict[str
     whole: dict[str, Any] = {}
     blocks: dict[int, dict[str, Any]] = {}
     for kind, payload in stream:
-        event = Fields(decode(payload, _Object, place), place)
+        event = Fields(decode(payload, dict, place), place)
         index = event.typed("contentBlockIndex", int) or 0
         block = blocks.setdefault(index, {}) if kind.startswith("contentBlock") else {}
-        block |= event.typed("start", _Object) or {}
+        block |= event.typed("start", dict) or {}
         if isinstance(text := event.at("delta.text"), str):
             block["text"] = block.get("text", "") + text
         if isinstance(event.at("delta.toolUse"), dict) and isinstance(block.get("toolUse"), dict):
@@ -272,23 +271,44 @@ class _ToolDelta(msgspec.Struct):
     function: dict[str, str | None] | None = None
 
 
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    tool_calls: list[_ToolDelta] | None = None
+
+
+class _Choice(msgspec.Struct):
+    index: int = 0
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct):
+    id: str | None = None
+    model: str = ""
+    created: float | None = None
+    choices: list[_Choice] | None = None
+    usage: Any = None
+    service_tier: Any = None
+
+
 def chat_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     """Return the chat response of a stream. Raises RecordingError for an event that is no chunk."""
     text, thinking, finish = [], [], None
     calls: dict[int, dict[str, Any]] = {}
     whole: dict[str, Any] = {}
-    for chunk in _events(stream, place):
+    for chunk in (decode(event, _Chunk, place) for event in stream):
         for name in ("id", "model", "created", "usage", "service_tier"):
             # The last that has one counts: the usage stands in the last chunk, and is null in those before it.
-            whole[name] = chunk.at(name) or whole.get(name)
-        for at, _ in enumerate(chunk.typed("choices", list[_Object]) or ()):
-            choice = f"choices.{at}"
-            if chunk.at(f"{choice}.index") or chunk.typed(f"{choice}.delta", _Object) is None:
-                continue  # the others of several answers are not in the conversation
-            finish = chunk.typed(f"{choice}.finish_reason", str) or finish
-            text.append(chunk.typed(f"{choice}.delta.content", str) or "")
-            thinking.append(chunk.text(f"{choice}.delta.reasoning_content|{choice}.delta.reasoning"))
-            for part in chunk.typed(f"{choice}.delta.tool_calls", list[_ToolDelta]) or ():
+            whole[name] = getattr(chunk, name) or whole.get(name)
+        for choice in chunk.choices or ():
+            if choice.index or choice.delta is None:  # the others of several answers are not in the conversation
+                continue
+            finish = choice.finish_reason or finish
+            text.append(choice.delta.content or "")
+            thinking.append(choice.delta.reasoning_content or choice.delta.reasoning or "")
+            for part in choice.delta.tool_calls or ():
                 call = calls.setdefault(part.index, {"id": part.id, "function": {"name": "", "arguments": ""}})
                 call["id"] = call["id"] or part.id
                 for name in ("name", "arguments"):
@@ -313,11 +333,11 @@ def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     inputs: dict[int, str] = {}
     for event in _events(stream, place):
         kind, index = event.at("type"), event.typed("index", int) or 0
-        delta = event.typed("delta", _Object) or {}
+        delta = event.typed("delta", dict) or {}
         if kind == "message_start":
-            whole = event.typed("message", _Object) or {}
+            whole = event.typed("message", dict) or {}
         elif kind == "content_block_start":
-            blocks[index] = event.typed("content_block", _Object) or {}
+            blocks[index] = event.typed("content_block", dict) or {}
         elif kind == "content_block_delta" and index in blocks:
             for name in ("text", "thinking"):
                 if isinstance(delta.get(name), str):
@@ -325,12 +345,12 @@ def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
             if isinstance(delta.get("partial_json"), str):
                 inputs[index] = inputs.get(index, "") + delta["partial_json"]
         elif kind == "message_delta":
-            usage = {**(whole.get("usage") or {}), **(event.typed("usage", _Object) or {})}
-            managed = event.typed("context_management", _Object) or whole.get("context_management")
+            usage = {**(whole.get("usage") or {}), **(event.typed("usage", dict) or {})}
+            managed = event.typed("context_management", dict) or whole.get("context_management")
             whole = {**whole, **delta, "usage": usage, "context_management": managed}
     for index, text in inputs.items():
         if text:
-            blocks[index]["input"] = decode(text.encode(), _Object, place)
+            blocks[index]["input"] = decode(text.encode(), dict, place)
     return {**whole, "content": [blocks[index] for index in sorted(blocks)]}
 
 
@@ -349,4 +369,4 @@ def gemini_response(stream: list[bytes], place: Place) -> dict[str, Any]:
 
 
 def _events(stream: list[bytes], place: Place) -> Iterator[Fields]:
-    return (Fields(decode(event, _Object, place), place) for event in stream)
+    return (Fields(decode(event, dict, place), place) for event in stream)

@@ -24,12 +24,12 @@ class Fields:
     def at(self, path: str) -> Any:
         """Return what stands at one path; None if nothing does."""
         outer, _, step = path.rpartition(".")
-        if outer not in self._decoded:
-            self._decoded[outer] = decoded(self.at(outer))
-        held = self._decoded[outer]
-        if isinstance(held, list) and step.isdecimal():
-            return held[int(step)] if int(step) < len(held) else None
-        return held.get(step) if isinstance(held, dict) else None
+        held = self._decoded.get(outer, self)
+        if held is self:  # it was not decoded yet
+            held = self._decoded[outer] = decoded(self.at(outer))
+        if isinstance(held, dict):
+            return held.get(step)
+        return held[int(step)] if isinstance(held, list) and step.isdecimal() and int(step) < len(held) else None
 
     def get(self, paths: str) -> Any:
         """Return the first value that holds something."""
@@ -43,7 +43,7 @@ class Fields:
         """Return the first value that is not null. Raises RecordingError if it is not of the type."""
         path = self.first(paths)
         value = self.at(path)
-        return None if value is None else convert(value, kind, self.below(path))
+        return None if value is None else self._converted(value, kind, path)
 
     def needed(self, paths: str, kind: type[T]) -> T:
         """Return the first value that holds something. Raises RecordingError if there is none, or not of the type."""
@@ -51,7 +51,16 @@ class Fields:
         if not path:
             remedy = "correct it, or leave this record out" + ("" if self.place.field else MISFIT)
             raise RecordingError(self.place, f"object missing required field {paths.partition('|')[0]}", remedy)
-        return convert(self.at(path), kind, self.below(path))
+        return self._converted(self.at(path), kind, path)
+
+    def _converted(self, value: Any, kind: type[T], path: str) -> T:
+        # Most values are what they should be: no place is made for them, and no type looked at twice.
+        if type(value) is kind:
+            return value
+        try:
+            return msgspec.convert(value, kind, strict=True)
+        except (msgspec.ValidationError, RecursionError):
+            return convert(value, kind, self.below(path))
 
     def below(self, path: str) -> Place:
         """Return the place of a path: `choices[0].message` of `choices.0.message`."""
@@ -59,6 +68,8 @@ class Fields:
 
     def first(self, paths: str) -> str:
         """Return the first path with a value that is not null; the first of all if there is none."""
+        if "|" not in paths:
+            return paths
         several = paths.split("|")
         return next((path for path in several if self.at(path) is not None), several[0])
 

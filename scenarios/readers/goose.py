@@ -92,7 +92,7 @@ class Goose(Reader):
             session = _Session(problems)
             for place, raw in records(path, problems):
                 with problems.collect():
-                    record = decode(raw, dict[str, Any], place)
+                    record = decode(raw, dict, place)
                     if "role" in record:
                         session.add(record, place)
                         continue

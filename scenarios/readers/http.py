@@ -284,7 +284,7 @@ class HttpExchanges:
 
     def _invoke(self, exchange: Exchange) -> LoggedRequest | None:
         """Read a request whose body is that of the model's own API: Anthropic's, or Nova's, which is Converse."""
-        body = decode(exchange.request, dict[str, Any], exchange.asked)
+        body = decode(exchange.request, dict, exchange.asked)
         if "anthropic_version" in body:
             return self._messages(exchange)
         if "messages" in body and not exchange.url.endswith("-stream"):
@@ -294,11 +294,11 @@ class HttpExchanges:
 
     def _converse(self, exchange: Exchange) -> LoggedRequest:
         asked, answered = exchange.asked, exchange.answered
-        request = decode(exchange.request, dict[str, Any], asked)
+        request = decode(exchange.request, dict, asked)
         if stream := frames(exchange.response, answered):
             response = converse_response(stream, answered)
         else:
-            response = decode(exchange.response, dict[str, Any], answered)
+            response = decode(exchange.response, dict, answered)
         outer, _, request_field = asked.field.partition(".request.")
         names = (f"request.{request_field}", answered.field.removeprefix(f"{outer}."))
         tools = as_object(request.get("toolConfig")).get("tools")

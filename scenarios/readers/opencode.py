@@ -73,9 +73,9 @@ class OpenCode(Reader):
             with problems.collect():
                 for place, raw in records(path, problems):
                     with problems.collect():
-                        record = Fields(decode(raw, dict[str, Any], place), place)
+                        record = Fields(decode(raw, dict, place), place)
                         if record.at("messages") is not None:
-                            session = Fields(record.needed("info", dict[str, Any]), place.at("info"))
+                            session = Fields(record.needed("info", dict), place.at("info"))
                             yield from _conversation(session, _exported(record, problems), place, problems)
                         elif record.at("projectID") is not None:
                             yield from _conversation(record, _stored(record, path, problems), place, problems)
@@ -85,12 +85,12 @@ class OpenCode(Reader):
 
 
 def _exported(record: Fields, problems: Problems) -> Iterator[_Recorded]:
-    for at, recorded in enumerate(record.needed("messages", list[Any])):
+    for at, recorded in enumerate(record.needed("messages", list)):
         where = record.place.at(f"messages[{at}]")
         with problems.collect():
-            message = Fields(convert(recorded, dict[str, Any], where), where)
-            parts = enumerate(message.typed("parts", list[Any]) or ())
-            info = Fields(message.needed("info", dict[str, Any]), where.below("info"))
+            message = Fields(convert(recorded, dict, where), where)
+            parts = enumerate(message.typed("parts", list) or ())
+            info = Fields(message.needed("info", dict), where.below("info"))
             yield _Recorded(info, [Fields(part, where.below(f"parts[{number}]")) for number, part in parts])
 
 
@@ -250,7 +250,7 @@ def _answers(info: Fields, parts: Sequence[Fields], names: Iterator[str], proble
 def _usage(part: Fields, problems: Problems) -> Usage | None:
     """Return the tokens and cost of a step; None if all tokens are zero: the provider sent none."""
     cost = dollars(part.at("cost"), part.place.below("cost"), problems)
-    counts = _counts(part.typed("tokens", dict[str, Any]))
+    counts = _counts(part.typed("tokens", dict))
     return usage(counts, part.place.below("tokens"), problems, cost or None)
 
 

@@ -17,7 +17,7 @@ from ..model import Call, Conversation, Fact, Media, Message, Probe, Role, Scala
 from ..packed import is_file
 from ..source import Problems, convert, decode, elements, file_head, lines, records, whole_file
 from . import Reader, Recordings
-from .fields import Fields, text_of
+from .fields import Fields
 from .messages import forward, in_order, role_of, seconds
 
 
@@ -92,7 +92,7 @@ class MemoryBank(Reader):
                 continue
             place = Place(str(path))
             try:
-                bank = decode(whole_file(path, problems), dict[str, Any], place)
+                bank = decode(whole_file(path, problems), dict, place)
             except RecordingError as error:
                 problems.add(error)
                 continue
@@ -144,9 +144,15 @@ def _conversation(name: str, user: _User, questions: Mapping[str, list[str]], pa
 _ROLES: dict[str, Role] = {"user": "user", "agent": "assistant"}
 
 
+class _Author(msgspec.Struct):
+    author_type: str = ""
+    author_id: str = ""
+    created_at: float | None = None
+
+
 class _Target(msgspec.Struct):
     text: str
-    metadata: dict[str, Any] | None = None
+    metadata: _Author | None = None
 
 
 class _MtragTurn(_Target, kw_only=True):
@@ -183,16 +189,16 @@ class Mtrag(Reader):
     )
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        record = decode(raw, dict[str, Any], place)
+        record = decode(raw, dict, place)
         if "tasks" not in record:
             yield place, _mtrag_conversation(Fields(record, place), {})
             return
         documents = convert(record.get("documents"), list[_Document], place.at("documents"))
         texts = {document.document_id: document.text or "" for document in documents}
-        for at, task in enumerate(convert(record["tasks"], list[Any], place.at("tasks"))):
+        for at, task in enumerate(convert(record["tasks"], list, place.at("tasks"))):
             where = place.at(f"tasks[{at}]")
             with problems.collect():
-                yield where, _mtrag_conversation(Fields(convert(task, dict[str, Any], where), where), texts)
+                yield where, _mtrag_conversation(Fields(convert(task, dict, where), where), texts)
 
 
 def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversation:
@@ -201,17 +207,15 @@ def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversat
     if not targets:
         raise RecordingError(place.below("targets"), "there is no reference answer", "give one, or drop the task")
     turns: list[_Target] = [*task.needed("input", list[_MtragTurn]), targets[0]]
-    created = (Fields(turn.metadata, place).typed("created_at", float) for turn in turns)
-    times, dropped = forward(created)
+    times, dropped = forward(turn.metadata.created_at if turn.metadata else None for turn in turns)
     messages = []
     for at, (turn, time) in enumerate(zip(turns, times, strict=True)):
         speaker = turn.speaker if isinstance(turn, _MtragTurn) else "agent"
         if speaker not in ("user", "agent"):
             where = place.below(f"input[{at}].speaker")
             raise RecordingError(where, f"unknown speaker {speaker!r}", "use user or agent")
-        author = turn.metadata or {}
-        answered = speaker == "agent" and author.get("author_type") == "model"
-        call = Call(model=text_of(author.get("author_id"))) if answered else None
+        author = turn.metadata or _Author()
+        call = Call(model=author.author_id) if (speaker, author.author_type) == ("agent", "model") else None
         role: Role = "assistant" if speaker == "agent" else "user"
         messages.append(Message(f"m{at}", role, turn.text, time=time, call=call))
     questions = [message for message in messages if message.role == "user"]
@@ -812,7 +816,7 @@ def _probes(chat: Path, counts: Mapping[str, int], problems: Problems) -> tuple[
         return (), 0
     with problems.collect():
         place = Place(str(path))
-        by_ability = decode(whole_file(path, problems), dict[str, list[Any]], place)
+        by_ability = decode(whole_file(path, problems), dict[str, list], place)
         asked = ((key, n, one) for key, several in by_ability.items() for n, one in enumerate(several))
         for ability, n, record in asked:
             where = place.at(f"{ability}[{n}]")

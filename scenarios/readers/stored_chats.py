@@ -61,7 +61,7 @@ class StoredChats(Reader):
         for place, raw in span_records(path, problems):
             with problems.collect():
                 is_list = raw.startswith(b"[")
-                record: Any = decode(raw, list[Any], place) if is_list else decode(raw, dict[str, Any], place)
+                record: Any = decode(raw, list, place) if is_list else decode(raw, dict, place)
                 if isinstance(record, dict) and not any(name in record for name in self.lists):
                     elements.append(record)
                     continue
@@ -240,7 +240,7 @@ def _checkpoints(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, st
 def _states(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, str], _State]]:
     for place, raw in records(path, problems):
         with problems.collect():
-            held = Fields(decode(raw, dict[str, Any], place), place)
+            held = Fields(decode(raw, dict, place), place)
             thread = held.text("thread_id|checkpoint.thread_id|config.configurable.thread_id") or path.stem
             namespace = held.text("checkpoint_ns|checkpoint.checkpoint_ns|config.configurable.checkpoint_ns")
             names = ("values", "channel_values", "checkpoint.channel_values")
@@ -429,7 +429,7 @@ def _sessions(path: Path, problems: Problems) -> Recordings:
         for place, (_, item) in stored:
             start = start if items else place
             with problems.collect():
-                items.append(decode(str(item).encode(), dict[str, Any], place.at("message_data")))
+                items.append(decode(str(item).encode(), dict, place.at("message_data")))
         with problems.collect():
             yield start, Conversation(str(session), _messages(items, "", start, problems))
 

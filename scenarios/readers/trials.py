@@ -104,11 +104,11 @@ class Tau2(Reader):
     )
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        results = Fields(decode(raw, dict[str, Any], place), place)
-        for at, run in enumerate(results.needed("simulations", list[Any])):
+        results = Fields(decode(raw, dict, place), place)
+        for at, run in enumerate(results.needed("simulations", list)):
             where = place.at(f"simulations[{at}]")
             with problems.collect():
-                simulation = Fields(convert(run, dict[str, Any], where), where)
+                simulation = Fields(convert(run, dict, where), where)
                 for conversation in _simulation(simulation, results, Path(place.file).stem, problems):
                     yield where, conversation
 
@@ -210,8 +210,27 @@ def _tau2_message(
     )
 
 
+class _Choice(msgspec.Struct):
+    finish_reason: str | None = None
+
+
+class _Response(msgspec.Struct):
+    id: str | None = None
+    model: str = ""
+    created: float | None = None
+    usage: Any = None
+    choices: list[_Choice] = []
+
+
+class _Extra(msgspec.Struct):
+    response: _Response | None = None
+    cost: Any = None
+    timestamp: float | None = None
+    exit_status: str | None = None
+
+
 class _MiniMessage(ChatMessage):
-    extra: dict[str, Any] = msgspec.field(default_factory=dict)
+    extra: _Extra = msgspec.field(default_factory=_Extra)
 
 
 class _MiniRun(msgspec.Struct):
@@ -245,23 +264,22 @@ class MiniSwe(Reader):
         history, responses = History(problems), Responses(problems)
         for at, message in enumerate(run.messages):
             where = place.at(f"messages[{at}]")
-            extra = Fields(message.extra, where.below("extra"))
+            extra, response = message.extra, message.extra.response
             if message.role == "exit":
-                status = extra.text("exit_status") or status
+                status = extra.exit_status or status
                 continue
-            call, response = None, extra.typed("response", dict)
-            if message.role == "assistant" and responses.new(extra.text("response.id"), where) and response is not None:
-                cost = dollars(extra.at("cost"), extra.place.below("cost"), problems)
+            call = None
+            if message.role == "assistant" and response and responses.new(response.id, where):
+                cost = dollars(extra.cost, where.below("extra.cost"), problems)
                 call = Call(
-                    model=extra.text("response.model"),
+                    model=response.model,
                     provider=provider if slash else "",
-                    usage=usage(response.get("usage"), extra.place.below("response.usage"), problems, cost),
-                    started=extra.typed("response.created", float),
-                    stop=extra.text("response.choices.0.finish_reason"),
-                    request_id=extra.text("response.id"),
+                    usage=usage(response.usage, where.below("extra.response.usage"), problems, cost),
+                    started=response.created,
+                    stop=(response.choices[0].finish_reason if response.choices else None) or "",
+                    request_id=response.id or "",
                 )
-            time = extra.typed("timestamp", float)
-            history.add(chat_message(message, f"m{at}", where, problems, time=time, call=call), where)
+            history.add(chat_message(message, f"m{at}", where, problems, time=extra.timestamp, call=call), where)
         meta = {"task": name, "exit_status": status, "agent_version": info.typed("mini_version", str)}
         named: dict[str, Scalar] = {key: value for key, value in meta.items() if value is not None}
         yield place, Conversation(name, history.in_order(), meta=named)
@@ -292,10 +310,10 @@ class SweAgent(Reader):
     shapes = (frozenset({".trajectory", ".history", ".history[].role", ".history[].content", ".info"}),)
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        trajectory = Fields(decode(raw, dict[str, Any], place), place)
+        trajectory = Fields(decode(raw, dict, place), place)
         name, model = Path(place.file).stem, _swe_model(trajectory, problems)
         histories: dict[str, History] = {}
-        for at, recorded in enumerate(convert(trajectory.at("history"), list[Any], place.at("history"))):
+        for at, recorded in enumerate(convert(trajectory.at("history"), list, place.at("history"))):
             where = place.at(f"history[{at}]")
             with problems.collect():
                 turn = convert(recorded, _SweTurn, where)
@@ -325,7 +343,7 @@ def _swe_model(trajectory: Fields, problems: Problems) -> str:
     with problems.collect():
         config = trajectory.at("replay_config")
         if isinstance(config, str):
-            decode(config.encode(), dict[str, Any], trajectory.place.at("replay_config"))
+            decode(config.encode(), dict, trajectory.place.at("replay_config"))
         return trajectory.typed("replay_config.agent.model.name", str) or ""
     return ""
 
@@ -387,7 +405,7 @@ class Atif(Reader):
     shapes = anywhere((".schema_version", ".agent", ".steps", ".steps[].step_id", ".steps[].source"))
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        trajectory = Fields(decode(raw, dict[str, Any], place), place)
+        trajectory = Fields(decode(raw, dict, place), place)
         yield from _trajectory(trajectory, trajectory.text("session_id") or Path(place.file).stem, {}, problems)
 
 
@@ -397,7 +415,7 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
     place = trajectory.place
     history, compactions = History(problems), list[Compaction]()
     names = (f"m{number}" for number in count())
-    for at, recorded in enumerate(convert(trajectory.at("steps"), list[Any], place.below("steps"))):
+    for at, recorded in enumerate(convert(trajectory.at("steps"), list, place.below("steps"))):
         where = place.below(f"steps[{at}]")
         with problems.collect():
             step = convert(recorded, _AtifStep, where)
@@ -412,10 +430,10 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
         about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
         tools = chat_tools(trajectory.typed("agent.tool_definitions", list[ChatTool]))
         yield place, Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
-    for at, recorded in enumerate(trajectory.typed("subagent_trajectories", list[Any]) or ()):
+    for at, recorded in enumerate(trajectory.typed("subagent_trajectories", list) or ()):
         where = place.below(f"subagent_trajectories[{at}]")
         with problems.collect():
-            started = Fields(convert(recorded, dict[str, Any], where), where)
+            started = Fields(convert(recorded, dict, where), where)
             helper = f"{name}/{started.text('agent.name') or at}"
             yield from _trajectory(started, helper, {"parent": name}, problems)
 
