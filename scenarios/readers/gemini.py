@@ -1,10 +1,17 @@
-""""""
+"""Contents of Google's Gemini API as messages: what Gemini CLI records, and what requests and responses hold.
+
+    {"role": "user" | "model", "parts": [{"text"} · {"text", "thought": true} · {"inlineData"} · {"fileData"} ·
+      {"functionCall": {"name", "args", "id"}} · {"functionResponse": {"name", "response", "id"}}]}
+
+Source: ai.google.dev/api/caching#Content. A result of a function is a part of a user's content there and a message of
+its own here. Calls often have no ids: a result then answers the first call of its name that has none yet. Inline and
+uploaded data are media by their MIME type.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,8 +19,9 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..media import media_of
 from ..model import Call, Conversation, Media, Message, ToolCall, Usage
-from ..source import Problems, as_text, convert, decode, records
+from ..source import Problems, as_text, convert, decode
 from . import Reader, Recordings
+from .fields import Fields
 from .messages import History, Moment, moment_seconds
 
 
@@ -126,11 +134,6 @@ def _response(response: dict[str, Any]) -> str:
 _SCREEN = ("info", "warning", "error")
 
 
-class _Thought(msgspec.Struct):
-    subject: str = ""
-    description: str = ""
-
-
 _Content = str | GeminiPart | list[GeminiPart | str] | None
 
 
@@ -147,17 +150,9 @@ class _Message(msgspec.Struct, rename="camel"):
     content: _Content = None
     timestamp: Moment | None = None
     model: str = ""
-    thoughts: list[_Thought] | None = None
+    thoughts: list[dict[str, str]] | None = None
     tokens: Any = None
     tool_calls: list[_ToolCall] | None = None
-
-
-class _Tokens(msgspec.Struct):
-    input: int = 0
-    output: int = 0
-    cached: int = 0
-    thoughts: int | None = None
-    tool: int | None = None
 
 
 class _Session(msgspec.Struct, rename="camel"):
@@ -186,46 +181,40 @@ class GeminiCli(Reader):
         frozenset({".sessionId", ".messages", ".messages[].type", ".messages[].timestamp", ".messages[].content"}),
     )
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            for place, raw in records(path, problems):
-                with problems.collect():
-                    session = decode(raw, _Session, place)
-                    history, names = History(problems), (f"m{number}" for number in count())
-                    for at, recorded in enumerate(session.messages):
-                        where = place.at(f"messages[{at}]")
-                        with problems.collect():
-                            for message in _messages(convert(recorded, _Message, where), names, where, problems):
-                                history.add(message, where)
-                    if history.messages:
-                        yield place, Conversation(session.session_id, history.in_order())
+    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
+        session = decode(raw, _Session, place)
+        history, names = History(problems), (f"m{number}" for number in count())
+        for at, recorded in enumerate(session.messages):
+            where = place.at(f"messages[{at}]")
+            with problems.collect():
+                for message in _messages(convert(recorded, _Message, where), names, where, problems):
+                    history.add(message, where)
+        if history.messages:
+            yield place, Conversation(session.session_id, history.in_order())
 
 
 def _messages(message: _Message, names: Iterator[str], place: Place, problems: Problems) -> Iterator[Message]:
     """Yield the message, and the results of its tool calls; nothing for what only the screen shows."""
-    text, media = part_text(_parts(message.content), place.at(f"{place.field}.content"), problems)
+    text, media = part_text(_parts(message.content), place.below("content"), problems)
     time = moment_seconds(message.timestamp)
     if message.type == "user":
         yield Message(next(names), "user", text, time=time, media=media)
     elif message.type == "gemini":
-        calls = message.tool_calls or []
-        yield Message(
-            next(names),
-            "assistant",
-            text,
-            calls=tuple(ToolCall(call.id, call.name, as_text(call.args)) for call in calls),
-            time=time,
-            thinking="\n".join(f"{thought.subject}\n{thought.description}" for thought in message.thoughts or ()),
-            media=media,
-            call=Call(message.model, usage=_usage(message.tokens, place.at(f"{place.field}.tokens"), problems)),
+        made = message.tool_calls or []
+        calls = tuple(ToolCall(call.id, call.name, as_text(call.args)) for call in made)
+        thoughts = (
+            f"{thought.get('subject', '')}\n{thought.get('description', '')}" for thought in message.thoughts or ()
         )
-        for at, call in enumerate(calls):
-            if call.result is not None:
-                text, media = part_text(
-                    _parts(call.result), place.at(f"{place.field}.toolCalls[{at}].result"), problems
-                )
-                when = moment_seconds(call.timestamp)
-                yield Message(next(names), "tool", text, answers=call.id, name=call.name, time=when, media=media)
+        call, thinking = (
+            Call(message.model, usage=_usage(message.tokens, place.below("tokens"), problems)),
+            "\n".join(thoughts),
+        )
+        yield Message(next(names), "assistant", text, calls, time=time, thinking=thinking, media=media, call=call)
+        for at, called in enumerate(made):
+            if called.result is not None:
+                text, media = part_text(_parts(called.result), place.below(f"toolCalls[{at}].result"), problems)
+                time = moment_seconds(called.timestamp)
+                yield Message(next(names), "tool", text, answers=called.id, name=called.name, time=time, media=media)
     elif message.type not in _SCREEN:
         problems.unknown(f"gemini_cli: message of type {message.type!r}", place)
 
@@ -235,14 +224,11 @@ def _parts(content: _Content) -> list[GeminiPart | str | None]:
 
 
 def _usage(recorded: Any, place: Place, problems: Problems) -> Usage | None:
-    if recorded is None:
-        return None
-    try:
-        tokens = convert(recorded, _Tokens, place)
-    except RecordingError as error:
-        problems.add(error)
-        return None
-    # `input` includes what was cached, but not the prompts of Gemini's own tools, nor `output` the thoughts.
-    prompt, output = tokens.input + (tokens.tool or 0), tokens.output + (tokens.thoughts or 0)
-    used = Usage(prompt, output, tokens.cached, reasoning=tokens.thoughts)
-    return used if any((used.input, used.output, used.cache_read)) else None
+    with problems.collect():
+        fields = Fields({} if recorded is None else convert(recorded, dict, place), place)
+        counts = (fields.typed(name, int) for name in ("input", "output", "cached", "thoughts", "tool"))
+        prompt, output, cached, thoughts, tool = counts
+        # `input` includes what was cached, but not the prompts of Gemini's own tools, nor `output` the thoughts.
+        used = Usage((prompt or 0) + (tool or 0), (output or 0) + (thoughts or 0), cached or 0, reasoning=thoughts)
+        return used if any((used.input, used.output, used.cache_read)) else None
+    return None
