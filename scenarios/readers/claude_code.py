@@ -33,6 +33,7 @@ from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar
 from ..source import Problems, decode, objects
 from . import Reader, Recordings
+from .fields import Fields
 from .messages import Block, Content, History, Moment, assistant_message, blocks, moment_seconds, user_messages
 from .requests import context_edits, dollars, response_usage, tier
 
@@ -41,15 +42,6 @@ _NOT_SENT = (
     *("system", "progress", "summary", "file-history-snapshot", "queue-operation", "last-prompt", "mode"),
     *("permission-mode", "custom-title", "ai-title", "agent-name", "agent-color", "agent-setting", "tag", "pr-link"),
 )
-
-
-class _Preserved(msgspec.Struct, rename="camel"):
-    head_uuid: str | None = None
-
-
-class _Compact(msgspec.Struct, rename="camel"):
-    pre_tokens: int | None = None
-    preserved_segment: _Preserved | None = None
 
 
 class _Entry(msgspec.Struct, rename="camel"):
@@ -64,7 +56,7 @@ class _Entry(msgspec.Struct, rename="camel"):
     is_compact_summary: bool = False
     request_id: str | None = None
     subtype: str | None = None
-    compact_metadata: _Compact | None = None
+    compact_metadata: dict[str, Any] | None = None
     cost: Any = msgspec.field(default=None, name="costUSD")
     message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     data: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -274,10 +266,10 @@ def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], p
             continue
         if entry.subtype == "compact_boundary":
             if history.messages:
-                compactions.append(_compaction(entry, history.messages))
+                compactions.append(_compaction(entry, history.messages, group[0].place))
         elif entry.is_compact_summary and history.messages:
             if not compactions or compactions[-1].summary or compactions[-1].after != history.last:
-                compactions.append(_compaction(entry, history.messages))
+                compactions.append(_compaction(entry, history.messages, group[0].place))
             summary = "\n".join(message.text for message in messages)
             compactions[-1] = msgspec.structs.replace(compactions[-1], summary=summary, hidden="")
         else:
@@ -286,15 +278,13 @@ def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], p
     return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
 
 
-def _compaction(entry: _Entry, messages: Iterable[Message]) -> Compaction:
+def _compaction(entry: _Entry, messages: Iterable[Message], place: Place) -> Compaction:
     ids = [message.id for message in messages]
-    metadata = entry.compact_metadata or _Compact()
-    first_kept = metadata.preserved_segment.head_uuid if metadata.preserved_segment else None
-    kept = first_kept if first_kept in ids else None
+    metadata = Fields(entry.compact_metadata, place.at("compactMetadata"))
+    head, tokens = metadata.text("preservedSegment.headUuid"), metadata.typed("preTokens", int)
     # The summary has a line of its own behind this one.
-    return Compaction(
-        ids[-1], "", kept, metadata.pre_tokens, moment_seconds(entry.timestamp), hidden="it is not recorded"
-    )
+    time, hidden = moment_seconds(entry.timestamp), "it is not recorded"
+    return Compaction(ids[-1], "", head if head in ids else None, tokens, time, hidden=hidden)
 
 
 def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:

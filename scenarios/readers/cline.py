@@ -36,6 +36,7 @@ from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar, Usage
 from ..source import Problems, convert, decode, records
 from . import Reader, Recordings
+from .fields import Fields
 from .messages import Block, History, assistant_message, user_messages
 from .requests import dollars, usage
 
@@ -43,28 +44,13 @@ _HISTORY, _SCREEN = "api_conversation_history.json", "ui_messages.json"
 _MAIN = "lead"
 
 
-class _ModelInfo(msgspec.Struct, rename="camel"):
-    """Two names are in use for each, by version."""
-
-    id: str = ""
-    provider: str = ""
-    model_id: str = ""
-    provider_id: str = ""
-
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    kind: str | None = None
-    compaction: str | None = None
-    tokens_before: int | None = None
-
-
 class _Turn(msgspec.Struct, rename="camel"):
     role: str
     content: str | list[dict[str, Any]]
     ts: float | None = None
-    model_info: _ModelInfo | None = None
+    model_info: dict[str, Any] | None = None
     metrics: dict[str, Any] | None = None
-    metadata: _Metadata | None = None
+    metadata: dict[str, Any] | None = None
     is_summary: bool | None = None
     reasoning_content: str | None = msgspec.field(default=None, name="reasoning_content")
 
@@ -74,22 +60,6 @@ class _Session(msgspec.Struct, rename="camel"):
     messages: list[Any]
     agent: str = ""
     system_prompt: str = msgspec.field(default="", name="system_prompt")
-
-
-class _Row(msgspec.Struct):
-    ts: float | None = None
-    say: str | None = None
-    text: str | None = None
-
-
-class _Request(msgspec.Struct, rename="camel"):
-    tokens_in: Any = None
-    tokens_out: Any = None
-    cache_writes: Any = None
-    cache_reads: Any = None
-    cost: Any = None
-    api_protocol: str | None = None
-    cancel_reason: str | None = None
 
 
 class Cline(Reader):
@@ -146,23 +116,17 @@ def _requests(path: Path, problems: Problems) -> Iterator[tuple[float | None, Us
     with problems.collect():  # the messages are read without it
         for place, raw in records(path, problems):
             with problems.collect():
-                row = decode(raw, _Row, place)
-                if row.say != "api_req_started" or not row.text:
+                row = Fields(decode(raw, dict, place), place)
+                time = row.typed("ts", float)
+                if row.at("say") != "api_req_started" or not row.text("text"):
                     continue
-                request = decode(row.text.encode(), _Request, place.below("text"))
-                if request.cancel_reason is None:
-                    yield row.ts, _request_usage(request, place.below("text"), problems)
-
-
-def _request_usage(request: _Request, place: Place, problems: Problems) -> Usage | None:
-    cost = dollars(request.cost, place.below("cost"), problems)
-    counts = {
-        "tokensIn": request.tokens_in,
-        "tokensOut": request.tokens_out,
-        "cacheReads": request.cache_reads,
-        "cacheWrites": request.cache_writes,
-    }
-    return usage(counts, place, problems, cost, whole_prompt=request.api_protocol == "openai")
+                where = place.below("text")
+                request = Fields(decode(row.text("text").encode(), dict, where), where)
+                if request.at("cancelReason") is None:
+                    cost = dollars(request.at("cost"), where.below("cost"), problems)
+                    counts = {name: request.at(name) for name in ("tokensIn", "tokensOut", "cacheReads", "cacheWrites")}
+                    whole = request.at("apiProtocol") == "openai"
+                    yield time, usage(counts, where, problems, cost, whole_prompt=whole)
 
 
 def _messages(
@@ -180,19 +144,19 @@ def _messages(
     reported = _reported([turn for turn, _ in turns if turn.role == "assistant"], requests)
     for turn, where in turns:
         with problems.collect():
-            metadata = turn.metadata or _Metadata()
+            metadata = Fields(turn.metadata, where.below("metadata"))
             used = reported.pop(0) if turn.role == "assistant" else None
             first = len(history.messages)
             for message in _converted(turn, names, used, where, problems):
                 history.add(message, where)
             added = history.messages[first:]
-            if (turn.is_summary or metadata.kind == "compaction_summary") and first and added:
+            if (turn.is_summary or metadata.at("kind") == "compaction_summary") and first and added:
                 del history.messages[first:]
                 summary, time = "\n".join(message.text for message in added), added[0].time
-                compactions.append(Compaction(history.last, summary, None, metadata.tokens_before, time))
-            elif metadata.kind == "compaction" and added:
+                compactions.append(Compaction(history.last, summary, None, metadata.typed("tokensBefore", int), time))
+            elif metadata.at("kind") == "compaction" and added:
                 notice = Compaction(added[-1].id, _notice(turn), added[0].id)
-            elif metadata.compaction == "preserved" and notice is not None:
+            elif metadata.at("compaction") == "preserved" and notice is not None:
                 notice = msgspec.structs.replace(notice, after=history.last)
     if notice is not None:
         compactions.append(notice)
@@ -228,9 +192,11 @@ def _converted(
     if turn.role == "user":
         yield from user_messages(content, names, where, problems, time)
     elif turn.role == "assistant":
-        info = turn.model_info or _ModelInfo()
-        used = reported if turn.metrics is None else _usage(turn.metrics, place.below("metrics"), problems)
-        call = Call(info.id or info.model_id, info.provider or info.provider_id, used)
+        info, used = Fields(turn.model_info, place), reported
+        if turn.metrics is not None:
+            cost = dollars(turn.metrics.get("cost"), place.below("metrics.cost"), problems)
+            used = usage(turn.metrics, place.below("metrics"), problems, cost, whole_prompt=True)
+        call = Call(info.text("id|modelId"), info.text("provider|providerId"), used)  # names differ by version
         parts = content if isinstance(content, list) else [Block("text", content)]
         message = assistant_message(parts, next(names), where, problems, time, call)
         thinking = message.thinking or turn.reasoning_content or ""
@@ -250,8 +216,3 @@ def _blocks(content: list[dict[str, Any]], place: Place) -> list[Block]:
             block = {**block, "content": msgspec.json.encode(inner).decode()}
         adapted.append(block)
     return decode(msgspec.json.encode(adapted), list[Block], place)
-
-
-def _usage(metrics: dict[str, Any], place: Place, problems: Problems) -> Usage | None:
-    cost = dollars(metrics.get("cost"), place.below("cost"), problems)
-    return usage(metrics, place, problems, cost, whole_prompt=True)

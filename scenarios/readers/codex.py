@@ -33,6 +33,7 @@ from ..errors import Place
 from ..model import Call, Compaction, Conversation, Message, Scalar, Tool
 from ..source import Problems, decode, objects
 from . import Reader, Recordings
+from .fields import text_of
 from .messages import History, Moment, role_of, tool
 from .requests import usage
 from .responses_api import (
@@ -92,21 +93,12 @@ class _Compacted(msgspec.Struct):
     replacement_history: list[Item] | None = None
 
 
-class _Info(msgspec.Struct):
-    total_token_usage: Any = None
-    last_token_usage: Any = None
-
-
-class _Settings(msgspec.Struct):
-    service_tier: str | None = None
-
-
 class _Event(msgspec.Struct):
     type: str
-    info: _Info | None = None
+    info: dict[str, Any] | None = None
     num_turns: int = 0
     time_to_first_token_ms: float | None = None
-    thread_settings: _Settings | None = None
+    thread_settings: dict[str, Any] | None = None
 
 
 class Codex(Reader):
@@ -181,13 +173,9 @@ class _Rollout:
         session = self.session or _Session()
         prompt = session.base_instructions.text if session.base_instructions is not None else ""
         system = (Message("instructions", "system", prompt),) if prompt else ()
+        told = {"parent": self.parent, "version": session.cli_version, "provider": session.model_provider}
         meta: dict[str, Scalar] = {"off_branch": self.rolled_back, "hosted_tool_calls": self.hosted}
-        if self.parent:
-            meta["parent"] = self.parent
-        if session.cli_version:
-            meta["version"] = session.cli_version
-        if session.model_provider:
-            meta["provider"] = session.model_provider
+        meta |= {name: value for name, value in told.items() if value}
         return Conversation(
             session.id or stem,
             (*system, *self.history.in_order()),
@@ -256,7 +244,7 @@ class _Rollout:
                     first_token = self._turn_began + event.time_to_first_token_ms / 1000
                     self._change_call(self._turn_reply, first_token=first_token)
             case "thread_settings_applied" if event.thread_settings is not None:
-                self._tier = event.thread_settings.service_tier or ""
+                self._tier = text_of(event.thread_settings.get("service_tier"))
             case "user_message":
                 # The row with the message stands before this one: the turn begins with the last message, not behind it.
                 self._turns.append(max(len(self.history.messages) - 1, 0))
@@ -269,13 +257,13 @@ class _Rollout:
             case _:
                 pass  # what the screen shows; new types come with every version, and are never sent
 
-    def _count(self, info: _Info, place: Place) -> None:
+    def _count(self, info: dict[str, Any], place: Place) -> None:
         """Give the usage of a `token_count` row to its reply."""
         # Equal sums: the row repeats the one before it, and nothing was called in between.
-        if info.total_token_usage == self._total and self._total is not None:
+        if (total := info.get("total_token_usage")) == self._total and total is not None:
             return
-        self._total = info.total_token_usage
-        used = usage(info.last_token_usage, place.at("payload.info.last_token_usage"), self.problems)
+        self._total = total
+        used = usage(info.get("last_token_usage"), place.at("payload.info.last_token_usage"), self.problems)
         if used is None:
             return
         if self._unpaid is None:

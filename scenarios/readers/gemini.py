@@ -10,13 +10,13 @@ uploaded data are media by their MIME type.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..media import media_of
 from ..model import Call, Conversation, Media, Message, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode
@@ -25,20 +25,8 @@ from .fields import Fields
 from .messages import History, Moment, moment_seconds
 
 
-class FunctionCall(msgspec.Struct):
-    """A tool call."""
-
-    name: str
-    args: dict[str, Any] | None = None
-    id: str | None = None
-
-
-class FunctionResponse(msgspec.Struct):
-    """The result of a tool call."""
-
+class _FunctionResponse(msgspec.Struct):
     response: dict[str, Any] = {}
-    name: str = ""
-    id: str | None = None
 
 
 class GeminiPart(msgspec.Struct, rename="camel"):
@@ -46,19 +34,12 @@ class GeminiPart(msgspec.Struct, rename="camel"):
 
     text: str | None = None
     thought: bool = False
-    function_call: FunctionCall | None = None
-    function_response: FunctionResponse | None = None
+    function_call: dict[str, Any] | None = None
+    function_response: _FunctionResponse | None = None
     inline_data: dict[str, Any] | None = None
     file_data: dict[str, Any] | None = None
     media_resolution: Any = None
     thought_signature: str | None = None
-
-
-class GeminiContent(msgspec.Struct):
-    """One side's turn."""
-
-    parts: list[GeminiPart] = []
-    role: str = ""
 
 
 def part_text(
@@ -71,7 +52,9 @@ def part_text(
             if part.text is not None:
                 texts += [] if part.thought else [part.text]
             elif part.function_response is not None:
-                texts.append(_response(part.function_response.response))
+                response = part.function_response.response
+                shown = response.get("output", response.get("error"))
+                texts.append(shown if isinstance(shown, str) else as_text(response))
             elif (medium := media_of(msgspec.structs.asdict(part))) is not None:
                 media.append(medium)
             elif part.function_call is None and part.thought_signature is None:
@@ -79,59 +62,6 @@ def part_text(
         elif part:
             texts.append(part)
     return "\n".join(texts), tuple(media)
-
-
-def content_messages(
-    contents: Sequence[GeminiContent], names: Iterator[str], place: Place, problems: Problems
-) -> Iterator[Message]:
-    """Yield the messages of a request's contents. `place` is the place of the list, for errors."""
-    unanswered: list[ToolCall] = []
-    for at, content in enumerate(contents):
-        where = place.at(f"{place.field}[{at}].parts")
-        if content.role == "model":
-            message = model_message(content.parts, next(names), where, problems)
-            unanswered += message.calls
-            yield message
-            continue
-        results = [part.function_response for part in content.parts if part.function_response is not None]
-        for result in results:
-            call = next((c for c in unanswered if c.id == result.id or (not result.id and c.name == result.name)), None)
-            if call is None:
-                what = f"a result of {result.name!r}, which no content before it called"
-                problems.add(RecordingError(where, what, "restore the content with the call"))
-                continue
-            # So the next result of the same name answers the next call of it.
-            unanswered.remove(call)
-            yield Message(next(names), "tool", _response(result.response), answers=call.id, name=result.name)
-        others = [part for part in content.parts if part.function_response is None]
-        if others or not results:
-            text, media = part_text(others, where, problems)
-            yield Message(next(names), "user", text, media=media)
-
-
-def model_message(
-    parts: Sequence[GeminiPart],
-    name: str,
-    place: Place,
-    problems: Problems,
-    time: float | None = None,
-    call: Call | None = None,
-) -> Message:
-    """Return a model's content as a message with the id `name`."""
-    text, media = part_text(parts, place, problems)
-    made = [part.function_call for part in parts if part.function_call is not None]
-    calls = (ToolCall(one.id or f"{name}c{at}", one.name, as_text(one.args or {})) for at, one in enumerate(made))
-    thinking = "\n".join(part.text for part in parts if part.thought and part.text)
-    return Message(name, "assistant", text, tuple(calls), time=time, thinking=thinking, media=media, call=call)
-
-
-def _response(response: dict[str, Any]) -> str:
-    """Return what a tool answered: its output or error, or else the whole of it as JSON."""
-    shown = response.get("output", response.get("error"))
-    return shown if isinstance(shown, str) else as_text(response)
-
-
-_SCREEN = ("info", "warning", "error")
 
 
 _Content = str | GeminiPart | list[GeminiPart | str] | None
@@ -202,20 +132,16 @@ def _messages(message: _Message, names: Iterator[str], place: Place, problems: P
     elif message.type == "gemini":
         made = message.tool_calls or []
         calls = tuple(ToolCall(call.id, call.name, as_text(call.args)) for call in made)
-        thoughts = (
-            f"{thought.get('subject', '')}\n{thought.get('description', '')}" for thought in message.thoughts or ()
-        )
-        call, thinking = (
-            Call(message.model, usage=_usage(message.tokens, place.below("tokens"), problems)),
-            "\n".join(thoughts),
-        )
+        told = message.thoughts or ()
+        thinking = "\n".join(f"{thought.get('subject', '')}\n{thought.get('description', '')}" for thought in told)
+        call = Call(message.model, usage=_usage(message.tokens, place.below("tokens"), problems))
         yield Message(next(names), "assistant", text, calls, time=time, thinking=thinking, media=media, call=call)
         for at, called in enumerate(made):
             if called.result is not None:
                 text, media = part_text(_parts(called.result), place.below(f"toolCalls[{at}].result"), problems)
                 time = moment_seconds(called.timestamp)
                 yield Message(next(names), "tool", text, answers=called.id, name=called.name, time=time, media=media)
-    elif message.type not in _SCREEN:
+    elif message.type not in ("info", "warning", "error"):  # what only the screen shows
         problems.unknown(f"gemini_cli: message of type {message.type!r}", place)
 
 

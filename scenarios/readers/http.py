@@ -43,8 +43,7 @@ from .exchanges import (
     gemini_response,
     responses_response,
 )
-from .fields import as_object
-from .gemini import GeminiContent, GeminiPart, content_messages, model_message, part_text
+from .fields import Fields, as_object
 from .messages import (
     ChatMessage,
     ChatResponse,
@@ -151,34 +150,6 @@ class _ResponsesReply(msgspec.Struct):
     completed_at: float | None = None
 
 
-class _GeminiTool(msgspec.Struct, rename="camel"):
-    function_declarations: list[dict[str, Any]] = []
-
-
-class _GeminiRequest(msgspec.Struct, rename="camel"):
-    contents: list[GeminiContent] = []
-    system_instruction: GeminiContent | None = None
-    tools: list[_GeminiTool] = []
-    cached_content: str | None = None
-    generation_config: dict[str, Any] = {}
-
-
-class _GeminiCandidate(msgspec.Struct, rename="camel"):
-    content: GeminiContent | None = None
-    finish_reason: str | None = None
-
-
-class _GeminiResponse(msgspec.Struct, rename="camel"):
-    candidates: list[_GeminiCandidate] = []
-    model_version: str | None = None
-    response_id: str | None = None
-    usage_metadata: Any = None
-
-
-class _Stored(msgspec.Struct):
-    name: str = ""
-
-
 class _Cut(NamedTuple):
     """A compaction behind so many messages."""
 
@@ -208,7 +179,7 @@ class HttpExchanges:
     responses: Responses = field(init=False)
     _threads: dict[str, _Thread] = field(default_factory=dict)
     """By the id of a response, or of a compaction item."""
-    _stored: dict[str, _GeminiRequest] = field(default_factory=dict)
+    _stored: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.responses = Responses(self.problems)
@@ -299,22 +270,27 @@ class HttpExchanges:
             response = converse_response(stream, answered)
         else:
             response = decode(exchange.response, dict, answered)
-        outer, _, request_field = asked.field.partition(".request.")
-        names = (f"request.{request_field}", answered.field.removeprefix(f"{outer}."))
-        tools = as_object(request.get("toolConfig")).get("tools")
-        said = logged_call(request, response, asked.at(outer), self.problems, "http", tools=tools, names=names)
-        if said.answer is None:
-            raise RecordingError(answered.below("output"), "no answer", "leave the failed call out")
         call = Call(
             _model(exchange.url),
             _provider(exchange.url),
             usage(response.get("usage"), answered.below("usage"), self.problems),
-            exchange.started,
-            said.marks,
             effort=effort(as_object(request.get("additionalModelRequestFields")).get("thinking")),
-            stop=said.stop,
         )
-        answer = msgspec.structs.replace(said.answer, time=exchange.finished, call=call)
+        logged = self._logged(exchange, request, response, call, as_object(request.get("toolConfig")).get("tools"))
+        if logged.answer is None:
+            raise RecordingError(answered.below("output"), "no answer", "leave the failed call out")
+        return logged
+
+    def _logged(
+        self, exchange: Exchange, request: dict[str, Any], response: dict[str, Any], call: Call, tools: Any = None
+    ) -> LoggedRequest:
+        """Return a request and its response of any provider; the call gets its times, marks and stop reason."""
+        asked, answered = exchange.asked, exchange.answered
+        outer = asked.field.partition(".request.")[0] if ".request." in asked.field else ""
+        names = asked.field.removeprefix(f"{outer}."), answered.field.removeprefix(f"{outer}.")
+        said = logged_call(request, response, asked.at(outer), self.problems, "http", tools=tools, names=names)
+        call = msgspec.structs.replace(call, started=exchange.started, marks=said.marks, stop=said.stop)
+        answer = said.answer and msgspec.structs.replace(said.answer, time=exchange.finished, call=call)
         return LoggedRequest(_file(asked), said.messages, answer, said.tools)
 
     def _responses(self, exchange: Exchange) -> LoggedRequest | None:
@@ -460,63 +436,46 @@ class HttpExchanges:
                 self._threads[name] = after
 
     def _store(self, exchange: Exchange) -> None:
-        name = decode(exchange.response, _Stored, exchange.answered).name
-        self._stored[name] = decode(exchange.request, _GeminiRequest, exchange.asked)
+        name = Fields(decode(exchange.response, dict, exchange.answered), exchange.answered).text("name")
+        self._stored[name] = decode(exchange.request, dict, exchange.asked)
 
     def _generate(self, exchange: Exchange) -> LoggedRequest | None:
         asked, answered = exchange.asked, exchange.answered
-        request = decode(exchange.request, _GeminiRequest, asked)
+        request = Fields(decode(exchange.request, dict, asked), asked)
         stream = events(exchange.response)
         if exchange.response.lstrip().startswith(b"["):
             stream = [bytes(part) for part in decode(exchange.response, list[msgspec.Raw], answered)]
-        body = msgspec.json.encode(gemini_response(stream, answered)) if stream else exchange.response
-        response = decode(body, _GeminiResponse, answered)
-        if not self.responses.new(response.response_id, answered.below("responseId")):
+        whole = gemini_response(stream, answered) if stream else decode(exchange.response, dict, answered)
+        response = Fields(whole, answered)
+        if not self.responses.new(response.text("responseId"), answered.below("responseId")):
             return None
-        if request.cached_content:
-            request = self._with_stored(request, asked)
-        system = [] if request.system_instruction is None else request.system_instruction.parts
-        messages: list[Message] = []
-        if system:
-            text, _ = part_text(system, asked.below("systemInstruction.parts"), self.problems)
-            messages.append(Message("m0", "system", text))
-        names = (f"m{number}" for number in range(len(messages), 1 << 30))
-        messages += content_messages(request.contents, names, asked.below("contents"), self.problems)
-        model = _model(exchange.url)
-        candidate = response.candidates[0] if response.candidates else _GeminiCandidate()
+        model, counts = _model(exchange.url), response.at("usageMetadata")
         call = Call(
-            response.model_version or model,
+            response.text("modelVersion") or model,
             _provider(exchange.url),
-            usage(response.usage_metadata, answered.below("usageMetadata"), self.problems),
-            exchange.started,
-            effort=effort(request.generation_config.get("thinkingConfig")),
-            stop=candidate.finish_reason or "",
-            request_id=response.response_id or "",
-            tier=tier(response.usage_metadata),
-            requested=other_than(response.model_version or model, model),
+            usage(counts, answered.below("usageMetadata"), self.problems),
+            effort=effort(request.at("generationConfig.thinkingConfig")),
+            request_id=response.text("responseId"),
+            tier=tier(counts),
+            requested=other_than(response.text("modelVersion") or model, model),
         )
-        parts: list[GeminiPart] = candidate.content.parts if candidate.content is not None else []
-        where = answered.below("candidates[0].content.parts")
-        answer = model_message(parts, f"m{len(messages)}", where, self.problems, exchange.finished, call)
-        tools = tuple(
-            tool({"parameters": declared.get("parametersJsonSchema"), **declared})
-            for schema in request.tools
-            for declared in schema.function_declarations
-        )
-        return LoggedRequest(_file(asked), tuple(messages), answer, tools)
+        logged = self._logged(exchange, self._with_stored(request), whole, call)
+        if logged.answer is None:
+            said = Message(f"m{len(logged.messages)}", "assistant", time=exchange.finished, call=call)
+            return dataclasses.replace(logged, answer=said)
+        return logged
 
-    def _with_stored(self, request: _GeminiRequest, place: Place) -> _GeminiRequest:
-        """Return a request with the contents in front that it refers to."""
-        stored = self._stored.get(request.cached_content or "")
-        if stored is None:
-            self.problems.unknown("http: cachedContent that is not in the file", place.below("cachedContent"))
-            return request
-        return msgspec.structs.replace(
-            request,
-            contents=[*stored.contents, *request.contents],
-            system_instruction=stored.system_instruction,
-            tools=stored.tools,
-        )
+    def _with_stored(self, request: Fields) -> dict[str, Any]:
+        """Return a request of Gemini's with the contents in front that it refers to."""
+        if not (name := request.text("cachedContent")):
+            return request.record
+        if (stored := self._stored.get(name)) is None:
+            self.problems.unknown("http: cachedContent that is not in the file", request.place.below("cachedContent"))
+            return request.record
+        before, after = stored.get("contents"), request.at("contents")
+        contents = [*(before if isinstance(before, list) else ()), *(after if isinstance(after, list) else ())]
+        kept = {name: stored.get(name) for name in ("systemInstruction", "tools")}
+        return {**request.record, **kept, "contents": contents}
 
 
 def _numbered(messages: Iterable[Message]) -> tuple[Message, ...]:

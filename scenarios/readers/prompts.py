@@ -262,8 +262,10 @@ class _Messages:
         config = request.get("config")
         for source in (request, config if isinstance(config, dict) else {}):
             for name in _SYSTEM:
-                if source.get(name):
-                    self.read(decoded(source[name]), f"{at}.{name}".removeprefix("."), "system")
+                if told := decoded(source.get(name)):
+                    if isinstance(told, dict):  # Gemini's SDKs give it the role of the user
+                        told = {key: value for key, value in told.items() if key != "role"}
+                    self.read(told, f"{at}.{name}".removeprefix("."), "system")
             for name in _TOOLS:
                 self.read_tools(source.get(name))
         self.read(decoded(request[key]), f"{at}.{key}".removeprefix("."), role)
@@ -367,7 +369,7 @@ class _Messages:
             if isinstance(part.get(key), dict):
                 part = {"type": kind, **part[key]} if kind else part[key]
                 break
-        kind = _kind(part)
+        kind = "thinking" if part.get("thought") is True else _kind(part)  # Gemini's
         if kind not in _RESULTS:
             turn.control = _control(part) or turn.control
             if "cachePoint" in part:
