@@ -17,7 +17,7 @@ def reference() -> Iterator[str]:
     """Yield the reference as Markdown, line by line: a heading, the help and a table of options per command."""
     import typer
 
-    from ctxbench.harness.cli import app
+    from ctxbench.cli import app
 
     yield from _command(typer.main.get_command(app), "ctxbench", 1)
 

@@ -9,10 +9,11 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from ..metrics.tokens import TokenCounter
-from ..scenarios.errors import RunError
-from ..scenarios.model import Conversation, Message
-from ..strategies.events import Event, Summarised
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.strategies.events import Event, Summarised
+
 from .folder.run import Run
 from .probes.probe_run import StoredProbe, asked_probes
 

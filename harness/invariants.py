@@ -19,12 +19,13 @@ from functools import cached_property
 
 from hypothesis import strategies as st
 
-from ..metrics.probes import PlacedProbe
-from ..metrics.structure import calls_and_results
-from ..metrics.tokens import TokenCounter
-from ..scenarios.model import Compaction, Conversation, Message, Probe, Role, ToolCall
-from ..strategies.base import Context, Strategy, StrategyContext, View, budget_of, is_copyable
-from ..strategies.events import OverBudget
+from ctxbench.metrics.probes import PlacedProbe
+from ctxbench.metrics.structure import calls_and_results
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.model import Compaction, Conversation, Message, Probe, Role, ToolCall
+from ctxbench.strategies.base import Context, Strategy, StrategyContext, View, budget_of, is_copyable
+from ctxbench.strategies.events import OverBudget
+
 from .models import OFFLINE
 from .probes.ask import OfCopies, OfReplays, ReplayedModels
 from .replay import ConversationIndex, RecordedContext, Step, replay, replay_view, start_view

@@ -11,9 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
-from ..metrics.tokens import TokenCounter
-from ..scenarios.embedded import scenario
-from ..scenarios.errors import SetupError
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.errors import SetupError
+
 from .answers.answer import RunProbes, answer
 from .answers.chat import ByModel
 from .engine.plan import Plan, RunInputs, execute

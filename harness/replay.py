@@ -14,21 +14,22 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics.constraints import Constraints, constraints
-from ..metrics.grounding import Demands, demands, said
-from ..metrics.measure import Runs
-from ..metrics.probes import PlacedProbe, placed_probes
-from ..metrics.structure import Structure
-from ..metrics.survival import FollowedFact, facts_in, shown
-from ..metrics.tokens import Ledger, TokenCounter
-from ..scenarios.compactions import PlacedCompaction, placed_compactions
-from ..scenarios.errors import UserError
-from ..scenarios.model import Call, Compaction, ContextEdit, Conversation, Fact, Message, Tool
-from ..scenarios.secrets import without_values
-from ..scenarios.view import Messages, Span, shared_prefix
-from ..strategies import base
-from ..strategies.base import Context, Prompt, Strategy, StrategyTypeError, View, describe_type, require_context
-from ..strategies.events import Called, Event
+from ctxbench.metrics.constraints import Constraints, constraints
+from ctxbench.metrics.grounding import Demands, demands, said
+from ctxbench.metrics.measure import Runs
+from ctxbench.metrics.probes import PlacedProbe, placed_probes
+from ctxbench.metrics.structure import Structure
+from ctxbench.metrics.survival import FollowedFact, facts_in, shown
+from ctxbench.metrics.tokens import Ledger, TokenCounter
+from ctxbench.scenarios.compactions import PlacedCompaction, placed_compactions
+from ctxbench.scenarios.errors import UserError
+from ctxbench.scenarios.model import Call, Compaction, ContextEdit, Conversation, Fact, Message, Tool
+from ctxbench.scenarios.secrets import without_values
+from ctxbench.scenarios.view import Messages, Span, shared_prefix
+from ctxbench.strategies import base
+from ctxbench.strategies.base import Context, Prompt, Strategy, StrategyTypeError, View, describe_type, require_context
+from ctxbench.strategies.events import Called, Event
+
 from .models import OFFLINE, Embedded, Reply, Unusable
 
 

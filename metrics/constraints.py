@@ -31,7 +31,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..scenarios.model import Conversation, Message
+from ctxbench.scenarios.model import Conversation, Message
+
 from .grounding import said
 from .language import FENCE, HAN, either, sentences, word_lists
 from .measure import Runs

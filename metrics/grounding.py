@@ -35,7 +35,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scenarios.model import Conversation, Message
+from ctxbench.scenarios.model import Conversation, Message
+
 from .language import is_name
 from .measure import Runs
 from .values import Ints, Spellings, Value, exact_values, places, spellings, values

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scenarios.model import Message
+from ctxbench.scenarios.model import Message
+
 from .structure import Structure, calls_and_results, is_blank, step
 from .tokens import PRIMING, Ledger
 

@@ -12,7 +12,8 @@ from math import ceil, floor, sqrt
 
 import msgspec
 
-from ..scenarios.model import Media
+from ctxbench.scenarios.model import Media
+
 from .models import plain_name
 from .value import Missing
 

@@ -17,8 +17,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from ..scenarios.errors import SpecError
-from ..scenarios.spec import nearest
+from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.spec import nearest
 
 _MAP = "litellm/model_prices_and_context_window_backup.json"
 

@@ -22,8 +22,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..scenarios.spec import nearest
-from ..scenarios.toml import Keys, Toml, dotted
+from ctxbench.scenarios.spec import nearest
+from ctxbench.scenarios.toml import Keys, Toml, dotted
+
 from .models import (
     During,
     Listing,

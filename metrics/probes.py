@@ -28,8 +28,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scenarios.model import Conversation, Message, Probe
-from ..scenarios.view import Messages
+from ctxbench.scenarios.model import Conversation, Message, Probe
+from ctxbench.scenarios.view import Messages
+
 from .grounding import said
 from .language import sentences, words
 from .tokens import Ledger

@@ -14,7 +14,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..scenarios.model import Conversation, Message, Probe
+from ctxbench.scenarios.model import Conversation, Message, Probe
+
 from .language import terms
 from .value import Missing, Value
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from ..scenarios.model import Message
-from ..scenarios.view import Messages, Span, joined
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages, Span, joined
 
 Open = tuple[str, ...]
 

@@ -17,7 +17,8 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from ..scenarios.model import Message
+from ctxbench.scenarios.model import Message
+
 from .models import plain_name
 from .value import Missing
 

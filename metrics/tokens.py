@@ -24,10 +24,11 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from ..scenarios.errors import MissingExtra, SpecError
-from ..scenarios.model import Message, Tool
-from ..scenarios.spec import suggestion
-from ..scenarios.view import Messages, Span
+from ctxbench.scenarios.errors import MissingExtra, SpecError
+from ctxbench.scenarios.model import Message, Tool
+from ctxbench.scenarios.spec import suggestion
+from ctxbench.scenarios.view import Messages, Span
+
 from .language import Language, language_of
 from .models import plain_name
 

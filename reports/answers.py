@@ -9,17 +9,18 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ..harness.answers.figures import BOUNDS, AnswerFigures, StrategyAnswers, figures
-from ..harness.answers.store import USUAL, Answered, answered
-from ..harness.answers.tally import tallies_json
-from ..harness.folder.names import short_names
-from ..harness.folder.run import Run
-from ..harness.graders.profiles import Profiles, QuotedProfile, unversioned
-from ..harness.probes.ask import CEILING
-from ..metrics.figures import METRICS
-from ..metrics.statistics.comparison import OrderAgreement, OrderSums, alike
-from ..metrics.statistics.intervals import Ends, Interval, by_unit
-from ..metrics.value import Missing, Ratio, Value
+from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures, StrategyAnswers, figures
+from ctxbench.harness.answers.store import USUAL, Answered, answered
+from ctxbench.harness.answers.tally import tallies_json
+from ctxbench.harness.folder.names import short_names
+from ctxbench.harness.folder.run import Run
+from ctxbench.harness.graders.profiles import Profiles, QuotedProfile, unversioned
+from ctxbench.harness.probes.ask import CEILING
+from ctxbench.metrics.figures import METRICS
+from ctxbench.metrics.statistics.comparison import OrderAgreement, OrderSums, alike
+from ctxbench.metrics.statistics.intervals import Ends, Interval, by_unit
+from ctxbench.metrics.value import Missing, Ratio, Value
+
 from .calibration import figure, interval, quoted
 from .render import REACH, Table, count, percent, reasons, sample, shares, tokens, with_reach
 

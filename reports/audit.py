@@ -12,9 +12,10 @@ from typing import NamedTuple
 import msgspec
 import pandas as pd
 
-from ..metrics.statistics.comparison import Difference
-from ..metrics.value import Missing, grouped
-from ..scenarios.compactions import RECORDED
+from ctxbench.metrics.statistics.comparison import Difference
+from ctxbench.metrics.value import Missing, grouped
+from ctxbench.scenarios.compactions import RECORDED
+
 from .render import Table, count, dollars, percent, shares
 from .results import Results
 from .verdict import FEWEST, WHOLE, RunVerdict, verdict

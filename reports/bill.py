@@ -9,17 +9,18 @@ from typing import Any
 
 import pandas as pd
 
-from ..harness.bill import SummaryPrompt
-from ..harness.bill.bill import SUMS, Billed
-from ..harness.bill.requests import PAUSE
-from ..harness.bill.simulation import BOUND, Scheme, rule_of
-from ..metrics.cache.mechanisms import AutomaticRules, CachedContentRules, UnitRules
-from ..metrics.media import media_rule, media_tokens
-from ..metrics.models import storage_source
-from ..metrics.thinking import thinking_rule, thinking_tokens
-from ..metrics.value import Missing, Value
-from ..scenarios.media import media_counts
-from ..scenarios.model import Media
+from ctxbench.harness.bill import SummaryPrompt
+from ctxbench.harness.bill.bill import SUMS, Billed
+from ctxbench.harness.bill.requests import PAUSE
+from ctxbench.harness.bill.simulation import BOUND, Scheme, rule_of
+from ctxbench.metrics.cache.mechanisms import AutomaticRules, CachedContentRules, UnitRules
+from ctxbench.metrics.media import media_rule, media_tokens
+from ctxbench.metrics.models import storage_source
+from ctxbench.metrics.thinking import thinking_rule, thinking_tokens
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.media import media_counts
+from ctxbench.scenarios.model import Media
+
 from .render import MARKS, Table, count, dollars, percent, tokens
 
 _KEYS = ["model", "placement", "strategy"]

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..harness.answers.figures import AnswerFigures, StrategyAnswers
-from ..harness.graders.calibration import Baseline, Calibrated
-from ..harness.graders.labels import LabelledSet
-from ..harness.graders.profiles import Flips, Injection, Profile, QuotedProfile, corrected_by, unversioned
-from ..metrics.grading.agreement import Agreement, Estimate
-from ..metrics.statistics.intervals import Ends
-from ..metrics.value import Missing, Value
+from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers
+from ctxbench.harness.graders.calibration import Baseline, Calibrated
+from ctxbench.harness.graders.labels import LabelledSet
+from ctxbench.harness.graders.profiles import Flips, Injection, Profile, QuotedProfile, corrected_by, unversioned
+from ctxbench.metrics.grading.agreement import Agreement, Estimate
+from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.metrics.value import Missing, Value
+
 from .render import Table, count, percent, reasons, shares
 
 _HOW = (

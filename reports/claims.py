@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ..harness.claims.claim import Claimed, ClaimRow, Finding, Verdict, ends, interval, shown
-from ..metrics.statistics.intervals import Interval
-from ..metrics.value import Missing
+from ctxbench.harness.claims.claim import Claimed, ClaimRow, Finding, Verdict, ends, interval, shown
+from ctxbench.metrics.statistics.intervals import Interval
+from ctxbench.metrics.value import Missing
+
 from .render import Table, number
 
 _WORDS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")

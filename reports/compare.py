@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..harness.compare.compare import Comparison, RunComparison, Unpaired
-from ..metrics.statistics.comparison import Margin
-from ..metrics.statistics.intervals import Ends
-from ..metrics.value import Missing, Value
+from ctxbench.harness.compare.compare import Comparison, RunComparison, Unpaired
+from ctxbench.metrics.statistics.comparison import Margin
+from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.metrics.value import Missing, Value
+
 from .render import Table, amount, count, independent, library_column, sample
 
 # Verdicts, those that need a look first.

@@ -7,11 +7,12 @@ from typing import Any
 from urllib.parse import urlencode
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ..harness.compare.compare import Comparison, MetricChange
-from ..harness.compare.gate import FAILS, Gate, Result
-from ..metrics.statistics.comparison import Word
-from ..metrics.value import Missing
-from ..scenarios.text import printable
+from ctxbench.harness.compare.compare import Comparison, MetricChange
+from ctxbench.harness.compare.gate import FAILS, Gate, Result
+from ctxbench.metrics.statistics.comparison import Word
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.text import printable
+
 from .compare import as_json as compared_json
 from .compare import between, cells, how_to_read, margin, moved, says_all, some, unpaired, whole
 from .render import Table, amount, count

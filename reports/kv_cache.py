@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..harness.bill.kv_cache import Assumed, ServerRow
-from ..metrics.serving.serve import DECODE, PAUSE, PREFILL, Served
-from ..metrics.value import Missing, Value
+from ctxbench.harness.bill.kv_cache import Assumed, ServerRow
+from ctxbench.metrics.serving.serve import DECODE, PAUSE, PREFILL, Served
+from ctxbench.metrics.value import Missing, Value
+
 from .render import Table, count, number, percent, tokens
 
 _HEADS = ("strategy", "cache hit rate", "computed", "saved", "evicted", "queued", "sent back", "too large")

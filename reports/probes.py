@@ -13,12 +13,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..harness.folder.run import Run
-from ..harness.probes.ask import CEILING, FLOOR
-from ..metrics.figures import METRICS, OF_PROBES, bounds_are_alike, recall_interval, units_of
-from ..metrics.probes import MEASURES, ranked
-from ..metrics.statistics.intervals import WITHIN_NOISE, Interval
-from ..metrics.value import Missing, Ratio, Value
+from ctxbench.harness.folder.run import Run
+from ctxbench.harness.probes.ask import CEILING, FLOOR
+from ctxbench.metrics.figures import METRICS, OF_PROBES, bounds_are_alike, recall_interval, units_of
+from ctxbench.metrics.probes import MEASURES, ranked
+from ctxbench.metrics.statistics.intervals import WITHIN_NOISE, Interval
+from ctxbench.metrics.value import Missing, Ratio, Value
+
 from .render import Table, count, percent, reasons, sample, shares
 
 # Columns that the figures need; the texts of the contexts are not read.

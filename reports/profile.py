@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import PurePath
 
-from ..metrics.profile import FEATURES, Feature
-from ..metrics.value import Missing, Value
+from ctxbench.metrics.profile import FEATURES, Feature
+from ctxbench.metrics.value import Missing, Value
+
 from .render import Table, percent
 
 

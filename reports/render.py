@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from ..metrics.figures import METRICS, NOTHING_EVICTED
-from ..metrics.statistics.intervals import Interval
-from ..metrics.value import Missing, Value
-from ..scenarios.text import csv_text, printable
+from ctxbench.metrics.figures import METRICS, NOTHING_EVICTED
+from ctxbench.metrics.statistics.intervals import Interval
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.text import csv_text, printable
 
 if TYPE_CHECKING:
     import pandas as pd

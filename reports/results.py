@@ -15,20 +15,21 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from ..harness.answers.tally import Tally, run_tallies, tallies_json, unanswered
-from ..harness.bill.bill import Billed, bill
-from ..harness.bill.requests import breaks
-from ..harness.bill.simulation import Scheme
-from ..harness.folder.contexts import ListColumn
-from ..harness.folder.run import Run, recorded_models
-from ..harness.folder.run import uneven as uneven_of
-from ..harness.folder.schema import Manifest
-from ..harness.folder.steps import steps_of
-from ..harness.tier_bench.working import miss_ratios
-from ..metrics.figures import METRICS, OF_STEPS, figures
-from ..metrics.prices import BUNDLED, Prices
-from ..metrics.survival import Survival, shown_share
-from ..metrics.value import Missing, Value, grouped
+from ctxbench.harness.answers.tally import Tally, run_tallies, tallies_json, unanswered
+from ctxbench.harness.bill.bill import Billed, bill
+from ctxbench.harness.bill.requests import breaks
+from ctxbench.harness.bill.simulation import Scheme
+from ctxbench.harness.folder.contexts import ListColumn
+from ctxbench.harness.folder.run import Run, recorded_models
+from ctxbench.harness.folder.run import uneven as uneven_of
+from ctxbench.harness.folder.schema import Manifest
+from ctxbench.harness.folder.steps import steps_of
+from ctxbench.harness.tier_bench.working import miss_ratios
+from ctxbench.metrics.figures import METRICS, OF_STEPS, figures
+from ctxbench.metrics.prices import BUNDLED, Prices
+from ctxbench.metrics.survival import Survival, shown_share
+from ctxbench.metrics.value import Missing, Value, grouped
+
 from .answers import Answers, all_json, answers_of
 from .bill import totals
 from .probes import ProbeSummary, probes_of

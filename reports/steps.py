@@ -11,12 +11,12 @@ from typing import NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from ..harness.folder.contexts import Floats, Ints
-from ..harness.folder.run import KEYS, Run
-from ..harness.folder.steps import steps_of
-from ..metrics.figures import METRICS, NO_STEPS, OF_STEPS, growth_of, turn_means
-from ..metrics.tokens import encoding_of
-from ..metrics.value import Column, Missing, Ratio, Summed, Value
+from ctxbench.harness.folder.contexts import Floats, Ints
+from ctxbench.harness.folder.run import KEYS, Run
+from ctxbench.harness.folder.steps import steps_of
+from ctxbench.metrics.figures import METRICS, NO_STEPS, OF_STEPS, growth_of, turn_means
+from ctxbench.metrics.tokens import encoding_of
+from ctxbench.metrics.value import Column, Missing, Ratio, Summed, Value
 
 SUMMED = ("tokens_full", "tokens_sent", "own_tokens", "demands", "demands_kept")
 """Columns of steps whose sums a report shows by conversation."""

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..harness.compare.figures import MeasuredRun
-from ..harness.folder.run import Run
-from ..metrics.figures import METRICS, fixed
-from ..metrics.statistics.intervals import BY_CONSTRUCTION, Ends, by_unit, resampled
-from ..metrics.value import Form, Missing, Value, value
+from ctxbench.harness.compare.figures import MeasuredRun
+from ctxbench.harness.folder.run import Run
+from ctxbench.metrics.figures import METRICS, fixed
+from ctxbench.metrics.statistics.intervals import BY_CONSTRUCTION, Ends, by_unit, resampled
+from ctxbench.metrics.value import Form, Missing, Value, value
+
 from .render import MARKS, Table, count, figure, percent, shares
 
 _LACKS, _FAILED = MARKS

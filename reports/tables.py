@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..harness.folder.schema import USUAL_MODEL, alike
-from ..metrics.figures import METRICS
-from ..metrics.structure import FAULTS
-from ..metrics.survival import Survival, cliff
-from ..metrics.value import Missing, Value
+from ctxbench.harness.folder.schema import USUAL_MODEL, alike
+from ctxbench.metrics.figures import METRICS
+from ctxbench.metrics.structure import FAULTS
+from ctxbench.metrics.survival import Survival, cliff
+from ctxbench.metrics.value import Missing, Value
+
 from . import answers, probes, tier_actions
 from .render import MARKS, Table, count, figure, figure_of_few, library_column, percent, reasons, sample, tokens
 from .results import RunSummary, growth_rows

@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from ..metrics.value import Value
+from ctxbench.metrics.value import Value
+
 from .render import Table, figure_of_few
 
 TIERS = ("focus", "working", "archive", "rag")

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Corpus, Later, Lossy, Size, Speed
-from ..harness.tier_bench.focus import BOUND, WHOLE, FocusRow
-from ..harness.tier_bench.overview import ARCHIVED, Overview
-from ..harness.tier_bench.rag import RERANKED, Built, IndexRecall, K, RagComparison, RagRow
-from ..harness.tier_bench.working import Bounds, Load, PolicyRow
-from ..metrics.compression import ratio, saving, smaller
-from ..metrics.statistics.intervals import Interval
-from ..metrics.value import Missing, Value
+from ctxbench.harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Corpus, Later, Lossy, Size, Speed
+from ctxbench.harness.tier_bench.focus import BOUND, WHOLE, FocusRow
+from ctxbench.harness.tier_bench.overview import ARCHIVED, Overview
+from ctxbench.harness.tier_bench.rag import RERANKED, Built, IndexRecall, K, RagComparison, RagRow
+from ctxbench.harness.tier_bench.working import Bounds, Load, PolicyRow
+from ctxbench.metrics.compression import ratio, saving, smaller
+from ctxbench.metrics.statistics.intervals import Interval
+from ctxbench.metrics.value import Missing, Value
+
 from .render import REACH, Table, count, figure_of_few, number, percent, shares, tokens, with_reach
 from .tier_actions import TierActions, tier_actions, tier_actions_json
 

@@ -6,8 +6,9 @@ so a run of traps has this table in place of a verdict.
 
 from __future__ import annotations
 
-from ..harness.folder.names import short_names
-from ..metrics.value import Value
+from ctxbench.harness.folder.names import short_names
+from ctxbench.metrics.value import Value
+
 from .render import Table, count
 from .results import Results, by_conversation
 from .verdict import WHOLE, faults

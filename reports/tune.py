@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..harness.answers.tally import tallies_json
-from ..harness.tune.trial import TOKENS, BaselineComparison, Setting, TrialFigures
-from ..harness.tune.tune import Tuned
-from ..metrics.figures import METRICS
-from ..metrics.frontier import dominators, frontier
-from ..metrics.statistics.intervals import Ends
-from ..metrics.value import Missing, Value
+from ctxbench.harness.answers.tally import tallies_json
+from ctxbench.harness.tune.trial import TOKENS, BaselineComparison, Setting, TrialFigures
+from ctxbench.harness.tune.tune import Tuned
+from ctxbench.metrics.figures import METRICS
+from ctxbench.metrics.frontier import dominators, frontier
+from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.metrics.value import Missing, Value
+
 from .compare import between, moved
 from .render import Table, count, percent
 

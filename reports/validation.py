@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..metrics.validation.calibration import Calibration
-from ..metrics.validation.comparison import UNKNOWN, ComparedCall
-from ..metrics.validation.validation import CacheAgreement, Costs, Validation
-from ..metrics.value import Missing, Value
+from ctxbench.metrics.validation.calibration import Calibration
+from ctxbench.metrics.validation.comparison import UNKNOWN, ComparedCall
+from ctxbench.metrics.validation.validation import CacheAgreement, Costs, Validation
+from ctxbench.metrics.value import Missing, Value
+
 from .render import Table, count, number, percent
 
 # Calls that are listed.

@@ -19,13 +19,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..harness.answers.store import USUAL
-from ..metrics.figures import METRICS, difference_unless_fixed, units_of
-from ..metrics.frontier import FrontierSums, Point, Resamples, beyond_noise, how_often, resampled
-from ..metrics.statistics.comparison import Difference, Pairs, difference
-from ..metrics.statistics.intervals import by_unit
-from ..metrics.value import Missing, Value
-from ..scenarios.compactions import RECORDED
+from ctxbench.harness.answers.store import USUAL
+from ctxbench.metrics.figures import METRICS, difference_unless_fixed, units_of
+from ctxbench.metrics.frontier import FrontierSums, Point, Resamples, beyond_noise, how_often, resampled
+from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
+from ctxbench.metrics.statistics.intervals import by_unit
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.compactions import RECORDED
+
 from .answers import evidence_rows, sums_of
 from .render import (
     count,

@@ -6,13 +6,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 from math import isnan
 
-from ..harness.answers.store import USUAL
-from ..harness.folder.names import short_names
-from ..harness.graders.profiles import Profiles
-from ..metrics.figures import METRICS
-from ..metrics.frontier import DRAWS
-from ..metrics.statistics.comparison import Difference
-from ..metrics.value import Missing
+from ctxbench.harness.answers.store import USUAL
+from ctxbench.harness.folder.names import short_names
+from ctxbench.harness.graders.profiles import Profiles
+from ctxbench.metrics.figures import METRICS
+from ctxbench.metrics.frontier import DRAWS
+from ctxbench.metrics.statistics.comparison import Difference
+from ctxbench.metrics.value import Missing
+
 from .calibration import interval
 from .render import (
     CROSS,

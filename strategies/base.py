@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
-from ..metrics.language import Language
-from ..scenarios.errors import UserError
-from ..scenarios.model import Compaction, ContextEdit, Fact, Message, Tool
-from ..scenarios.view import Messages
+from ctxbench.metrics.language import Language
+from ctxbench.scenarios.errors import UserError
+from ctxbench.scenarios.model import Compaction, ContextEdit, Fact, Message, Tool
+from ctxbench.scenarios.view import Messages
+
 from .events import Event, PromptKind
 
 if TYPE_CHECKING:  # an adapter in another Python has no NumPy

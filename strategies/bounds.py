@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..scenarios.view import Messages
+from ctxbench.scenarios.view import Messages
+
 from .base import Context, StrategyContext, View
 from .parts.units import Dialogue
 

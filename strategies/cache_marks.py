@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from ..scenarios.model import Message, Tool
-from ..scenarios.view import Messages, shared_prefix
+from ctxbench.scenarios.model import Message, Tool
+from ctxbench.scenarios.view import Messages, shared_prefix
+
 from .base import Context, StrategyContext, View
 from .parts.units import at_least
 

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..scenarios import spec as text_of
-from ..scenarios.errors import SpecError, Stopped
-from ..scenarios.spec import suggestion
-from ..scenarios.view import Messages
+from ctxbench.scenarios import spec as text_of
+from ctxbench.scenarios.errors import SpecError, Stopped
+from ctxbench.scenarios.spec import suggestion
+from ctxbench.scenarios.view import Messages
+
 from . import plugins
 from .adapters import process
 from .base import Context, LongTermMemory, Strategy, StrategyContext, View, budget_of, is_copyable, require_context

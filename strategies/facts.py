@@ -10,11 +10,12 @@ from typing import ClassVar, Literal
 import msgspec
 import numpy as np
 
-from ..metrics.language import LANGUAGES, terms
-from ..metrics.rows import Rows
-from ..metrics.tfidf import Scores, TfIdf, best
-from ..scenarios.model import Message
-from ..scenarios.view import Messages
+from ctxbench.metrics.language import LANGUAGES, terms
+from ctxbench.metrics.rows import Rows
+from ctxbench.metrics.tfidf import Scores, TfIdf, best
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages
+
 from .base import Context, ModelError, StrategyContext, View
 from .events import Failed, Recalled
 from .parts.fact_extraction import StatedFact, extract_by_model, extract_by_rules

@@ -28,10 +28,11 @@ from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
-from ..scenarios.chat import ROLES, chat_message
-from ..scenarios.errors import SpecError
-from ..scenarios.model import Message, ToolCall
-from ..scenarios.view import Messages, joined, shared_prefix
+from ctxbench.scenarios.chat import ROLES, chat_message
+from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.model import Message, ToolCall
+from ctxbench.scenarios.view import Messages, joined, shared_prefix
+
 from .base import Context, StrategyContext, StrategyTypeError, View
 from .services import ChatServices
 

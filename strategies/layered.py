@@ -9,8 +9,9 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ..metrics.rows import Rows
-from ..metrics.tfidf import Scores, best
+from ctxbench.metrics.rows import Rows
+from ctxbench.metrics.tfidf import Scores, best
+
 from .base import Context, LongTermMemory, ModelError, StoredSummary, StrategyContext, View
 from .events import Event, Failed, Moved, Recalled
 from .parts.language import ConversationLanguage

@@ -19,9 +19,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..scenarios.errors import SpecError, Stopped
-from ..scenarios.files import read_file
-from ..scenarios.spec import suggestion
+from ctxbench.scenarios.errors import SpecError, Stopped
+from ctxbench.scenarios.files import read_file
+from ctxbench.scenarios.spec import suggestion
+
 from .functions import strategy_of
 
 _NAMED = re.compile(r"(?P<path>.+\.py):(?P<name>[^\W\d]\w*)(?:@(?P<digest>[0-9a-f]{12}))?", re.DOTALL)

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..scenarios.compactions import RECORDED, compacted_start, first_kept
-from ..scenarios.model import Compaction, Message
-from ..scenarios.view import Messages
+from ctxbench.scenarios.compactions import RECORDED, compacted_start, first_kept
+from ctxbench.scenarios.model import Compaction, Message
+from ctxbench.scenarios.view import Messages
+
 from .base import Context, StrategyContext, StrategyTypeError, Unsupported, View
 from .events import Called, Cleared, Dropped, Summarised
 

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..metrics.tfidf import Scores, best
+from ctxbench.metrics.tfidf import Scores, best
+
 from .base import Context, ModelError, StrategyContext, View
 from .events import Failed, Recalled
 from .parts.language import ConversationLanguage

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
-from ..scenarios.model import Message
-from ..scenarios.view import Messages, shared_prefix
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages, shared_prefix
+
 from .base import Context, ModelError, StrategyContext, View, texts
 from .events import Failed, OverBudget, Summarised
 from .parts.language import ConversationLanguage, LanguageSetting

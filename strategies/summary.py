@@ -14,9 +14,10 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..metrics.models import window_of
-from ..metrics.tokens import FRAME, ROLE
-from ..scenarios.view import Messages
+from ctxbench.metrics.models import window_of
+from ctxbench.metrics.tokens import FRAME, ROLE
+from ctxbench.scenarios.view import Messages
+
 from .base import Context, LongTermMemory, StrategyContext, View
 from .events import OverBudget
 from .parts.language import ConversationLanguage, LanguageSetting

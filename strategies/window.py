@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..metrics.models import window_of
-from ..scenarios.view import Messages
+from ctxbench.metrics.models import window_of
+from ctxbench.scenarios.view import Messages
+
 from .base import Context, StrategyContext, View
 from .events import OverBudget
 from .parts.units import at_least, require_one_limit, select_newest

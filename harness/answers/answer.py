@@ -13,17 +13,18 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from ...metrics.grading import Grade, GradedItem, Grader, Kind
-from ...metrics.grading.rules import RulesGrader
-from ...metrics.grounding import said
-from ...metrics.reading import VERSION, ExtractiveReader
-from ...metrics.tokens import TokenCounter
-from ...metrics.value import Missing
-from ...scenarios.errors import RunError
-from ...scenarios.model import Conversation, Message, Probe, Tool
-from ...scenarios.view import Messages
-from ...strategies.chain import parse
-from ...strategies.events import Event
+from ctxbench.metrics.grading import Grade, GradedItem, Grader, Kind
+from ctxbench.metrics.grading.rules import RulesGrader
+from ctxbench.metrics.grounding import said
+from ctxbench.metrics.reading import VERSION, ExtractiveReader
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.model import Conversation, Message, Probe, Tool
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.chain import parse
+from ctxbench.strategies.events import Event
+
 from ..folder.run import Run
 from ..folder.store import read_conversations
 from ..models import Models

@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
-from ...metrics.models import window_of
-from ...metrics.tokens import TokenCounter
-from ...metrics.value import Missing
-from ...scenarios.errors import SpecError, Stopped
-from ...scenarios.model import ToolCall
-from ...strategies.base import ModelError
+from ctxbench.metrics.models import window_of
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.errors import SpecError, Stopped
+from ctxbench.scenarios.model import ToolCall
+from ctxbench.strategies.base import ModelError
+
 from ..models import Models, Reply, Unusable
 from ..models.recorded import ModelRequest, messages_of
 from ..replay import failure_reason

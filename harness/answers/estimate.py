@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from ...metrics.grading import GradedItem, Grader
-from ...metrics.prices import BUNDLED, TokenUsage
-from ...metrics.tokens import TokenCounter
-from ...scenarios.model import Conversation
+from ctxbench.metrics.grading import GradedItem, Grader
+from ctxbench.metrics.prices import BUNDLED, TokenUsage
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.model import Conversation
+
 from ..folder.run import Run
 from ..models.recorded import ModelRequest, messages_of
 from ..probes.ask import CEILING, FLOOR

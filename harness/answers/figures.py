@@ -18,9 +18,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ...metrics.figures import fixed, units_of
-from ...metrics.grading.rules import is_less_exact
-from ...metrics.statistics.intervals import (
+from ctxbench.metrics.figures import fixed, units_of
+from ctxbench.metrics.grading.rules import is_less_exact
+from ctxbench.metrics.statistics.intervals import (
     BY_CONSTRUCTION,
     WITHIN_NOISE,
     Ends,
@@ -34,7 +34,8 @@ from ...metrics.statistics.intervals import (
     resampled,
     share_interval,
 )
-from ...metrics.value import Missing, Value, grouped
+from ctxbench.metrics.value import Missing, Value, grouped
+
 from ..probes.ask import CEILING, FLOOR
 from .answer import UNKNOWN
 from .tally import Tally, answer_tallies

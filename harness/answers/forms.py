@@ -14,9 +14,10 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
-from ...metrics.language import language_of, word_lists
-from ...metrics.reading.times import day_of, written
-from ...scenarios.model import Message, Tool, ToolCall
+from ctxbench.metrics.language import language_of, word_lists
+from ctxbench.metrics.reading.times import day_of, written
+from ctxbench.scenarios.model import Message, Tool, ToolCall
+
 from ..models import Reply
 from ..models.recorded import ModelRequest, messages_of, offered
 from .answer import Question

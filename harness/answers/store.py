@@ -22,7 +22,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...metrics.grading.rules import RulesGrader
+from ctxbench.metrics.grading.rules import RulesGrader
+
 from ..folder.files import CHANGED, Damage, accept, is_as_written, placed
 from ..folder.run import Run
 from ..folder.schema import columns_in, schemas_of

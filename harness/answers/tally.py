@@ -13,7 +13,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import pandas as pd
 
-from ...strategies.events import Called, Failed
+from ctxbench.strategies.events import Called, Failed
+
 from ..folder.run import Run
 from ..graders.profiles import Profile
 

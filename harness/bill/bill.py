@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...metrics.cache.rules import STORED, day_of, rule_for
-from ...metrics.prices import Price, Prices, Tariff
-from ...scenarios.errors import RunError
+from ctxbench.metrics.cache.rules import STORED, day_of, rule_for
+from ctxbench.metrics.prices import Price, Prices, Tariff
+from ctxbench.scenarios.errors import RunError
+
 from ..folder.contexts import Floats, Ints
 from ..folder.run import Run
 from . import SummaryPrompt

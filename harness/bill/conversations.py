@@ -15,9 +15,10 @@ from collections.abc import Sequence
 import pandas as pd
 import pyarrow as pa
 
-from ...metrics.cache.rules import DOCUMENT, RULES, STORED, rules_of
-from ...metrics.media import media_rule
-from ...metrics.prices import BUNDLED, Prices
+from ctxbench.metrics.cache.rules import DOCUMENT, RULES, STORED, rules_of
+from ctxbench.metrics.media import media_rule
+from ctxbench.metrics.prices import BUNDLED, Prices
+
 from ..folder.derived import origin_of, read_derived, write_derived
 from ..folder.run import KEYS, Run
 from .bill import SUMS, bill, check_prices

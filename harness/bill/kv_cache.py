@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...metrics.serving.serve import OTHERS, REPLY, Ids, KvCache, Served, ServedCall, TokenIds, answer, serve
-from ...metrics.tokens import PRIMING
-from ...scenarios.errors import RunError
-from ...scenarios.model import Conversation
+from ctxbench.metrics.serving.serve import OTHERS, REPLY, Ids, KvCache, Served, ServedCall, TokenIds, answer, serve
+from ctxbench.metrics.tokens import PRIMING
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.model import Conversation
+
 from ..folder.run import Run
 
 _STEP = ("at", "kept", "added_from", "added_to", "tools_added", "tokens_sent")

@@ -17,9 +17,17 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from ...metrics.cache.mechanisms import FIVE_MINUTES, HOUR, AutomaticRules, BoundaryRules, ExplicitRules, UnitRules
-from ...metrics.cache.rules import Rules, day_of
-from ...strategies.events import Called
+from ctxbench.metrics.cache.mechanisms import (
+    FIVE_MINUTES,
+    HOUR,
+    AutomaticRules,
+    BoundaryRules,
+    ExplicitRules,
+    UnitRules,
+)
+from ctxbench.metrics.cache.rules import Rules, day_of
+from ctxbench.strategies.events import Called
+
 from ..folder.contexts import Ints
 from . import SummaryPrompt
 from .requests import RunRequests

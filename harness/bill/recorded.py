@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from ...metrics.prices import BUNDLED, Prices
-from ...metrics.thinking import KeptThinking, ThinkingRule, reports_thinking, thinking_rule, thinking_tokens
-from ...metrics.tokens import TokenCounter, TokenFactor, token_factor
-from ...metrics.value import Missing
+from ctxbench.metrics.prices import BUNDLED, Prices
+from ctxbench.metrics.thinking import KeptThinking, ThinkingRule, reports_thinking, thinking_rule, thinking_tokens
+from ctxbench.metrics.tokens import TokenCounter, TokenFactor, token_factor
+from ctxbench.metrics.value import Missing
+
 from ..folder.run import Run, recorded_models
 from . import MODELS
 

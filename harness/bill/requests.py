@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ...metrics.cache.mechanisms import MOST_MARKS
-from ...metrics.cache.prefixes import ContentBlocks
-from ...metrics.cache.requests import MessageSizes, RequestStep
-from ...metrics.cache.rules import day_of
-from ...metrics.media import media_tokens
-from ...metrics.thinking import (
+from ctxbench.metrics.cache.mechanisms import MOST_MARKS
+from ctxbench.metrics.cache.prefixes import ContentBlocks
+from ctxbench.metrics.cache.requests import MessageSizes, RequestStep
+from ctxbench.metrics.cache.rules import day_of
+from ctxbench.metrics.media import media_tokens
+from ctxbench.metrics.thinking import (
     Keeps,
     KeptThinking,
     has_thinking,
@@ -27,9 +27,10 @@ from ...metrics.thinking import (
     thinking_tokens,
     without_thinking,
 )
-from ...metrics.tokens import TokenCounter
-from ...metrics.value import Missing
-from ...scenarios.model import Conversation, Message
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.model import Conversation, Message
+
 from ..folder.contexts import Floats, Ints, LogColumns
 from ..folder.run import Run
 from .recorded import TokenFactors, hidden_prefixes, token_factors

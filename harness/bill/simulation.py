@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...metrics.cache.mechanisms import (
+from ctxbench.metrics.cache.mechanisms import (
     AutomaticRules,
     BoundaryRules,
     CachedContent,
@@ -26,15 +26,24 @@ from ...metrics.cache.mechanisms import (
     ExplicitRules,
     UnitRules,
 )
-from ...metrics.cache.offline_optimum import Bound, lowest
-from ...metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, SharedStarts
-from ...metrics.cache.requests import BY_HAND, PLACEMENTS, Placement, by_hand, is_system_first, requests, system_first
-from ...metrics.cache.rules import DOCUMENT, RULES, STORED, CacheRule, Rules, cache_of, rule_for, rules_of
-from ...metrics.media import media_rule
-from ...metrics.prices import Price, Tariff
-from ...metrics.thinking import has_thinking, thinking_rule
-from ...metrics.tokens import FRAME, ROLE, text_encoder
-from ...scenarios.model import Message
+from ctxbench.metrics.cache.offline_optimum import Bound, lowest
+from ctxbench.metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, SharedStarts
+from ctxbench.metrics.cache.requests import (
+    BY_HAND,
+    PLACEMENTS,
+    Placement,
+    by_hand,
+    is_system_first,
+    requests,
+    system_first,
+)
+from ctxbench.metrics.cache.rules import DOCUMENT, RULES, STORED, CacheRule, Rules, cache_of, rule_for, rules_of
+from ctxbench.metrics.media import media_rule
+from ctxbench.metrics.prices import Price, Tariff
+from ctxbench.metrics.thinking import has_thinking, thinking_rule
+from ctxbench.metrics.tokens import FRAME, ROLE, text_encoder
+from ctxbench.scenarios.model import Message
+
 from ..folder.contexts import Floats, Ints
 from ..folder.derived import origin_of, read_derived, write_derived
 from .pieces import over_pieces

@@ -12,8 +12,8 @@ from typing import Literal
 
 import msgspec
 
-from ...metrics.statistics.intervals import Interval
-from ...metrics.value import Missing, Value
+from ctxbench.metrics.statistics.intervals import Interval
+from ctxbench.metrics.value import Missing, Value
 
 Verdict = Literal["holds", "fails", "cannot tell"]
 Unit = Literal["share", "points", "tokens", "ms", "us", "MB/s", "times", "count"]

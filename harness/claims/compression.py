@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ...metrics.compression import adaptive_bytes
-from ...metrics.statistics.intervals import Interval, of_seeds
-from ...metrics.tokens import content_of
-from ...metrics.value import Missing, Value
-from ...scenarios.embedded import scenario
-from ...scenarios.errors import MissingExtra
-from ...scenarios.model import Conversation
-from ...strategies.tiers.archive import ArchivedMessage, Coding
-from ...strategies.tiers.archive.archive import blocks
-from ...strategies.tiers.archive.codec import Dictionary
+from ctxbench.metrics.compression import adaptive_bytes
+from ctxbench.metrics.statistics.intervals import Interval, of_seeds
+from ctxbench.metrics.tokens import content_of
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.errors import MissingExtra
+from ctxbench.scenarios.model import Conversation
+from ctxbench.strategies.tiers.archive import ArchivedMessage, Coding
+from ctxbench.strategies.tiers.archive.archive import blocks
+from ctxbench.strategies.tiers.archive.codec import Dictionary
+
 from ..tier_bench.archive import (
     SHARE,
     Coded,

@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ...metrics.cache.mechanisms import AutomaticRules, BoundaryRules, ExplicitRules
-from ...metrics.cache.rules import rule_for
-from ...metrics.figures import units_of
-from ...metrics.prices import Price, Prices, TokenUsage
-from ...metrics.statistics.intervals import Floats, Interval, by_unit
-from ...metrics.value import Missing
-from ...scenarios.model import Conversation
-from ...strategies.chain import RECIPES
+from ctxbench.metrics.cache.mechanisms import AutomaticRules, BoundaryRules, ExplicitRules
+from ctxbench.metrics.cache.rules import rule_for
+from ctxbench.metrics.figures import units_of
+from ctxbench.metrics.prices import Price, Prices, TokenUsage
+from ctxbench.metrics.statistics.intervals import Floats, Interval, by_unit
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.model import Conversation
+from ctxbench.strategies.chain import RECIPES
+
 from .claim import Claimed, ClaimRow, Measurement, exact
 from .inputs import MODELS, ClaimInputs, Measures, of_groups, of_sums, over_conversations, units_among
 

@@ -15,14 +15,24 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from ...metrics.figures import fixed
-from ...metrics.statistics.comparison import Pairs, difference, in_both
-from ...metrics.statistics.intervals import Ends, Floats, Interval, Statistic, by_unit, mean_of, of_share, resampled
-from ...metrics.tokens import TokenCounter
-from ...metrics.value import Form, Missing
-from ...scenarios.errors import RunError
-from ...scenarios.model import Conversation, independent_units
-from ...scenarios.source import Problems
+from ctxbench.metrics.figures import fixed
+from ctxbench.metrics.statistics.comparison import Pairs, difference, in_both
+from ctxbench.metrics.statistics.intervals import (
+    Ends,
+    Floats,
+    Interval,
+    Statistic,
+    by_unit,
+    mean_of,
+    of_share,
+    resampled,
+)
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Form, Missing
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.model import Conversation, independent_units
+from ctxbench.scenarios.source import Problems
+
 from ..bill.conversations import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import MeasuredRun, measured
@@ -179,7 +189,7 @@ def units_among(conversations: Sequence[Conversation]) -> list[str]:
 
 def _specs(strategies: Sequence[str]) -> list[str]:
     """Return strategies as a run names them, without repetition."""
-    from ...strategies.chain import parse, spec
+    from ctxbench.strategies.chain import parse, spec
 
     return list(dict.fromkeys(spec(parse(strategy)) for strategy in strategies))
 

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from ...scenarios.errors import RunError, SpecError, UserError
-from ...scenarios.spec import nearest
+from ctxbench.scenarios.errors import RunError, SpecError, UserError
+from ctxbench.scenarios.spec import nearest
+
 from ..engine.workers import side_by_side
 from ..folder.files import placed
 from ..folder.run import Run, load

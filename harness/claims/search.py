@@ -11,20 +11,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.language import words
-from ...metrics.probes import Latency, recall
-from ...metrics.probes import latency as percentiles
-from ...metrics.statistics.intervals import Floats, Interval, of_seeds, share_interval
-from ...metrics.tfidf import TfIdf
-from ...metrics.value import Missing
-from ...scenarios.errors import SetupError
-from ...scenarios.model import Conversation, Fact, Message
-from ...strategies.chain import parse
-from ...strategies.events import Recalled
-from ...strategies.tiers.rag import Retriever
-from ...strategies.tiers.rag.hnsw import Graph
-from ...strategies.tiers.rag.vector_store import Kind, VectorStore
-from ...strategies.tiers.rag.vectors import VectorIndex
+from ctxbench.metrics.language import words
+from ctxbench.metrics.probes import Latency, recall
+from ctxbench.metrics.probes import latency as percentiles
+from ctxbench.metrics.statistics.intervals import Floats, Interval, of_seeds, share_interval
+from ctxbench.metrics.tfidf import TfIdf
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.errors import SetupError
+from ctxbench.scenarios.model import Conversation, Fact, Message
+from ctxbench.strategies.chain import parse
+from ctxbench.strategies.events import Recalled
+from ctxbench.strategies.tiers.rag import Retriever
+from ctxbench.strategies.tiers.rag.hnsw import Graph
+from ctxbench.strategies.tiers.rag.vector_store import Kind, VectorStore
+from ctxbench.strategies.tiers.rag.vectors import VectorIndex
+
 from ..models import Models
 from ..replay import ConversationIndex, RecordedContext, replay
 from ..tier_bench.rag import measured, rows, together, ways

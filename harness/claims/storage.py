@@ -12,14 +12,15 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
-from ...metrics.figures import units_of
-from ...metrics.statistics.intervals import Floats, Interval, Statistic, by_unit
-from ...metrics.value import Missing
-from ...scenarios.embedded import KINDS
-from ...scenarios.model import Conversation, Message, ToolCall
-from ...strategies.archive.record import TOOL
-from ...strategies.chain import parse
-from ...strategies.events import Archived
+from ctxbench.metrics.figures import units_of
+from ctxbench.metrics.statistics.intervals import Floats, Interval, Statistic, by_unit
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.embedded import KINDS
+from ctxbench.scenarios.model import Conversation, Message, ToolCall
+from ctxbench.strategies.archive.record import TOOL
+from ctxbench.strategies.chain import parse
+from ctxbench.strategies.events import Archived
+
 from ..compare.figures import measured
 from ..folder.run import Run
 from ..replay import ConversationIndex, RecordedContext, replay

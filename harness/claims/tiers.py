@@ -13,17 +13,18 @@ from time import perf_counter
 
 import numpy as np
 
-from ...metrics.statistics.intervals import Interval, of_seeds
-from ...metrics.value import Missing, Value
-from ...scenarios.embedded import scenario
-from ...strategies.chain import parse as parse_strategy
-from ...strategies.tiers.archive import ArchivedMessage, ArchiveTier, Coding
-from ...strategies.tiers.migration import MemoryJournal, Migration, Readings, Tier, Trigger
-from ...strategies.tiers.quota import Quota
-from ...strategies.tiers.tiered.stores import LEVEL, Blocks, DictStore, content_of, memory_archive
-from ...strategies.tiers.working import CAPACITY, CachedMessage, Working
-from ...strategies.tiers.working.policies import PolicyRecipe, parse
-from ...strategies.tiers.working.traces import TRACES, Trace, scan, zipf
+from ctxbench.metrics.statistics.intervals import Interval, of_seeds
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.strategies.chain import parse as parse_strategy
+from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, Coding
+from ctxbench.strategies.tiers.migration import MemoryJournal, Migration, Readings, Tier, Trigger
+from ctxbench.strategies.tiers.quota import Quota
+from ctxbench.strategies.tiers.tiered.stores import LEVEL, Blocks, DictStore, content_of, memory_archive
+from ctxbench.strategies.tiers.working import CAPACITY, CachedMessage, Working
+from ctxbench.strategies.tiers.working.policies import PolicyRecipe, parse
+from ctxbench.strategies.tiers.working.traces import TRACES, Trace, scan, zipf
+
 from ..engine.shard import no_cycles
 from ..replay import ConversationIndex, RecordedContext, replay
 from ..tier_bench.archive import gets, items_of

@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 
-from ...metrics.figures import units_of
-from ...metrics.tokens import TokenCounter, estimates, text_counter
-from ...metrics.value import Missing
-from ...scenarios.embedded import scenario
-from ...scenarios.model import Conversation, Message
-from ...strategies.base import Strategy
-from ...strategies.chain import RECIPES, parse
+from ctxbench.metrics.figures import units_of
+from ctxbench.metrics.tokens import TokenCounter, estimates, text_counter
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.strategies.base import Strategy
+from ctxbench.strategies.chain import RECIPES, parse
+
 from ..compare.figures import measured
 from ..folder.run import Run
 from ..replay import ConversationIndex, RecordedContext, replay

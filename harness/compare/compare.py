@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.figures import difference_unless_fixed
-from ...metrics.statistics.comparison import (
+from ctxbench.metrics.figures import difference_unless_fixed
+from ctxbench.metrics.statistics.comparison import (
     Difference,
     Direction,
     Margin,
@@ -27,9 +27,10 @@ from ...metrics.statistics.comparison import (
     in_both,
     judge,
 )
-from ...metrics.statistics.intervals import ALPHA, detectable
-from ...metrics.value import Missing, Value
-from ...scenarios.errors import RunError
+from ctxbench.metrics.statistics.intervals import ALPHA, detectable
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.errors import RunError
+
 from ..folder.contexts import Floats
 from .figures import About, MeasuredRun
 

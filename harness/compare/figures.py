@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...metrics.figures import BILLED, METRICS, OF_ANSWERS, Metric
-from ...metrics.prices import BUNDLED, Prices
-from ...metrics.value import Form, Missing, Ratio, Summed, Value, value
+from ctxbench.metrics.figures import BILLED, METRICS, OF_ANSWERS, Metric
+from ctxbench.metrics.prices import BUNDLED, Prices
+from ctxbench.metrics.value import Form, Missing, Ratio, Summed, Value, value
+
 from ..answers.store import Answered, answered
 from ..bill.conversations import conversation_bills
 from ..bill.simulation import Scheme

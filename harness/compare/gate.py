@@ -32,12 +32,13 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from ...metrics.figures import METRICS, metric_of
-from ...metrics.statistics.comparison import Direction, Margin, Word, usual_margin
-from ...scenarios.errors import RunError
-from ...scenarios.files import LARGEST, read_file
-from ...scenarios.spec import nearest, suggestion
-from ...scenarios.toml import Keys, Toml
+from ctxbench.metrics.figures import METRICS, metric_of
+from ctxbench.metrics.statistics.comparison import Direction, Margin, Word, usual_margin
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.files import LARGEST, read_file
+from ctxbench.scenarios.spec import nearest, suggestion
+from ctxbench.scenarios.toml import Keys, Toml
+
 from ..folder.contexts import Floats
 from ..folder.files import placed
 from .compare import Comparison, ComparisonRule, RunComparison, Unpaired, compare, strategies

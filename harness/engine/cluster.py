@@ -23,8 +23,9 @@ from typing import Any
 
 import msgspec
 
-from ...scenarios.errors import MissingExtra, RunError
-from ...strategies.adapters.process import Interpreter, interpreters_in_use, use_interpreters
+from ctxbench.scenarios.errors import MissingExtra, RunError
+from ctxbench.strategies.adapters.process import Interpreter, interpreters_in_use, use_interpreters
+
 from ..folder.remote import remote_folder
 from ..folder.store import parts_of
 from .shard import ANSWERS, OWN, Done, PartTask, do_part

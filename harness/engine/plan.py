@@ -19,21 +19,22 @@ from uuid import uuid4
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from ...metrics.models import map_version, window_of
-from ...metrics.tokens import check_encoding
-from ...scenarios.compactions import RECORDED, placed_compactions
-from ...scenarios.embedded import SCENARIOS, SEEDED, scenario
-from ...scenarios.errors import Place, RecordingError, RunError, SpecError
-from ...scenarios.media import media_counts
-from ...scenarios.model import Conversation, MediaKind
-from ...scenarios.packed import is_address, is_packed, size_of
-from ...scenarios.read import Batch, find, is_remote, parse_format, read, remote
-from ...scenarios.secrets import has_secret, without_secrets
-from ...scenarios.source import Problems
-from ...scenarios.spec import nearest
-from ...strategies.base import Strategy
-from ...strategies.bounds import EvidenceOnly
-from ...strategies.chain import RECIPES, Chain, packages, parse, spec
+from ctxbench.metrics.models import map_version, window_of
+from ctxbench.metrics.tokens import check_encoding
+from ctxbench.scenarios.compactions import RECORDED, placed_compactions
+from ctxbench.scenarios.embedded import SCENARIOS, SEEDED, scenario
+from ctxbench.scenarios.errors import Place, RecordingError, RunError, SpecError
+from ctxbench.scenarios.media import media_counts
+from ctxbench.scenarios.model import Conversation, MediaKind
+from ctxbench.scenarios.packed import is_address, is_packed, size_of
+from ctxbench.scenarios.read import Batch, find, is_remote, parse_format, read, remote
+from ctxbench.scenarios.secrets import has_secret, without_secrets
+from ctxbench.scenarios.source import Problems
+from ctxbench.scenarios.spec import nearest
+from ctxbench.strategies.base import Strategy
+from ctxbench.strategies.bounds import EvidenceOnly
+from ctxbench.strategies.chain import RECIPES, Chain, packages, parse, spec
+
 from ..folder.files import joint_digest
 from ..folder.remote import RemoteFolder
 from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan, PlannedRedaction

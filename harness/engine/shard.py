@@ -18,12 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ...metrics.tokens import TokenCounter
-from ...scenarios.errors import RunError, Stopped
-from ...scenarios.model import Conversation
-from ...strategies.base import Strategy, budget_of
-from ...strategies.bounds import EvidenceOnly, LastTurn
-from ...strategies.chain import parse
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import RunError, Stopped
+from ctxbench.scenarios.model import Conversation
+from ctxbench.strategies.base import Strategy, budget_of
+from ctxbench.strategies.bounds import EvidenceOnly, LastTurn
+from ctxbench.strategies.chain import parse
+
 from ..answers.answer import answer_usually
 from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
 from ..folder.files import all_damage, joint_digest

@@ -8,12 +8,13 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
-from ...metrics.constraints import retained_constraints
-from ...metrics.grounding import by_row, refetched, retained
-from ...metrics.measure import Ints, MeasuredResult, measure
-from ...metrics.survival import Round, survival
-from ...scenarios.model import Call, Conversation, Usage
-from ...strategies.events import Called, Summarised
+from ctxbench.metrics.constraints import retained_constraints
+from ctxbench.metrics.grounding import by_row, refetched, retained
+from ctxbench.metrics.measure import Ints, MeasuredResult, measure
+from ctxbench.metrics.survival import Round, survival
+from ctxbench.scenarios.model import Call, Conversation, Usage
+from ctxbench.strategies.events import Called, Summarised
+
 from ..folder.store import Constant, ResultPart
 from ..replay import ContextLog, ConversationIndex
 

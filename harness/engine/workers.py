@@ -24,8 +24,9 @@ from typing import TypeVar
 
 import msgspec
 
-from ...scenarios.errors import RunError
-from ...strategies.adapters.process import Interpreter, interpreters_in_use, use_interpreters
+from ctxbench.scenarios.errors import RunError
+from ctxbench.strategies.adapters.process import Interpreter, interpreters_in_use, use_interpreters
+
 from .schedule import PartSchedule
 from .shard import Done, PartTask, PartWriter, do_packed
 from .threads import one_thread

@@ -19,13 +19,14 @@ import msgspec
 import pandas as pd
 from msgspec.structs import replace
 
-from ...metrics.figures import growth
-from ...metrics.prices import BUNDLED, Prices
-from ...metrics.value import Missing, Value
-from ...scenarios.errors import SpecError
-from ...scenarios.secrets import without_secrets
-from ...scenarios.spec import calls
-from ...strategies.plugins import quote_files
+from ctxbench.metrics.figures import growth
+from ctxbench.metrics.prices import BUNDLED, Prices
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.secrets import without_secrets
+from ctxbench.scenarios.spec import calls
+from ctxbench.strategies.plugins import quote_files
+
 from ..compare.figures import About, measured, overall
 from ..folder.run import Run, uneven
 from ..folder.schema import Manifest

@@ -19,8 +19,9 @@ from typing import IO, Any, NamedTuple
 
 import zstandard
 
-from ...scenarios.files import check_file
-from ...scenarios.model import Conversation
+from ctxbench.scenarios.files import check_file
+from ctxbench.scenarios.model import Conversation
+
 from .formats import CTXBENCH, LINE_FORMATS
 from .losses import losses, read_back
 

@@ -17,9 +17,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...scenarios.chat import chat_message, chat_tool
-from ...scenarios.errors import RunError
-from ...scenarios.model import Conversation
+from ctxbench.scenarios.chat import chat_message, chat_tool
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.model import Conversation
+
 from ..folder.files import placed
 from ..folder.run import Run
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from ...scenarios.model import Call, Conversation, Mark, Message, Tool, ToolCall, Usage
-from ...scenarios.read import Batch, parse_format, read
-from ...scenarios.source import Problems
+from ctxbench.scenarios.model import Call, Conversation, Mark, Message, Tool, ToolCall, Usage
+from ctxbench.scenarios.read import Batch, parse_format, read
+from ctxbench.scenarios.source import Problems
 
 Link = tuple[int, int] | None
 """The call that a result answers: the position of its message, and its number there."""

@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ...metrics.figures import display_name
-from ...scenarios.errors import MissingExtra, NotLogged
-from ...scenarios.secrets import hide, without_secrets
+from ctxbench.metrics.figures import display_name
+from ctxbench.scenarios.errors import MissingExtra, NotLogged
+from ctxbench.scenarios.secrets import hide, without_secrets
+
 from ..folder.files import placed
 from ..models.provider import shown
 from .bench import HIDDEN, Bench, LoggedStrategy, exact, measures, metric_keys, name_of, prompts

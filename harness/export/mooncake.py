@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...metrics.serving.serve import DECODE, PAUSE, PREFILL, Ids, ServedCall
-from ...scenarios.errors import SpecError
+from ctxbench.metrics.serving.serve import DECODE, PAUSE, PREFILL, Ids, ServedCall
+from ctxbench.scenarios.errors import SpecError
+
 from ..bill.kv_cache import Serving
 from ..folder.run import Run
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ...scenarios.errors import MissingExtra
-from ...scenarios.text import printable_line
+from ctxbench.scenarios.errors import MissingExtra
+from ctxbench.scenarios.text import printable_line
+
 from ..bill.conversations import conversation_bills
 from ..bill.simulation import Scheme
 from ..folder.run import Run

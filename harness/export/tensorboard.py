@@ -10,8 +10,9 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from ...metrics.figures import display_name
-from ...scenarios.errors import MissingExtra
+from ctxbench.metrics.figures import display_name
+from ctxbench.scenarios.errors import MissingExtra
+
 from ..folder.files import placed
 from .bench import Bench, LoggedStrategy, measures, metric_keys, name_of
 

@@ -9,9 +9,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...metrics.figures import display_name
-from ...scenarios.errors import MissingExtra, NotLogged
-from ...scenarios.secrets import hide, without_secrets
+from ctxbench.metrics.figures import display_name
+from ctxbench.scenarios.errors import MissingExtra, NotLogged
+from ctxbench.scenarios.secrets import hide, without_secrets
+
 from .bench import Bench, LoggedStrategy, measures, metric_keys, name_of
 
 if TYPE_CHECKING:

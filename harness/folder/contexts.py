@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...scenarios.model import Message
-from ...scenarios.view import Messages, Span
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages, Span
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

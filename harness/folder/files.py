@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...scenarios.files import check_file, open_file, read_file
+from ctxbench.scenarios.files import check_file, open_file, read_file
 
 _BYTES = 16
 _BLOCK = 1 << 20

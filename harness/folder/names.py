@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
-from ...scenarios.errors import UserError
-from ...strategies.chain import NAMED, parse
-from ...strategies.chain import spec as text_of
+from ctxbench.scenarios.errors import UserError
+from ctxbench.strategies.chain import NAMED, parse
+from ctxbench.strategies.chain import spec as text_of
 
 LEFT_OUT = "…"
 """Stands for parameters that are left out."""

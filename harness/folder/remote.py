@@ -27,10 +27,11 @@ from urllib.parse import unquote
 
 import msgspec
 
-from ...scenarios.errors import RunError
-from ...scenarios.files import cache_folder
-from ...scenarios.packed import file_systems, is_address, reached, url_of
-from ...scenarios.secrets import has_secret, without_secrets
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.files import cache_folder
+from ctxbench.scenarios.packed import file_systems, is_address, reached, url_of
+from ctxbench.scenarios.secrets import has_secret, without_secrets
+
 from .files import FileDigest, Receipt, file_digest, placed, read_receipt, text_digest, write_receipt
 from .store import ACCOUNT, ANSWERS, TABLES, ResultPart
 

@@ -1,6 +1,6 @@
 """Read a run folder: its tables as data frames, its recordings, and the contexts that were sent.
 
-Everything here reads what `store.py` wrote and decides nothing. `harness/api/` makes figures of it.
+Everything here reads what `store.py` wrote and decides nothing. `src/ctxbench/api/` makes figures of it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
-from ...metrics.models import listed
-from ...metrics.thinking import has_thinking
-from ...scenarios.errors import RunError
-from ...scenarios.model import Conversation, Media, Message, independent_units
-from ...scenarios.spec import nearest
-from ...scenarios.view import Messages
-from ...strategies.events import Event
+from ctxbench.metrics.models import listed
+from ctxbench.metrics.thinking import has_thinking
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.model import Conversation, Media, Message, independent_units
+from ctxbench.scenarios.spec import nearest
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.events import Event
+
 from .contexts import rebuild
 from .files import Damage
 from .remote import name_of

@@ -15,8 +15,9 @@ from importlib.resources import files
 import msgspec
 import pyarrow as pa
 
-from ...metrics.structure import FAULTS
-from ...scenarios.errors import Place
+from ctxbench.metrics.structure import FAULTS
+from ctxbench.scenarios.errors import Place
+
 from .files import text_digest
 
 _TYPES: Mapping[str, pa.DataType] = {

@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ...metrics.tokens import PRIMING
-from ...scenarios.model import Role
-from ...strategies.events import Compressed, Moved, Recalled, Summarised
+from ctxbench.metrics.tokens import PRIMING
+from ctxbench.scenarios.model import Role
+from ctxbench.strategies.events import Compressed, Moved, Recalled, Summarised
+
 from .contexts import Ints, LogColumns, LoggedContext, NumberSpan
 from .derived import origin_of, read_derived, write_derived
 from .run import KEYS, STEP, Run, windows

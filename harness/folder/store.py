@@ -45,10 +45,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from ...metrics.measure import RaggedArray
-from ...scenarios.errors import RunError
-from ...scenarios.files import LARGEST, read_file
-from ...scenarios.model import Conversation
+from ctxbench.metrics.measure import RaggedArray
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.files import LARGEST, read_file
+from ctxbench.scenarios.model import Conversation
+
 from .files import (
     CHANGED,
     FOREIGN,

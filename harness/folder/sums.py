@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ...metrics.figures import Metric
-from ...metrics.value import Summed
+from ctxbench.metrics.figures import Metric
+from ctxbench.metrics.value import Summed
+
 from .contexts import Floats, Ints
 from .derived import origin_of, read_derived, write_derived
 from .run import KEYS, Run

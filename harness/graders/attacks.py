@@ -17,9 +17,9 @@ from typing import Literal
 
 import msgspec
 
-from ...metrics.grading import Grade, GradedItem
-from ...metrics.language import word_lists
-from ...metrics.value import Missing
+from ctxbench.metrics.grading import Grade, GradedItem
+from ctxbench.metrics.language import word_lists
+from ctxbench.metrics.value import Missing
 
 Aim = Literal["raise", "lower"]
 Where = Literal["candidate", "question", "accepted", "evidence"]

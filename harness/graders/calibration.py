@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.grading import Grade, GradedItem, Grader
-from ...metrics.grading.agreement import (
+from ctxbench.metrics.grading import Grade, GradedItem, Grader
+from ctxbench.metrics.grading.agreement import (
     FEWEST,
     RESAMPLES,
     SEED,
@@ -29,10 +29,11 @@ from ...metrics.grading.agreement import (
     raters,
     share,
 )
-from ...metrics.grading.rules import answer_kind, is_less_exact
-from ...metrics.statistics.intervals import wilson
-from ...metrics.value import Missing, grouped
-from ...scenarios.labelled import Labelled
+from ctxbench.metrics.grading.rules import answer_kind, is_less_exact
+from ctxbench.metrics.statistics.intervals import wilson
+from ctxbench.metrics.value import Missing, grouped
+from ctxbench.scenarios.labelled import Labelled
+
 from .attacks import ATTACKS, Attack, Attempt, attempts, flipped
 from .labels import GROUPS, LabelledSet, as_item, sample_of
 from .llm import GraderUsage

@@ -9,9 +9,9 @@ from hashlib import sha256
 
 import msgspec
 
-from ...metrics.grading import GradedItem
-from ...scenarios.errors import UserError
-from ...scenarios.labelled import Labelled
+from ctxbench.metrics.grading import GradedItem
+from ctxbench.scenarios.errors import UserError
+from ctxbench.scenarios.labelled import Labelled
 
 GROUPS = ("language", "kind", "system")
 """The fields by which figures are broken down."""

@@ -13,12 +13,13 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from ...metrics.grading import Grade, GradedItem, Kind
-from ...metrics.language import sentences, terms, word_lists
-from ...metrics.tokens import TokenCounter
-from ...metrics.value import Missing
-from ...scenarios.spec import spec
-from ...strategies.base import ModelError
+from ctxbench.metrics.grading import Grade, GradedItem, Kind
+from ctxbench.metrics.language import sentences, terms, word_lists
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.spec import spec
+from ctxbench.strategies.base import ModelError
+
 from ..models import Models, Reply, Unusable
 from ..models.recorded import ModelRequest
 

@@ -12,11 +12,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ...metrics.grading import Grade, GradedItem
-from ...metrics.language import sentences
-from ...metrics.value import Missing
-from ...scenarios.spec import spec
-from ...strategies.base import ModelError
+from ctxbench.metrics.grading import Grade, GradedItem
+from ctxbench.metrics.language import sentences
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.spec import spec
+from ctxbench.strategies.base import ModelError
+
 from ..models import Models
 from ..models.local import Choice
 from .llm import PROMPTS, READ, GraderPrompt, GraderUsage, cut, digest, on_topic, one_line, seen

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...metrics.grading.agreement import Agreement, Estimate, Known, corrected
-from ...metrics.statistics.intervals import Ends
-from ...metrics.value import Missing, Value
-from ...scenarios.errors import RunError
-from ...scenarios.files import cache_folder, read_file
+from ctxbench.metrics.grading.agreement import Agreement, Estimate, Known, corrected
+from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.files import cache_folder, read_file
+
 from ..folder.files import placed
 from .labels import Sample
 

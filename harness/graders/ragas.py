@@ -19,10 +19,11 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal, NamedTuple
 
-from ...metrics.grading import Grade, GradedItem
-from ...metrics.value import Missing
-from ...scenarios.errors import MissingExtra
-from ...scenarios.spec import spec
+from ctxbench.metrics.grading import Grade, GradedItem
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.errors import MissingExtra
+from ctxbench.scenarios.spec import spec
+
 from ..models import Models
 from .llm import READ, GraderUsage, cut, digest, seen
 

@@ -11,9 +11,10 @@ from ragas.embeddings.base import BaseRagasEmbedding
 from ragas.llms.base import InstructorBaseRagasLLM
 from ragas.metrics import collections
 
-from ...metrics.tokens import TokenCounter
-from ...metrics.value import Missing
-from ...strategies.base import ModelError
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Missing
+from ctxbench.strategies.base import ModelError
+
 from ..models import Unusable
 from ..models.recorded import ModelRequest
 from .llm import GraderUsage

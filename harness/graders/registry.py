@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...metrics.grading import Grader
-from ...scenarios.errors import SetupError, SpecError
-from ...scenarios.spec import parse, spec
+from ctxbench.metrics.grading import Grader
+from ctxbench.scenarios.errors import SetupError, SpecError
+from ctxbench.scenarios.spec import parse, spec
+
 from ..models import Models, Settings
 from .llm import PAIRWISE, Llm, LlmGrader, rubrics
 from .logit import PROMPT, Logit, LogitGrader
@@ -37,7 +38,7 @@ def grader(name: str, settings: Settings | None = None, models: Models | None = 
     """
     specification = parse(name, KINDS, "grader")
     if isinstance(specification, RulesSpec):
-        from ...metrics.grading.rules import RulesGrader
+        from ctxbench.metrics.grading.rules import RulesGrader
 
         return RulesGrader()
     available = models or Models(settings or Settings())

@@ -8,10 +8,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.tokens import TokenCounter
-from ...scenarios.model import ToolCall
-from ...strategies.base import ModelError, Prompt
-from ...strategies.events import Called
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.model import ToolCall
+from ctxbench.strategies.base import ModelError, Prompt
+from ctxbench.strategies.events import Called
 
 
 class Reply(NamedTuple):

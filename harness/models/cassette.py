@@ -34,7 +34,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from ...scenarios.errors import SetupError
+from ctxbench.scenarios.errors import SetupError
+
 from ..folder.schema import Spending
 from .rows import DigestedRows, DigestedTable, RowDamage, Values, make_tables, names_of
 

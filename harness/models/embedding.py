@@ -20,14 +20,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.extract import SentenceCache, extract
-from ...metrics.language import HAN, cutter
-from ...metrics.models import model_map
-from ...metrics.prices import BUNDLED, TokenUsage
-from ...metrics.tokens import TokenCounter
-from ...scenarios.errors import MissingExtra
-from ...strategies.base import ModelError, Prompt
-from ...strategies.events import Called
+from ctxbench.metrics.extract import SentenceCache, extract
+from ctxbench.metrics.language import HAN, cutter
+from ctxbench.metrics.models import model_map
+from ctxbench.metrics.prices import BUNDLED, TokenUsage
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import MissingExtra
+from ctxbench.strategies.base import ModelError, Prompt
+from ctxbench.strategies.events import Called
+
 from .base import Embedded, Reply
 from .cassette import Cassette, CassetteEntry, canonical, key_of
 from .provider import Provider

@@ -20,10 +20,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ...metrics.prices import TokenUsage
-from ...scenarios.errors import MissingExtra, SetupError
-from ...scenarios.files import open_file
-from ...strategies.base import ModelError
+from ctxbench.metrics.prices import TokenUsage
+from ctxbench.scenarios.errors import MissingExtra, SetupError
+from ctxbench.scenarios.files import open_file
+from ctxbench.strategies.base import ModelError
+
 from .cassette import Cassette, CassetteEntry, canonical, key_of
 from .purse import Charge
 from .recorded import Mode, ModelAnswer, ModelRequest, said

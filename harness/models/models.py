@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...metrics.tokens import TokenCounter
-from ...scenarios.errors import UserError
-from ...strategies.base import ModelError, Prompt
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import UserError
+from ctxbench.strategies.base import ModelError, Prompt
+
 from .base import Completer, Embedded, Embedder, Reply
 from .settings import Settings
 

@@ -24,10 +24,11 @@ from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ...metrics.prices import TokenUsage
-from ...scenarios.model import ToolCall
-from ...scenarios.secrets import without_secrets, without_values
-from ...strategies.base import ModelError
+from ctxbench.metrics.prices import TokenUsage
+from ctxbench.scenarios.model import ToolCall
+from ctxbench.scenarios.secrets import without_secrets, without_values
+from ctxbench.strategies.base import ModelError
+
 from .purse import Charge
 from .recorded import ModelAnswer, ModelRequest, said
 

@@ -14,9 +14,10 @@ from typing import NamedTuple, Self
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from ...metrics.prices import BUNDLED, TokenUsage
-from ...scenarios.errors import SetupError
-from ...strategies.base import ModelError
+from ctxbench.metrics.prices import BUNDLED, TokenUsage
+from ctxbench.scenarios.errors import SetupError
+from ctxbench.strategies.base import ModelError
+
 from ..folder.schema import Spending
 from ..folder.store import account, read_manifest, write_manifest
 from .cassette import Cassette

@@ -10,11 +10,12 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from ...metrics.prices import BUNDLED, TokenUsage
-from ...metrics.tokens import PRIMING, TokenCounter
-from ...scenarios.errors import SetupError
-from ...scenarios.model import Message, Tool, ToolCall
-from ...strategies.base import ModelError, Prompt
+from ctxbench.metrics.prices import BUNDLED, TokenUsage
+from ctxbench.metrics.tokens import PRIMING, TokenCounter
+from ctxbench.scenarios.errors import SetupError
+from ctxbench.scenarios.model import Message, Tool, ToolCall
+from ctxbench.strategies.base import ModelError, Prompt
+
 from .base import Reply, Unusable
 from .cassette import Cassette, CassetteEntry, canonical, key_of
 from .purse import Charge, Purse

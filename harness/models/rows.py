@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...scenarios.digest import DIGITS, RowTotal, new_name, row_digest, share
+from ctxbench.scenarios.digest import DIGITS, RowTotal, new_name, row_digest, share
 
 Values = tuple[Any, ...]
 """A row in the order of its columns, without its digest."""

@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ...metrics.models import model_map
-from ...scenarios.errors import SetupError
-from ...scenarios.files import cache_folder
-from ...scenarios.secrets import without_secrets
-from ...scenarios.spec import nearest
-from ...strategies.archive import Archive
-from ...strategies.base import Strategy
-from ...strategies.chain import Chain, spec
-from ...strategies.facts import Facts
+from ctxbench.metrics.models import model_map
+from ctxbench.scenarios.errors import SetupError
+from ctxbench.scenarios.files import cache_folder
+from ctxbench.scenarios.secrets import without_secrets
+from ctxbench.scenarios.spec import nearest
+from ctxbench.strategies.archive import Archive
+from ctxbench.strategies.base import Strategy
+from ctxbench.strategies.chain import Chain, spec
+from ctxbench.strategies.facts import Facts
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -162,7 +162,7 @@ def _known(model: str, where: str = "") -> None:
 
 
 def _priced(model: str) -> None:
-    from ...metrics.prices import BUNDLED
+    from ctxbench.metrics.prices import BUNDLED
 
     if ("/" in model or model in model_map()) and BUNDLED.tariff(model) is None:
         raise SetupError(

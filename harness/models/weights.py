@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from importlib.metadata import distributions
 from pathlib import Path
 
-from ...scenarios.errors import SetupError, UserError
-from ...scenarios.files import cache_folder
+from ctxbench.scenarios.errors import SetupError, UserError
+from ctxbench.scenarios.files import cache_folder
 
 SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
 

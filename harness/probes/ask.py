@@ -27,13 +27,14 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import msgspec
 import numpy as np
 
-from ...metrics.probes import Placed, PlacedProbe
-from ...metrics.tokens import TokenCounter
-from ...scenarios.model import Message
-from ...scenarios.view import Messages
-from ...strategies.base import Context, ModelError, Prompt, Strategy, StrategyTypeError, View, describe_type
-from ...strategies.bounds import EvidenceOnly
-from ...strategies.events import Event
+from ctxbench.metrics.probes import Placed, PlacedProbe
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.base import Context, ModelError, Prompt, Strategy, StrategyTypeError, View, describe_type
+from ctxbench.strategies.bounds import EvidenceOnly
+from ctxbench.strategies.events import Event
+
 from ..models import Embedded, Reply
 from ..replay import (
     ConversationIndex,

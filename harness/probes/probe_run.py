@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ...metrics.probes import PlacedProbe, RetainedEvidence, SentText, State, placed
-from ...metrics.tokens import PRIMING
-from ...scenarios.errors import Stopped
-from ...scenarios.model import Conversation, Message, Probe, Tool
-from ...scenarios.view import Messages, shared_prefix
-from ...strategies.base import Context, Strategy, StrategyTypeError, is_copyable
-from ...strategies.events import Archived, Deleted, Event, Moved, Recalled, Summarised
+from ctxbench.metrics.probes import PlacedProbe, RetainedEvidence, SentText, State, placed
+from ctxbench.metrics.tokens import PRIMING
+from ctxbench.scenarios.errors import Stopped
+from ctxbench.scenarios.model import Conversation, Message, Probe, Tool
+from ctxbench.scenarios.view import Messages, shared_prefix
+from ctxbench.strategies.base import Context, Strategy, StrategyTypeError, is_copyable
+from ctxbench.strategies.events import Archived, Deleted, Event, Moved, Recalled, Summarised
+
 from ..folder.contexts import QUESTION, NumberedMessages
 from ..folder.run import Run
 from ..folder.store import Constant, ResultPart

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from msgspec.structs import replace
 
-from ...scenarios.errors import MissingExtra, RunError
-from ...scenarios.model import Call, Conversation, Message, Tool
-from ...scenarios.secrets import known_values, secrets_in
+from ctxbench.scenarios.errors import MissingExtra, RunError
+from ctxbench.scenarios.model import Call, Conversation, Message, Tool
+from ctxbench.scenarios.secrets import known_values, secrets_in
 
 if TYPE_CHECKING:
     from detect_secrets.plugins.base import BasePlugin, RegexBasedDetector

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from ...scenarios.errors import RunError
-from ...scenarios.files import LARGEST, read_file
-from ...scenarios.model import Conversation
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.files import LARGEST, read_file
+from ctxbench.scenarios.model import Conversation
+
 from ..folder.files import placed
 from .find import KINDS, REGIONS, Finder, Kind, Names, TextSpan, rewritten
 

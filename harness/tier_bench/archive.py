@@ -17,18 +17,19 @@ import msgspec
 import numpy as np
 import zstandard
 
-from ...metrics.compression import BOUND_ORDER, adaptive_bytes
-from ...metrics.extract import extract
-from ...metrics.tokens import TokenCounter
-from ...metrics.value import Missing, Value
-from ...metrics.values import values
-from ...scenarios.errors import RunError
-from ...scenarios.model import Conversation
-from ...strategies.tiers.archive import ArchivedMessage, ArchiveTier, Coding
-from ...strategies.tiers.archive.archive import blocks
-from ...strategies.tiers.archive.codec import KINDS, Dictionary, Kind, build_dictionary
-from ...strategies.tiers.archive.part import by_field, contents
-from ...strategies.tiers.archive.quantisation import Quantised, exact
+from ctxbench.metrics.compression import BOUND_ORDER, adaptive_bytes
+from ctxbench.metrics.extract import extract
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.metrics.values import values
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.model import Conversation
+from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, Coding
+from ctxbench.strategies.tiers.archive.archive import blocks
+from ctxbench.strategies.tiers.archive.codec import KINDS, Dictionary, Kind, build_dictionary
+from ctxbench.strategies.tiers.archive.part import by_field, contents
+from ctxbench.strategies.tiers.archive.quantisation import Quantised, exact
+
 from ..models.embedding import Lexical
 
 _PLAIN_LEVEL = 9

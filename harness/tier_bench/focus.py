@@ -13,13 +13,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...metrics.figures import METRICS, recall_interval
-from ...metrics.probes import Latency, latency, placed_probes
-from ...metrics.statistics.intervals import Interval, share_interval
-from ...metrics.tokens import PRIMING, TokenCounter
-from ...metrics.value import Missing, Value
-from ...scenarios.model import Conversation, Message
-from ...scenarios.view import Messages
+from ctxbench.metrics.figures import METRICS, recall_interval
+from ctxbench.metrics.probes import Latency, latency, placed_probes
+from ctxbench.metrics.statistics.intervals import Interval, share_interval
+from ctxbench.metrics.tokens import PRIMING, TokenCounter
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.scenarios.view import Messages
+
 from ..engine.plan import Plan, RunInputs, Watcher, execute
 from ..folder.run import Run, load, uneven
 from ..folder.steps import steps_of

@@ -13,17 +13,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from ...metrics.figures import figures
-from ...metrics.tokens import TokenCounter
-from ...metrics.value import Missing, Value
-from ...scenarios.embedded import scenario
-from ...scenarios.errors import MissingExtra
-from ...scenarios.model import Conversation
-from ...strategies.tiers.archive import Coding
-from ...strategies.tiers.rag.vector_store import Kind
-from ...strategies.tiers.tiered.stores import POLICY, WORKING_TOKENS
-from ...strategies.tiers.working.policies import parse
-from ...strategies.tiers.working.traces import TRACES
+from ctxbench.metrics.figures import figures
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.errors import MissingExtra
+from ctxbench.scenarios.model import Conversation
+from ctxbench.strategies.tiers.archive import Coding
+from ctxbench.strategies.tiers.rag.vector_store import Kind
+from ctxbench.strategies.tiers.tiered.stores import POLICY, WORKING_TOKENS
+from ctxbench.strategies.tiers.working.policies import parse
+from ctxbench.strategies.tiers.working.traces import TRACES
+
 from ..engine.plan import Plan, RunInputs, Watcher, execute
 from ..folder.run import load
 from ..folder.steps import steps_of

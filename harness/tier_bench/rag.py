@@ -16,15 +16,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.probes import Latency, latency, recall
-from ...metrics.statistics.intervals import Interval, interval, share_interval
-from ...metrics.tokens import TokenCounter
-from ...metrics.value import Missing, Value
-from ...scenarios.errors import SetupError
-from ...scenarios.model import Conversation, Probe, independent_units
-from ...strategies.base import ModelError
-from ...strategies.tiers.rag import Embed, Fusion, Rag, RagRules, Retriever, passage
-from ...strategies.tiers.rag.vector_store import Kind, VectorStore
+from ctxbench.metrics.probes import Latency, latency, recall
+from ctxbench.metrics.statistics.intervals import Interval, interval, share_interval
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.errors import SetupError
+from ctxbench.scenarios.model import Conversation, Probe, independent_units
+from ctxbench.strategies.base import ModelError
+from ctxbench.strategies.tiers.rag import Embed, Fusion, Rag, RagRules, Retriever, passage
+from ctxbench.strategies.tiers.rag.vector_store import Kind, VectorStore
+
 from ..models import Models
 
 K = (5, 10)

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 import pandas as pd
 import pyarrow as pa
 
-from ...metrics.hit_rates import compulsory, most_expected, most_hits, most_hits_fluid, rates
-from ...metrics.statistics.intervals import Interval, of_seeds
-from ...metrics.value import Missing, Value
-from ...scenarios.model import Conversation
-from ...strategies.tiers.tiered.stores import POLICY
-from ...strategies.tiers.working.policies import PolicyRecipe, parse
-from ...strategies.tiers.working.tier import Successors
-from ...strategies.tiers.working.traces import Trace, recorded, replay
+from ctxbench.metrics.hit_rates import compulsory, most_expected, most_hits, most_hits_fluid, rates
+from ctxbench.metrics.statistics.intervals import Interval, of_seeds
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.model import Conversation
+from ctxbench.strategies.tiers.tiered.stores import POLICY
+from ctxbench.strategies.tiers.working.policies import PolicyRecipe, parse
+from ctxbench.strategies.tiers.working.tier import Successors
+from ctxbench.strategies.tiers.working.traces import Trace, recorded, replay
+
 from ..folder.derived import origin_of, read_derived, write_derived
 from ..folder.run import Run
 

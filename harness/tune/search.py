@@ -15,7 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ...scenarios.errors import MissingExtra, RunError, SpecError
+from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
+
 from .space import Choices, Numbers, Range, SearchedStrategy, SearchSpace, Values
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from itertools import product
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ...scenarios import spec as text_of
-from ...scenarios.errors import SpecError
-from ...scenarios.spec import suggestion
-from ...strategies import plugins
-from ...strategies.chain import parse, spec, strategies
+from ctxbench.scenarios import spec as text_of
+from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.spec import suggestion
+from ctxbench.strategies import plugins
+from ctxbench.strategies.chain import parse, spec, strategies
 
 DIGITS = 3
 """Significant digits of the settings tried, so that they can be read: 8120, not 8123, unless a range is narrower."""

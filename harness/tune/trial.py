@@ -16,13 +16,14 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from ...metrics.figures import fixed
-from ...metrics.frontier import Point, frontier
-from ...metrics.statistics.comparison import Difference, Pairs, difference
-from ...metrics.statistics.intervals import BY_CONSTRUCTION, Ends, Floats, by_unit, mean_of, of_share, resampled
-from ...metrics.value import Missing, Value
-from ...scenarios.errors import RunError
-from ...scenarios.files import LARGEST, read_file
+from ctxbench.metrics.figures import fixed
+from ctxbench.metrics.frontier import Point, frontier
+from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
+from ctxbench.metrics.statistics.intervals import BY_CONSTRUCTION, Ends, Floats, by_unit, mean_of, of_share, resampled
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.files import LARGEST, read_file
+
 from ..answers.tally import Tally, run_tallies
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute

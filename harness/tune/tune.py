@@ -20,16 +20,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ...metrics.models import model_map
-from ...metrics.prices import Prices
-from ...metrics.tokens import TokenCounter
-from ...scenarios.errors import RunError, SpecError
-from ...scenarios.files import LARGEST, read_file
-from ...scenarios.model import Conversation, independent_units
-from ...scenarios.source import Problems
-from ...scenarios.spec import nearest
-from ...strategies import plugins
-from ...strategies.chain import packages, parse
+from ctxbench.metrics.models import model_map
+from ctxbench.metrics.prices import Prices
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import RunError, SpecError
+from ctxbench.scenarios.files import LARGEST, read_file
+from ctxbench.scenarios.model import Conversation, independent_units
+from ctxbench.scenarios.source import Problems
+from ctxbench.scenarios.spec import nearest
+from ctxbench.strategies import plugins
+from ctxbench.strategies.chain import packages, parse
+
 from ..answers.tally import Tally
 from ..engine.plan import RunInputs
 from ..engine.workers import side_by_side

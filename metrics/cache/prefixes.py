@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from ...scenarios.model import Media, Message, ToolCall
+from ctxbench.scenarios.model import Media, Message, ToolCall
 
 START = 0
 """The number of the empty prefix."""

@@ -25,8 +25,9 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ...scenarios.model import Message
-from ...scenarios.view import Messages
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages
+
 from ..grounding import said
 from ..language import HAN, STOP_WORDS, terms, words
 from ..values import Value, values

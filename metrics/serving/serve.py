@@ -23,7 +23,8 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...scenarios.model import Message, Tool
+from ctxbench.scenarios.model import Message, Tool
+
 from ..tokens import text_encoder
 
 Ids = NDArray[np.int32]

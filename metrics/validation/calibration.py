@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...scenarios.errors import MissingExtra
+from ctxbench.scenarios.errors import MissingExtra
+
 from ..tokens import ENCODINGS, TokenCounter, encoding_of
 from .prefix_ends import ComputedEnds
 from .requests import RecordedRequest

@@ -34,8 +34,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ...scenarios.errors import Place, RecordingError
-from ...scenarios.model import STOPPED, Conversation, Usage
+from ctxbench.scenarios.errors import Place, RecordingError
+from ctxbench.scenarios.model import STOPPED, Conversation, Usage
+
 from ..cache.mechanisms import MOST_MARKS, AutomaticRules, ExplicitRules, UnitRules
 from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, common
 from ..cache.requests import Boundaries

@@ -20,9 +20,10 @@ from itertools import accumulate
 from math import floor, inf
 from typing import Literal, NamedTuple
 
-from ...scenarios.compactions import PlacedCompaction, compacted_start, first_kept, placed_compactions
-from ...scenarios.model import Call, Compaction, Conversation, Message, Tool, Usage
-from ...scenarios.readers.messages import rising
+from ctxbench.scenarios.compactions import PlacedCompaction, compacted_start, first_kept, placed_compactions
+from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, Tool, Usage
+from ctxbench.scenarios.readers.messages import rising
+
 from ..cache.mechanisms import FIVE_MINUTES, HOUR, ExplicitRules
 from ..cache.prefixes import CacheMark, ContentBlocks, Places, Prefixes, SentPrefix, SharedStarts
 from ..cache.rules import CacheRule, in_force, rules_of

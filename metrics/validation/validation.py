@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from ...scenarios.model import Conversation, Usage
+from ctxbench.scenarios.model import Conversation, Usage
+
 from ..cache.prefixes import CacheUsage
 from ..prices import Price, Prices
 from ..prices import TokenUsage as Billed

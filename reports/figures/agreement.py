@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from textwrap import fill, wrap
 from typing import TYPE_CHECKING
 
-from ...harness.graders.calibration import Calibrated
-from ...metrics.grading.agreement import curve
-from ...metrics.validation.comparison import ComparedCall
-from ...metrics.value import Missing
-from ...scenarios.text import printable
+from ctxbench.harness.graders.calibration import Calibrated
+from ctxbench.metrics.grading.agreement import curve
+from ctxbench.metrics.validation.comparison import ComparedCall
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.text import printable
+
 from ..calibration import figure as figure_in_words
 from ..render import count
 from .panels import short

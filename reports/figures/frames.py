@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...harness.tier_bench.working import BOUND
-from ...metrics.survival import Survival
+from ctxbench.harness.tier_bench.working import BOUND
+from ctxbench.metrics.survival import Survival
+
 from ..tier_actions import TIERS, TierActions
 
 PARTS = {

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from ...harness.tune.trial import TOKENS
-from ...harness.tune.tune import Tuned
-from ...metrics.frontier import Point
-from ...metrics.statistics.intervals import Ends
+from ctxbench.harness.tune.trial import TOKENS
+from ctxbench.harness.tune.tune import Tuned
+from ctxbench.metrics.frontier import Point
+from ctxbench.metrics.statistics.intervals import Ends
+
 from ..tune import numbers, unit
 from .frames import PLACES
 from .style import COLOURS, FAINT, INK, figure, legible, row_name, style

@@ -16,9 +16,9 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
-from ...scenarios.errors import RunError
-from ...scenarios.files import check_file
-from ...scenarios.text import printable
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.files import check_file
+from ctxbench.scenarios.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -24,11 +24,12 @@ import pandas as pd
 import pyarrow as pa
 from markupsafe import escape
 
-from ...harness.folder.derived import read_derived, write_derived
-from ...harness.folder.files import placed
-from ...harness.folder.run import Run
-from ...scenarios.files import cache_folder
-from ...scenarios.text import printable
+from ctxbench.harness.folder.derived import read_derived, write_derived
+from ctxbench.harness.folder.files import placed
+from ctxbench.harness.folder.run import Run
+from ctxbench.scenarios.files import cache_folder
+from ctxbench.scenarios.text import printable
+
 from ..figures.frames import PLACES
 from ..figures.style import written
 

@@ -9,8 +9,9 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...harness.folder.files import placed
-from ...scenarios.errors import RunError
+from ctxbench.harness.folder.files import placed
+from ctxbench.scenarios.errors import RunError
+
 from ..render import Table, as_csv, line, markdown
 from ..results import Results
 from ..verdict import in_order, verdict

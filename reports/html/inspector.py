@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ...harness.folder.contexts import values_of
-from ...harness.folder.run import KEYS, Run
-from ...scenarios.errors import RunError
-from ...scenarios.media import media_counts
-from ...scenarios.model import Conversation, Message
-from ...scenarios.spec import nearest
-from ...scenarios.text import printable
+from ctxbench.harness.folder.contexts import values_of
+from ctxbench.harness.folder.run import KEYS, Run
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.media import media_counts
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.scenarios.spec import nearest
+from ctxbench.scenarios.text import printable
+
 from ..results import Results
 
 ROOM = 1_900_000

@@ -8,8 +8,9 @@ from math import isnan, nan
 
 import pandas as pd
 
-from ...metrics.frontier import DRAWS, Point
-from ...metrics.value import Missing
+from ctxbench.metrics.frontier import DRAWS, Point
+from ctxbench.metrics.value import Missing
+
 from ..figures.frames import PLACES
 from ..figures.frontier import frontier as frontier_figure
 from ..render import CROSS, Table, count, dollars, percent, reasons

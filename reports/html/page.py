@@ -15,8 +15,9 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ...metrics.figures import BILLED, METRICS
-from ...scenarios.text import printable
+from ctxbench.metrics.figures import BILLED, METRICS
+from ctxbench.scenarios.text import printable
+
 from ..figures.frames import PLACES
 from ..render import CROSS, Table, count, sample, tokens
 from ..results import Results

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pandas as pd
 
-from ...harness.answers.figures import BOUNDS, AnswerFigures
-from ...harness.claims.registry import read
-from ...harness.graders.profiles import Profiles
-from ...metrics.value import Missing
+from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures
+from ctxbench.harness.claims.registry import read
+from ctxbench.harness.graders.profiles import Profiles
+from ctxbench.metrics.value import Missing
+
 from .. import claims, probes
 from ..answers import agreement_table, measures, pairs, run_tables
 from ..bill import HOW, against, assumptions, bill_of, broken, causes
@@ -49,7 +50,7 @@ from .charts import SHARE, SHORT, Chart, Spec, bars, field, intervals, lines, ru
 from .page import ReportSection, chart_of, left_out, section_of, texts
 
 if TYPE_CHECKING:
-    from ...harness.folder.schema import Manifest
+    from ctxbench.harness.folder.schema import Manifest
 
 # Conversations that are in the page; all are in the CSV file.
 _MOST_CONVERSATIONS = 200

@@ -18,14 +18,15 @@ from urllib.parse import parse_qs, quote
 
 from markupsafe import Markup
 
-from ...harness.bill.recorded import billed_models
-from ...harness.compare.compare import compare, strategies
-from ...harness.compare.figures import measured
-from ...harness.compare.gate import REST, GatePolicy, MetricPolicy
-from ...harness.folder.run import Run, load, load_so_far
-from ...harness.folder.schema import Manifest
-from ...harness.folder.store import read_manifest, whole_shards
-from ...scenarios.errors import RunError, UserError
+from ctxbench.harness.bill.recorded import billed_models
+from ctxbench.harness.compare.compare import compare, strategies
+from ctxbench.harness.compare.figures import measured
+from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
+from ctxbench.harness.folder.run import Run, load, load_so_far
+from ctxbench.harness.folder.schema import Manifest
+from ctxbench.harness.folder.store import read_manifest, whole_shards
+from ctxbench.scenarios.errors import RunError, UserError
+
 from ..compare import tables
 from ..render import Table, count
 from ..results import Results

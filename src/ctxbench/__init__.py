@@ -1,1 +1,54 @@
-../../harness/api/__init__.py
+"""Measure context strategies from Python.
+
+    import ctxbench
+
+    run = ctxbench.run("recordings", strategies=["none", "retrieval", "archive"])
+    print(run.verdict())              # which strategy to ship, as `ctxbench report` prints it
+    run.summary()                     # a data frame with a row per strategy
+    run.plot.frontier()               # a matplotlib figure
+    run = ctxbench.load("runs/mine")  # a run that was made before
+
+`src/ctxbench/__init__.py` is a link to this file, so its imports are absolute. They happen on first use (PEP 562):
+`import ctxbench` comes with every command, and must cost nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ctxbench.api.runs import BenchmarkRun, load, run
+    from ctxbench.api.verdict import BenchmarkGate, BenchmarkVerdict
+    from ctxbench.scenarios.errors import UserError
+
+__all__ = ["BenchmarkGate", "BenchmarkRun", "BenchmarkVerdict", "UserError", "__version__", "load", "run"]
+
+_MODULES = {
+    "BenchmarkGate": "ctxbench.api.verdict",
+    "BenchmarkRun": "ctxbench.api.runs",
+    "BenchmarkVerdict": "ctxbench.api.verdict",
+    "UserError": "ctxbench.scenarios.errors",
+    "load": "ctxbench.api.runs",
+    "run": "ctxbench.api.runs",
+}
+
+__version__: str
+
+
+def __getattr__(name: str) -> object:
+    """Import what the package offers when it is first asked for."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: object = version("ctxbench")
+    elif name in _MODULES:
+        value = getattr(import_module(_MODULES[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

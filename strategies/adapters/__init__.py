@@ -15,8 +15,9 @@ from typing import Any
 
 import msgspec
 
-from ...scenarios.chat import arguments_object
-from ...scenarios.errors import MissingExtra
+from ctxbench.scenarios.chat import arguments_object
+from ctxbench.scenarios.errors import MissingExtra
+
 from ..functions import Step, live
 from ..services import ChatServices, content_text
 from . import process

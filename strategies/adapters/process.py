@@ -24,7 +24,8 @@ from weakref import finalize
 
 import msgspec
 
-from ...scenarios.errors import SpecError, WorkerError
+from ctxbench.scenarios.errors import SpecError, WorkerError
+
 from ..base import ModelError, Prompt
 from ..events import Event
 

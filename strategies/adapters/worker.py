@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from ...scenarios.errors import UserError
+from ctxbench.scenarios.errors import UserError
+
 from ..base import ModelError, Prompt
 from ..events import Event
 from ..functions import Step, finished

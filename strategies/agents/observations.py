@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 
 from msgspec.structs import replace
 
-from ...scenarios.model import Message, Role
-from ...scenarios.view import Messages, shared_prefix
+from ctxbench.scenarios.model import Message, Role
+from ctxbench.scenarios.view import Messages, shared_prefix
+
 from ..archive.session import SplicedHistory
 from ..base import Context, StrategyContext, View
 from ..parts.compaction import ClientHistory, RewritingClient, wording

@@ -13,8 +13,9 @@ from typing import ClassVar, Literal
 
 from msgspec.structs import replace
 
-from ...scenarios.model import Message
-from ...scenarios.view import Messages
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages
+
 from ..events import Failed, PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.units import NOTHING, at_least

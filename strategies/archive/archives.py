@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from ...scenarios.model import Message, ToolCall
+from ctxbench.scenarios.model import Message, ToolCall
+
 from ..base import ModelError, Prompt, StrategyContext
 from ..events import Archived, Deleted, Failed, Loaded
 from ..parts.language import ConversationLanguage, LanguageSetting

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
-from ...metrics.extract import extract
-from ...metrics.language import LANGUAGES, Language
-from ...metrics.values import exact_values
-from ...scenarios.model import Tool
+from ctxbench.metrics.extract import extract
+from ctxbench.metrics.language import LANGUAGES, Language
+from ctxbench.metrics.values import exact_values
+from ctxbench.scenarios.model import Tool
+
 from ..base import texts
 from ..parts.language import moment
 

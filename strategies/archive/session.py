@@ -9,9 +9,10 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from ...metrics.tfidf import best
-from ...scenarios.model import Message, Tool, ToolCall
-from ...scenarios.view import Messages, Span, shared_prefix
+from ctxbench.metrics.tfidf import best
+from ctxbench.scenarios.model import Message, Tool, ToolCall
+from ctxbench.scenarios.view import Messages, Span, shared_prefix
+
 from ..base import Context, ModelError, StrategyContext
 from ..events import Failed, Loaded
 from ..parts.memories import VectorSearch, WordSearch

@@ -54,7 +54,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlch
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.pool import NullPool, StaticPool
 
-from ...scenarios.digest import DIGITS, RowTotal, digest_of, new_name, row_digest, share
+from ctxbench.scenarios.digest import DIGITS, RowTotal, digest_of, new_name, row_digest, share
+
 from .record import Card, StoreError, Visibility, fit_column, source_texts
 
 TABLE = "tool_result_archive"

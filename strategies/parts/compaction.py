@@ -24,8 +24,9 @@ from typing import ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from ...scenarios.model import Message
-from ...scenarios.view import Messages
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages
+
 from ..base import Context, ModelError, StrategyContext, View
 from ..events import Cleared, Dropped, Failed, PromptKind, Summarised
 from .language import ConversationLanguage, LanguageSetting

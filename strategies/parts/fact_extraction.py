@@ -9,9 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from ...metrics.language import Language, is_constraint, is_decision, sentences, words
-from ...metrics.values import values
-from ...scenarios.model import Message
+from ctxbench.metrics.language import Language, is_constraint, is_decision, sentences, words
+from ctxbench.metrics.values import values
+from ctxbench.scenarios.model import Message
+
 from ..base import ModelError, Prompt, StrategyContext, texts
 from .passages import passages
 

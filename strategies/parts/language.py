@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Literal
 
-from ...metrics.language import Language, language_of
-from ...scenarios.model import Message
-from ...scenarios.view import Messages
+from ctxbench.metrics.language import Language, language_of
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages
 
 LanguageSetting = Literal["auto", "zh", "en"]
 

@@ -19,12 +19,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.language import Language, is_decision, sentences, terms, words
-from ...metrics.rows import Rows
-from ...metrics.tfidf import Scores, TfIdf
-from ...metrics.values import values
-from ...scenarios.model import Message, Role
-from ...scenarios.view import Messages
+from ctxbench.metrics.language import Language, is_decision, sentences, terms, words
+from ctxbench.metrics.rows import Rows
+from ctxbench.metrics.tfidf import Scores, TfIdf
+from ctxbench.metrics.values import values
+from ctxbench.scenarios.model import Message, Role
+from ctxbench.scenarios.view import Messages
+
 from ..base import Context, StrategyContext, texts
 from ..events import OverBudget
 from .fact_extraction import is_preference

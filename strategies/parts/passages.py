@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...metrics.language import HAN, sentences, terms
-from ...metrics.tfidf import TfIdf, best
+from ctxbench.metrics.language import HAN, sentences, terms
+from ctxbench.metrics.tfidf import TfIdf, best
 
 # Where a passage is best cut, best first.
 _PASSAGE_ENDS = ("\n\n", "\n", "。", "！", "？", ". ", "! ", "? ", "；", "; ", "，", ", ", " ")

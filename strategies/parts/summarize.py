@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...metrics.language import Language, language_of
-from ...scenarios.model import Message
-from ...scenarios.view import Messages
+from ctxbench.metrics.language import Language, language_of
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages
+
 from ..base import LongTermMemory, ModelError, Prompt, StoredSummary, StrategyContext, texts
 from ..events import CUT, USED, Failed, PromptKind, Summarised
 from .language import ConversationLanguage

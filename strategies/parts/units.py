@@ -6,8 +6,9 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from ...scenarios.model import Message
-from ...scenarios.view import Messages, Span, shared_prefix
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages, Span, shared_prefix
+
 from ..base import StrategyContext
 from ..events import Dropped
 

@@ -12,10 +12,11 @@ from typing import ClassVar, Literal
 
 from msgspec.structs import replace
 
-from ...metrics.thinking import has_thinking, opens_turn, thinking_rule, thinking_tokens, without_thinking
-from ...metrics.value import Missing
-from ...scenarios.model import Message
-from ...scenarios.view import Messages, shared_prefix
+from ctxbench.metrics.thinking import has_thinking, opens_turn, thinking_rule, thinking_tokens, without_thinking
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages, shared_prefix
+
 from ..archive.session import SplicedHistory
 from ..base import Context, StrategyContext, Unsupported, View
 from ..events import Cleared, ClearedThinking, PromptKind

@@ -9,7 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import ClassVar, Literal
 
-from ...scenarios.view import Messages
+from ctxbench.scenarios.view import Messages
+
 from ..events import PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient
 from ..parts.units import NOTHING, at_least

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from ...scenarios.view import Messages, shared_prefix
+from ctxbench.scenarios.view import Messages, shared_prefix
+
 from ..base import Context, StrategyContext, View
 from ..events import OverBudget
 from ..parts.units import at_least

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ...metrics.tokens import TokenCounter
+from ctxbench.metrics.tokens import TokenCounter
+
 from ..events import LimitReached
 from ..parts.units import at_least
 

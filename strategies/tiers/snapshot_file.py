@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scenarios.errors import UserError
+from ctxbench.scenarios.errors import UserError
 
 MAGIC = b"ctxbench-mem"
 VERSION = 1

@@ -93,7 +93,7 @@ def long_line(seed: int, tries: int, size: int = 200 << 20) -> Outcome:
 _PEAKS = """
 import re
 from pathlib import Path
-from ctxbench.harness.cli import app
+from ctxbench.cli import app
 for name in ("small", "big"):
   for command in (["convert", f"{name}.jsonl", "--to", f"{name}-out.jsonl"], ["lab", "check-reader", f"{name}.jsonl"]):
     Path("/proc/self/clear_refs").write_text("5")

@@ -22,7 +22,7 @@ from ctxbench.harness.engine.plan import SHARD_CONVERSATIONS, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.reports.html.folder import write
 from tests.attacks import Outcome, outcome
-from tests.harness.cli.test_stop import group
+from tests.cli.test_stop import group
 from tests.harness.command import CTXBENCH
 from tests.harness.engine.test_resume import SLOW
 from tests.harness.folder.test_damage import is_noticed
@@ -84,7 +84,7 @@ def full_disk(seed: int, tries: int) -> Outcome:
         program = (
             "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
             f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); sys.argv = {list(COMMAND)!r}; "
-            "from ctxbench.harness.cli import main; main()"
+            "from ctxbench.cli import main; main()"
         )
         # -B: Python cuts the bytecode that it caches off at the limit, and cannot read it afterwards
         command = [sys.executable, "-B", "-c", program]

@@ -57,7 +57,7 @@ def test_commands_have_the_options_that_they_are_given(page: Path) -> None:
     """Every command on the page is one of the program's, with options that it has."""
     import typer
 
-    from ctxbench.harness.cli import app
+    from ctxbench.cli import app
 
     for words in commands(page.read_text("utf-8")):
         command: Any = typer.main.get_command(app)

@@ -235,7 +235,7 @@ def test_the_verdict_has_its_figures(smoke: ctxbench.BenchmarkRun, monkeypatch: 
 
 def fewer_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """The conversations of `smoke` are six independent units."""
-    for module in ("ctxbench.reports.verdict", "ctxbench.harness.api.verdict"):
+    for module in ("ctxbench.reports.verdict", "ctxbench.api.verdict"):
         monkeypatch.setattr(f"{module}.FEWEST", 6)
 
 
@@ -251,7 +251,7 @@ def test_a_strategy_to_ship_has_no_objections(smoke: ctxbench.BenchmarkRun, monk
     the interval of what it saves has zero in it, that is an objection."""
     fewer_are_enough(monkeypatch)
     monkeypatch.setattr("ctxbench.reports.verdict.SURE", 0.05)
-    monkeypatch.setattr("ctxbench.harness.api.verdict.SURE", 0.05)
+    monkeypatch.setattr("ctxbench.api.verdict.SURE", 0.05)
     verdict = smoke.verdict()
     objections = [text for name in smoke.manifest.plan.strategies for text in verdict.objections(name)]
     assert verdict.ship is None

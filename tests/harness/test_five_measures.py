@@ -9,7 +9,7 @@ import msgspec
 import pandas as pd
 import pytest
 
-from ctxbench.harness.api.frames import summary
+from ctxbench.api.frames import summary
 from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute

@@ -14,7 +14,7 @@ from tests.harness.command import forked
 
 # An install that is older than the plug-in does not know its entry point: then it is named.
 KNOWN = bool(entry_points(group="pytest11", name="ctxbench"))
-PLUGIN = () if KNOWN else ("-p", "ctxbench.harness.api.pytest_plugin")
+PLUGIN = () if KNOWN else ("-p", "ctxbench.testing")
 OTHERS = ("-p", "no:langsmith_plugin", "-p", "no:hypothesispytest")
 """Plug-ins of other libraries, which take a second to import."""
 
@@ -138,8 +138,8 @@ def test_pytest_pays_nothing_for_it(tmp_path: Path) -> None:
         "import sys\n"
         "def test_nothing():\n"
         "    ours = {name for name in sys.modules if name.partition('.')[0] == 'ctxbench'}\n"
-        "    assert ours <= {'ctxbench', 'ctxbench.harness', 'ctxbench.harness.api',\n"
-        "                    'ctxbench.harness.api.pytest_plugin'}, ours\n"
+        "    assert ours <= {'ctxbench', 'ctxbench.harness', 'ctxbench.api',\n"
+        "                    'ctxbench.testing'}, ours\n"
         "    assert not {'pandas', 'numpy', 'msgspec', 'filelock'} & set(sys.modules)\n"
     )
     command = [sys.executable, "-m", "pytest", *options(tmp_path), "-W", "error"]

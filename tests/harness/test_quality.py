@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from ctxbench.cli import app
 from ctxbench.harness import quality
 from ctxbench.harness.answers.store import answered
-from ctxbench.harness.cli import app
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.models.cassette import FOLDER, Cassette, entries, prompt_of, read_lines, write_lines
 from ctxbench.harness.models.weights import NAME

@@ -154,7 +154,7 @@ def _exit_code(program: Callable[[list[str]], None]) -> int:
 
 
 def _command(words: list[str]) -> None:
-    from ctxbench.harness.cli import main
+    from ctxbench.cli import main
 
     sys.path[0] = os.path.dirname(words[0])
     main()

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
-from ctxbench.harness.api.runs import load as load_summary
+from ctxbench.api.runs import load as load_summary
 from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
 from ctxbench.metrics.profile import FEATURES, profile
 from ctxbench.metrics.tokens import text_counter

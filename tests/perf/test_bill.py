@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from ctxbench.cli.run import default_strategies
 from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.simulation import FOLDER, Scheme
-from ctxbench.harness.cli.run import default_strategies
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.metrics.cache.prefixes import CacheMark

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from ....scenarios.model import Conversation
+from ctxbench.scenarios.model import Conversation
+
 from . import anthropic, atif, openai, otlp, sharegpt
 
 Writer = Callable[[Conversation], Iterator[bytes]]

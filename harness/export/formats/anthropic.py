@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from ....scenarios.chat import arguments_object, schema_object
-from ....scenarios.model import Call, Conversation, Message, Tool, Usage
+from ctxbench.scenarios.chat import arguments_object, schema_object
+from ctxbench.scenarios.model import Call, Conversation, Message, Tool, Usage
 
 # Settings as the reader joins them: `enabled 2048`, `adaptive high`, `high`.
 _EFFORT = re.compile(r"(?:(enabled|disabled|adaptive)(?: ([1-9]\d{0,8}))?(?: |$))?(.*)", re.DOTALL)

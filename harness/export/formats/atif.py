@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from ....scenarios.chat import arguments_object, chat_tool
-from ....scenarios.model import Call, Conversation, Message, Usage
+from ctxbench.scenarios.chat import arguments_object, chat_tool
+from ctxbench.scenarios.model import Call, Conversation, Message, Usage
 
 _VERSION = "ATIF-v1.6"
 _UNKNOWN = "unknown"

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from ....scenarios.chat import chat_message, chat_tool
-from ....scenarios.model import Conversation, Message
+from ctxbench.scenarios.chat import chat_message, chat_tool
+from ctxbench.scenarios.model import Conversation, Message
 
 
 def lines(conversation: Conversation) -> Iterator[bytes]:

@@ -19,8 +19,8 @@ from typing import Any
 
 import msgspec
 
-from ....scenarios.chat import decoded_object, schema_object
-from ....scenarios.model import Call, Conversation, Message, Tool, Usage
+from ctxbench.scenarios.chat import decoded_object, schema_object
+from ctxbench.scenarios.model import Call, Conversation, Message, Tool, Usage
 
 _CLIENT = 3  # SPAN_KIND_CLIENT
 _UNMARKED: Mapping[str, Any] = {}

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from ....scenarios.chat import chat_tool, decoded_object
-from ....scenarios.model import Conversation, Message, ToolCall
+from ctxbench.scenarios.chat import chat_tool, decoded_object
+from ctxbench.scenarios.model import Conversation, Message, ToolCall
 
 _SPEAKERS = {"system": "system", "user": "human", "assistant": "gpt", "tool": "observation"}
 

@@ -23,7 +23,8 @@ from typing import Self
 import msgspec
 from msgspec.structs import replace
 
-from ....scenarios.model import Message
+from ctxbench.scenarios.model import Message
+
 from .codec import Coding, Dictionary, build_dictionary
 from .files import INDEX, ArchiveError, ArchiveIndex, Damaged, Files, FolderFiles, PartEntry
 from .part import (

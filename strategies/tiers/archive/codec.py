@@ -12,7 +12,7 @@ from typing import Literal
 
 import zstandard
 
-from ....scenarios.errors import SpecError
+from ctxbench.scenarios.errors import SpecError
 
 Kind = Literal["none", "trained", "raw"]
 KINDS: tuple[Kind, ...] = ("none", "trained", "raw")

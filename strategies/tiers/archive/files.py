@@ -30,7 +30,7 @@ import msgspec
 from filelock import FileLock, Timeout
 from google_crc32c import value as _crc32c
 
-from ....scenarios.errors import UserError
+from ctxbench.scenarios.errors import UserError
 
 _REASONS = {
     errno.ENOSPC: ("the disk is full", "free some space"),

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ....metrics.extract import extract
-from ....scenarios.model import Message
+from ctxbench.metrics.extract import extract
+from ctxbench.scenarios.model import Message
+
 from .codec import FAST, Coding, Dictionary
 from .files import IndexSection, PartEntry, checksum
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....scenarios.errors import MissingExtra, SpecError
+from ctxbench.scenarios.errors import MissingExtra, SpecError
 
 Vectors = NDArray[np.float32]
 Places = NDArray[np.int64]

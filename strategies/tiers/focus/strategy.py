@@ -10,11 +10,12 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....metrics.extract import extract
-from ....metrics.structure import Structure
-from ....metrics.tokens import PRIMING, Ledger, TokenCounter
-from ....scenarios.model import Compaction, ContextEdit, Fact, Message, Tool
-from ....scenarios.view import Messages
+from ctxbench.metrics.extract import extract
+from ctxbench.metrics.structure import Structure
+from ctxbench.metrics.tokens import PRIMING, Ledger, TokenCounter
+from ctxbench.scenarios.model import Compaction, ContextEdit, Fact, Message, Tool
+from ctxbench.scenarios.view import Messages
+
 from ...base import Context, ModelError, Prompt, StrategyContext, View
 from ...events import Event, OverBudget
 from ...parts.language import ConversationLanguage, LanguageSetting

@@ -10,13 +10,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ....metrics.extract import extract
-from ....metrics.grounding import said as spelled
-from ....metrics.language import Language, is_constraint, is_decision
-from ....metrics.rows import Rows
-from ....metrics.tfidf import Scores
-from ....scenarios.model import Message
-from ....scenarios.view import Messages
+from ctxbench.metrics.extract import extract
+from ctxbench.metrics.grounding import said as spelled
+from ctxbench.metrics.language import Language, is_constraint, is_decision
+from ctxbench.metrics.rows import Rows
+from ctxbench.metrics.tfidf import Scores
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages
+
 from ...base import Context, StrategyContext
 from ...parts.fact_extraction import is_preference
 from ...parts.language import ConversationLanguage

@@ -18,7 +18,8 @@ from zlib import crc32
 import msgspec
 from filelock import FileLock, Timeout
 
-from ....scenarios.errors import UserError
+from ctxbench.scenarios.errors import UserError
+
 from .store import Sum
 
 HEADER = b"ctxbench locations 1\n"

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from zlib import crc32
 
-from ....scenarios.errors import UserError
+from ctxbench.scenarios.errors import UserError
+
 from ...parts.units import at_least
 from ..quota import Quota
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....metrics.language import terms
-from ....metrics.rows import Rows
+from ctxbench.metrics.language import terms
+from ctxbench.metrics.rows import Rows
+
 from ..snapshot_file import SnapshotReader, SnapshotWriter
 from .fusion import NOTHING, Numbers, Ranked, Scores
 from .postings import Postings, TextIndex

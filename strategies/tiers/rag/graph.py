@@ -19,8 +19,9 @@ from functools import cache
 
 import numpy as np
 
-from ....metrics.language import HAN, STOP_WORDS, terms, words
-from ....metrics.values import Value, spellings, values
+from ctxbench.metrics.language import HAN, STOP_WORDS, terms, words
+from ctxbench.metrics.values import Value, spellings, values
+
 from ..snapshot_file import SnapshotReader, SnapshotWriter
 from .fusion import NOTHING, Numbers, Ranked
 from .postings import Postings, TextIndex

@@ -29,7 +29,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ....scenarios.errors import MissingExtra
+from ctxbench.scenarios.errors import MissingExtra
+
 from ..snapshot_file import SnapshotReader, SnapshotWriter
 from .fusion import NOTHING, Numbers, Ranked, top_k
 from .vectors import DEAD, Keys, Matrix, checked, rounded

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....metrics.rows import Rows
+from ctxbench.metrics.rows import Rows
+
 from ..snapshot_file import SnapshotReader, SnapshotWriter
 from .fusion import Numbers, Ranked, Scores, is_among, top_k
 

@@ -24,8 +24,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ....metrics.rows import Rows
-from ....scenarios.model import Message
+from ctxbench.metrics.rows import Rows
+from ctxbench.scenarios.model import Message
+
 from ...parts.units import at_least
 from ..snapshot_file import SnapshotReader, SnapshotWriter, reading, writing
 from .bm25 import Bm25

@@ -11,7 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from ....metrics.rows import Rows
+from ctxbench.metrics.rows import Rows
+
 from ..snapshot_file import SnapshotReader, SnapshotWriter
 from .fusion import NOTHING, Numbers, Ranked, Scores, is_among, top_k
 from .hnsw import GRAPH, FaissHnsw, Graph, Hnswlib

@@ -12,7 +12,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ....metrics.rows import Rows
+from ctxbench.metrics.rows import Rows
+
 from ..snapshot_file import SnapshotReader, SnapshotWriter
 from .fusion import NOTHING, Numbers, Ranked, top_k
 

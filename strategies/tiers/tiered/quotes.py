@@ -18,7 +18,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from ....metrics.grounding import OFTEN, QUOTED
+from ctxbench.metrics.grounding import OFTEN, QUOTED
 
 GRAM = 5
 WINDOW = QUOTED - GRAM + 1

@@ -10,10 +10,11 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ....metrics.grounding import named
-from ....metrics.values import Spellings, occurs
-from ....scenarios.model import Message, Tool
-from ....scenarios.view import Messages, Span
+from ctxbench.metrics.grounding import named
+from ctxbench.metrics.values import Spellings, occurs
+from ctxbench.scenarios.model import Message, Tool
+from ctxbench.scenarios.view import Messages, Span
+
 from ...base import Context, StrategyContext, View
 from ...events import Recalled
 from ...parts.language import LanguageSetting

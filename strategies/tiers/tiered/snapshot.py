@@ -18,7 +18,8 @@ from typing import Any
 
 import msgspec
 
-from ....scenarios.model import Message
+from ctxbench.scenarios.model import Message
+
 from ...events import Compressed, Moved
 from ..archive import ArchivedMessage, ArchiveTier, MemoryFiles
 from ..archive.codec import Coding

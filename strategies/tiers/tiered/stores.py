@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ....scenarios.errors import SpecError
-from ....scenarios.model import Message
+from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.model import Message
+
 from ...events import Compressed
 from ...parts.units import at_least
 from ..archive import ArchivedMessage, ArchiveTier, Coding, MemoryFiles

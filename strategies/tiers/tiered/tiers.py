@@ -24,8 +24,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ....metrics.values import Spellings, occurs
-from ....scenarios.model import Message
+from ctxbench.metrics.values import Spellings, occurs
+from ctxbench.scenarios.model import Message
+
 from ...base import ModelError
 from ...events import Alarmed, Compressed, Failed, LimitReached, Moved
 from ..archive import ArchiveTier

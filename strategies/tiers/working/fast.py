@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....scenarios.errors import MissingExtra
+from ctxbench.scenarios.errors import MissingExtra
+
 from ...parts.units import at_least
 
 Ints = NDArray[np.int64]

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ....scenarios.errors import SpecError
-from ....scenarios.spec import build, calls, parameters
+from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.spec import build, calls, parameters
+
 from .arc import Arc
 from .belady import Belady, BeladySize
 from .hybrid import Hybrid

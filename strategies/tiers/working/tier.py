@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ....scenarios.model import Message
+from ctxbench.scenarios.model import Message
+
 from ...parts.units import at_least
 from .policies import parse
 from .policy import Policy

@@ -20,11 +20,12 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from ....metrics.grounding import references
-from ....metrics.language import words
-from ....metrics.tfidf import Scores, TfIdf
-from ....scenarios.errors import MissingExtra
-from ....scenarios.model import Conversation, Message
+from ctxbench.metrics.grounding import references
+from ctxbench.metrics.language import words
+from ctxbench.metrics.tfidf import Scores, TfIdf
+from ctxbench.scenarios.errors import MissingExtra
+from ctxbench.scenarios.model import Conversation, Message
+
 from .belady import Belady
 from .fast import lru_k
 from .hybrid import Hybrid

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pytest
 from typer.testing import CliRunner
 
+from ctxbench.cli import app
 from ctxbench.harness.answers.store import folder_of
-from ctxbench.harness.cli import app
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.schema import Spending

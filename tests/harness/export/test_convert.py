@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ctxbench.harness.cli.export import TargetFormat
+from ctxbench.cli.export import TargetFormat
 from ctxbench.harness.export.convert import convert
 from ctxbench.harness.export.formats import LINE_FORMATS
 from ctxbench.harness.export.losses import losses

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ctxbench.harness.cli.export import log
+from ctxbench.cli.export import log
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.export.bench import bench, name_of
 from ctxbench.harness.export.mlflow import (

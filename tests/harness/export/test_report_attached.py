@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ctxbench.harness.cli.export import log
+from ctxbench.cli.export import log
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.export import mlflow
 from ctxbench.harness.export.mlflow import LogResult, TrackingStore

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from ctxbench.harness.cli import app
+from ctxbench.cli import app
 from ctxbench.harness.graders.profiles import Profile, Profiles
 from ctxbench.scenarios.errors import UserError
 from tests.harness.command import ctxbench

@@ -14,7 +14,7 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ctxbench.harness.cli.replies import report_spending
+from ctxbench.cli.replies import report_spending
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.schema import Spending

@@ -83,5 +83,5 @@ def test_bad_input(folder: Path) -> None:
 
 def test_optuna_is_imported_late() -> None:
     """The command line starts without it."""
-    code = "import sys, ctxbench.harness.cli; sys.exit('optuna' in sys.modules)"
+    code = "import sys, ctxbench.cli; sys.exit('optuna' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,1 @@
+"""The Python API: runs, verdicts, frames and plots of runs. `import ctxbench` offers it."""

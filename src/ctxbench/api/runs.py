@@ -1,0 +1,432 @@
+"""A run as Python code uses it: made or opened, asked for its verdict, its frames and its figures."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+import warnings
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import pandas as pd
+
+from ctxbench.harness.bill.recorded import billed_models
+from ctxbench.harness.compare import compare as pairing
+from ctxbench.harness.compare.figures import measured
+from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy, write_baseline
+from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
+from ctxbench.harness.folder.remote import fetched, located
+from ctxbench.harness.folder.run import Run
+from ctxbench.harness.folder.run import load as load_folder
+from ctxbench.harness.folder.schema import Manifest
+from ctxbench.harness.folder.steps import rows_of
+from ctxbench.harness.folder.store import remove_empty
+from ctxbench.harness.models import Settings
+from ctxbench.metrics.figures import METRICS
+from ctxbench.metrics.prices import BUNDLED
+from ctxbench.reports.render import count
+from ctxbench.reports.results import Results
+from ctxbench.reports.verdict import verdict
+from ctxbench.scenarios.errors import NotLogged, RunError, SetupError, SpecError
+from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.spec import nearest, suggestion
+from ctxbench.scenarios.text import printable
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.base import Strategy
+from ctxbench.strategies.chain import parse, spec, use_pythons
+
+from . import frames
+from .frames import Names, as_polars, described
+from .plots import Plots
+from .sql import MEMORY, THREADS, Parameters, run_query
+from .verdict import MORE, BenchmarkGate, BenchmarkVerdict, comparison_frame, gate_of
+
+if TYPE_CHECKING:
+    import polars
+
+PathText = str | os.PathLike[str]
+Tracker = Literal["mlflow", "wandb", "tensorboard"]
+"""An experiment tracker that a run can be logged to."""
+# Recordings that were left out, and strategies of a run, that are named one by one.
+_MOST_PROBLEMS, _MOST_NAMES = 5, 12
+
+
+def run(
+    inputs: PathText | Iterable[PathText] = "standard",
+    *,
+    strategies: str | Strategy | Iterable[str | Strategy] | None = None,
+    model: str | Iterable[str] = (),
+    out: PathText | None = None,
+    jobs: int = 1,
+    format: str | None = None,
+    encoding: str = "o200k_base",
+    window: str | int = "",
+    turns: int | None = None,
+    seed: int = 0,
+    conversations: int | None = None,
+    summariser: str = "offline",
+    embedder: str = "offline",
+    adapter_python: str | Iterable[str] = (),
+    probes: bool = True,
+    answers: bool = True,
+    strict: bool = False,
+    overwrite: bool = False,
+) -> BenchmarkRun:
+    """Replay recordings through strategies and return the run. Nothing leaves the machine unless a model is named.
+
+    inputs       files and folders of recordings, and names of embedded scenarios
+    strategies   texts such as "window(max_tokens=8000)" or "archive | cache_marks", or strategy objects; by default
+                 every strategy, and `recorded` where the recorded agents compacted their context
+    model        the model to bill under, or several, the most important first. By default those of `ctxbench report`:
+                 the recorded one, then others
+    window       the context window that overflows are counted against: a model's, or tokens. By default the recorded
+                 model's
+    out          the run folder, or its address in an object store, s3://bucket/run. The same call goes on with a run
+                 that was stopped, and opens one that is finished. By default a temporary folder, which goes when the
+                 run is no longer used
+    jobs         worker processes, 0 = one per core. The figures do not depend on it
+    strict       stop at the first recording that cannot be read. By default a warning names those that are left out
+
+    The other parameters are the options of `ctxbench run`. Raises UserError for whatever the caller can mend.
+    """
+    models = _texts(model)
+    _check_prices(models)
+    use_pythons(several(adapter_python))
+    chosen = None if strategies is None else tuple(map(strategy_text, several(strategies)))
+    if chosen == ():
+        raise SpecError("strategies: none is named: leave it out for all of them")
+    names = tuple(os.path.expanduser(os.fspath(name)) for name in several(inputs))
+    if not names and format is None:
+        raise RunError("inputs: none is named: give files, folders or scenarios, or leave it out for `standard`")
+    if jobs < 0:
+        raise SetupError(f"jobs={jobs}: give 1 or more, or 0 for one per core")
+    opened = RunInputs(names, format, turns, seed, conversations)
+    plan = Plan(
+        opened,
+        default_strategies(opened).names if chosen is None else chosen,
+        encoding,
+        str(window),
+        Settings(summariser, embedder),
+        probes,
+        answers,
+    )
+    folder, remote = located(tempfile.mkdtemp(prefix="ctxbench-") if out is None else os.path.expanduser(out))
+    workers = jobs or os.cpu_count() or 1
+    try:
+        manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, remote=remote)
+        if not manifest.conversations:
+            remove_empty(folder)
+            if remote is not None:
+                remote.push_manifest()
+            reasons = "; ".join(map(str, manifest.problems[:_MOST_PROBLEMS])) or "there is no recording"
+            raise RunError(f"no conversation could be read: {reasons}")
+        reader = load_folder(folder)
+    except BaseException:
+        if out is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if out is None:  # verdicts and figures read the folder when they are used, and hold the reader as well
+        weakref.finalize(reader, shutil.rmtree, folder, ignore_errors=True)
+    if manifest.problems:
+        warnings.warn(_left_out(manifest), stacklevel=2)
+    return BenchmarkRun(reader, models)
+
+
+def _check_prices(models: Sequence[str]) -> None:
+    """Raise RunError for a model without a known price, before any work is done for it."""
+    for model in models:
+        if BUNDLED.tariff(model) is None:
+            raise RunError(BUNDLED.unknown(model))
+
+
+def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
+    """Open a finished run folder, to be billed under `model` as by `run`. One in an object store is copied here.
+
+    Raises RunError if there is none, if it is not finished, or if parts of it are missing.
+    """
+    return BenchmarkRun(load_folder(fetched(os.path.expanduser(folder))), _texts(model))
+
+
+def several(value: Any) -> tuple[Any, ...]:
+    """Return the items of a list, or the one that stands for a list of one."""
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else (value,)
+
+
+def _texts(value: str | Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for text in several(value) if text))
+
+
+def strategy_text(strategy: str | Strategy) -> str:
+    """Return the text of a strategy. Raises SpecError for a class without a name."""
+    return strategy if isinstance(strategy, str) else spec(strategy)
+
+
+def _left_out(manifest: Manifest) -> str:
+    problems = manifest.problems
+    more = f"; {len(problems) - _MOST_PROBLEMS} more: see run.problems" if len(problems) > _MOST_PROBLEMS else ""
+    return f"left out: {'; '.join(map(str, problems[:_MOST_PROBLEMS]))}{more}"
+
+
+class BenchmarkRun:
+    """A finished run. `ctxbench.run` makes one, `ctxbench.load` opens one."""
+
+    def __init__(self, reader: Run, models: Sequence[str] = ()) -> None:
+        self.reader = reader
+        """Reader of the run folder: its tables as Arrow, events, single steps."""
+        self._models = tuple(models)
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return self.reader.folder
+
+    @property
+    def _is_temporary(self) -> bool:
+        return self.folder.resolve().parent == Path(tempfile.gettempdir()).resolve()
+
+    @property
+    def manifest(self) -> Manifest:
+        """Plan, versions, digest of the recordings, and problems."""
+        return self.reader.manifest
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Strategies of the run, in its order."""
+        return self.manifest.plan.strategies
+
+    @property
+    def problems(self) -> list[str]:
+        """Recordings that were left out, each with file, line, field and reason."""
+        return [str(problem) for problem in self.manifest.problems]
+
+    @cached_property
+    def models(self) -> tuple[str, ...]:
+        """Models that the run is billed under, the most important first.
+
+        They are those that were given, or else those of `ctxbench report`.
+        """
+        return billed_models(self.reader, self._models)
+
+    @cached_property
+    def _results(self) -> Results:
+        return Results(self.reader, self.models)
+
+    def _billed(self, models: Sequence[str]) -> Results:
+        _check_prices(models)
+        return self._results if tuple(models) in ((), self.models) else Results(self.reader, models)
+
+    def verdict(self, *models: str) -> BenchmarkVerdict:
+        """Return which strategy to ship, billed under the first of `models`, by default of the run's `models`."""
+        return BenchmarkVerdict(verdict(self._billed(models)), MORE if self._is_temporary else "")
+
+    def summary(self, *models: str, names: Names = "keys") -> pd.DataFrame:
+        """Return one row per strategy and one column per metric; NaN where a value is missing, never 0.
+
+        Columns of the bill, such as `cost(MODEL)` in US dollars, are of `models`, by default of the first of the run's.
+        Figures are over the conversations that every strategy finished, and equal those of `ctxbench compare`.
+        """
+        return described(frames.summary(self.reader, models or self.models[:1]), names)
+
+    def growth(self, *, names: Names = "keys") -> pd.DataFrame:
+        """Return tokens of a call by strategy and turn: conversations, mean tokens_full and tokens_sent, saving."""
+        return described(frames.growth(self.reader), names)
+
+    def bill(self, *models: str, names: Names = "keys") -> pd.DataFrame:
+        """Return one row per conversation, strategy and model: tokens read, written and fresh, and costs in US dollars.
+
+        `cost` is without the strategy's own model calls, which are `cost_own`; `base` is the cost of the whole history.
+        """
+        return described(frames.bill(self.reader, models or self.models), names)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return a table of the run folder, whole, such as `steps`: a row per model call and strategy."""
+        return self.reader.table(name)
+
+    def sql(
+        self, query: str, parameters: Parameters = (), *, memory: str = MEMORY, threads: int = THREADS
+    ) -> pd.DataFrame:
+        """Return the rows of a query in SQL over the tables of the run, which are not loaded for it.
+
+        Tables are those of `table`, `answers` and `grades` of all answer models and graders, and the frames `summary`,
+        `growth` and `bill`, with their columns. A query only reads: it has no files and no network.
+
+        parameters   values for `?` as a list, or for `$name` as a dictionary
+        memory       memory that DuckDB takes at most; what needs more goes to temporary files
+        threads      threads of DuckDB. With one, sums of fractions are the same to the last digit every time
+
+        Raises MissingExtra without DuckDB (extra `sql`), SpecError for a mistake in the query.
+        """
+        frames_of = {"summary": self.summary, "growth": self.growth, "bill": self.bill}
+        return run_query(self.reader, frames_of, query, parameters, memory, threads)
+
+    @property
+    def polars(self) -> PolarsFrames:
+        """The same frames as polars has them: `run.polars.summary()`."""
+        return PolarsFrames(self)
+
+    @property
+    def plot(self) -> Plots:
+        """Figures of the run, drawn by matplotlib: `run.plot.frontier()`."""
+        return Plots(self._results)
+
+    def conversations(self) -> Iterator[Conversation]:
+        """Yield the recorded conversations."""
+        return self.reader.conversations()
+
+    def contexts(self, conversation: str, strategy: str) -> list[Messages]:
+        """Return what a strategy sent at each step of a conversation, named by its id."""
+        return list(self.reader.contexts(self.reader.conversation(conversation), self._strategy(strategy)))
+
+    def _strategy(self, text: str) -> str:
+        """Return a strategy of the run from its text, in any spelling. Raises RunError for another."""
+        if text in self.strategies:
+            return text
+        try:
+            name = spec(parse(text))
+        except SpecError:
+            name = text
+        if name in self.strategies:
+            return name
+        known = nearest(text, dict.fromkeys(self.strategies)) or f"; these were: {', '.join(self.strategies)}"
+        raise RunError(f"{self.folder}: {text!r} was not run here{known}")
+
+    def report(self, out: PathText | None = None, *, inspect: Sequence[str] = ()) -> Path:
+        """Write the report and return where its page is; by default in `report` in the run folder.
+
+        `inspect` are ids of conversations that must be in the page's inspector.
+        """
+        from ctxbench.reports.html.folder import write  # jinja2 comes with it
+
+        return write(self._results, Path(out).expanduser() if out is not None else self.folder / "report", inspect)
+
+    def compare(
+        self,
+        other: BenchmarkRun | None = None,
+        *,
+        against: str = "none",
+        strategies: str | Iterable[str] = (),
+        metrics: str | Iterable[str] = (),
+        clock: bool = False,
+    ) -> pd.DataFrame:
+        """Compare this run with a later one of the same recordings, or without `other` its strategies with `against`.
+
+        Returns a row per strategy and metric: the verdict (better, same, worse, cannot tell, …), the figures before and
+        after, and their difference with its 95 % interval, in pairs of conversations. `clock` compares latency too.
+        """
+        rules = _rules(_texts(metrics))
+        names = [(other or self)._strategy(text) for text in _texts(strategies)] or (other or self).strategies
+        before = measured(self.reader, self.models, clock)
+        if other is None:
+            base = self._strategy(against)
+            pairs = [(name, base) for name in names if name != base]
+            if not pairs:
+                raise RunError(f"{self.folder}: {base} alone has nothing to be compared with: name another run")
+            return comparison_frame(pairing.compare(before, before, pairs, rules))
+        after = measured(other.reader, self.models, clock)
+        compared = pairing.compare(before, after, [(name, name) for name in names if name in before.sums], rules)
+        apart = [] if strategies else pairing.strategies(before, after)
+        return comparison_frame(replace(compared, unpaired=(*apart, *compared.unpaired)))
+
+    def write_baseline(self, file: PathText) -> Path:
+        """Write the run's figures as a baseline for `gate`: a small JSON file to review and commit."""
+        path = Path(file).expanduser()
+        write_baseline(measured(self.reader, self.models), path)
+        return path
+
+    def gate(self, baseline: PathText, *, policy: PathText | None = None) -> BenchmarkGate:
+        """Compare the run with a baseline file, as `ctxbench gate` does: `assert run.gate("baseline.json").passes`."""
+        rules = Path(policy).expanduser() if policy is not None else None
+        return gate_of(self.reader, Path(baseline).expanduser(), rules)
+
+    def log(self, tracker: Tracker, to: str = "", *, experiment: str = "", report: bool | None = None) -> str:
+        """Log the run to an experiment tracker, an entry per strategy, and return how to see it there.
+
+        mlflow        `to` is the tracking server or store; by default `MLFLOW_TRACKING_URI`, else a file beside the
+                      run. What is there already is left as it is. `report` attaches the report, which shows what was
+                      said in the recordings; by default to what is on this machine
+        wandb         `to` is the address of a server; without one everything stays in files beside the run
+        tensorboard   `to` is a folder; by default one beside the run
+
+        `experiment` is by default "ctxbench". Raises MissingExtra without the tracker's library, NotLogged if it cannot
+        be written to.
+        """
+        from ctxbench.harness.export import bench, mlflow, tensorboard, wandb
+
+        if tracker not in get_args(Tracker):
+            raise SpecError(f"unknown tracker {tracker!r}: give {', '.join(get_args(Tracker))}")
+        beside, address = self.folder.resolve().parent, to or os.environ.get("MLFLOW_TRACKING_URI", "")
+        if self._is_temporary and not (address if tracker == "mlflow" else to):
+            raise RunError(f"{self.folder} is temporary: say where to log with to=…, or make the run with out=…")
+        logged = bench.bench(self.reader, rows_of, self.models)
+        measured_at = int((self.folder / "manifest.json").stat().st_mtime * 1000)
+        if tracker == "tensorboard":
+            logs = Path(to).expanduser() if to else beside / "tensorboard"
+            try:
+                place = tensorboard.write(logged, logs, measured_at)
+            except OSError as error:
+                raise NotLogged(f"{logs}: cannot be written: {error.strerror or error}") from None
+            return shlex.join(["tensorboard", "--logdir", str(place)])
+        if tracker == "wandb":
+            files = wandb.write(logged, beside, to, experiment or wandb.PROJECT)
+            return to or f"{shlex.join(['cd', str(files.parent)])} && wandb sync"
+        where = mlflow.place(self.folder, address)
+        name = experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME", "") or mlflow.EXPERIMENT
+        mlflow.reach(where, name)
+        with tempfile.TemporaryDirectory() as folder:
+            is_wanted = where.is_local if report is None else report
+            attached = self.report(folder).parent if is_wanted and not logged.is_private else None
+            return mlflow.how_to_see(where, mlflow.write(logged, where, measured_at, attached, name))
+
+    def __repr__(self) -> str:
+        return f"<BenchmarkRun: {self.folder}, {self._sizes}>"
+
+    def _repr_html_(self) -> str:
+        some = ", ".join(self.strategies[:_MOST_NAMES]) + " …" * (len(self.strategies) > _MOST_NAMES)
+        rows = [("run", str(self.folder)), ("holds", self._sizes), ("strategies", some)]
+        rows += [("left out", problem) for problem in self.problems[:_MOST_PROBLEMS]]
+        left = 'style="text-align: left"'
+        cells = (f"<tr><th {left}>{name}</th><td {left}>{escape(printable(text))}</td></tr>" for name, text in rows)
+        return f"<table>{''.join(cells)}</table><p><code>run.verdict()</code> says which strategy to ship.</p>"
+
+    @property
+    def _sizes(self) -> str:
+        sizes = count(self.manifest.conversations, "conversation")
+        return f"{sizes}, {count(len(self.strategies), 'strategy', 'strategies')}"
+
+
+def _rules(metrics: Sequence[str]) -> pairing.Rules:
+    """Return the usual margins of some metrics, by default of all. Raises SpecError for an unknown one."""
+    for name in metrics:
+        if name.partition("(")[0] not in METRICS and "(" not in name:
+            raise SpecError(f"unknown metric {name!r}{suggestion(name, METRICS)}")
+    return GatePolicy({name: MetricPolicy() for name in metrics or [REST]}).rule
+
+
+class PolarsFrames:
+    """The frames of a run as polars data frames. Each raises MissingExtra where polars is not installed."""
+
+    def __init__(self, of: BenchmarkRun) -> None:
+        self._run = of
+
+    def summary(self, *models: str, names: Names = "keys") -> polars.DataFrame:
+        """Return `BenchmarkRun.summary`."""
+        return as_polars(self._run.summary(*models, names=names))
+
+    def growth(self, *, names: Names = "keys") -> polars.DataFrame:
+        """Return `BenchmarkRun.growth`."""
+        return as_polars(self._run.growth(names=names))
+
+    def bill(self, *models: str, names: Names = "keys") -> polars.DataFrame:
+        """Return `BenchmarkRun.bill`."""
+        return as_polars(self._run.bill(*models, names=names))
+
+    def table(self, name: str) -> polars.DataFrame:
+        """Return `BenchmarkRun.table`."""
+        return as_polars(self._run.table(name))

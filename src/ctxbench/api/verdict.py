@@ -1,0 +1,243 @@
+"""The verdict on a run and the answer of its gate, as objects that print, show in notebooks and stand in assertions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from math import isnan
+from pathlib import Path
+
+import pandas as pd
+
+from ctxbench.harness.compare.compare import RunComparison
+from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured, worst_step
+from ctxbench.harness.compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy
+from ctxbench.harness.folder.run import Run
+from ctxbench.metrics.statistics.comparison import Difference
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.reports import gate as gate_tables
+from ctxbench.reports.compare import as_json
+from ctxbench.reports.render import Table, html, percent, plain
+from ctxbench.reports.tables import incomplete
+from ctxbench.reports.verdict import FEWEST, SURE, WHOLE, RunVerdict
+from ctxbench.reports.verdict_text import accepted_points, answer, five_measures, less, too_few
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.spec import nearest
+
+MORE = "report() of the run writes it as a page"
+"""How to see all figures of a run in a temporary folder, which no command will find."""
+
+
+class BenchmarkVerdict:
+    """Verdict on a run: the strategy to ship, and how sure that is.
+
+    `print(verdict)` prints what `ctxbench report` prints; a notebook shows the same as tables. In a test:
+
+        assert not run.verdict().objections("retrieval")
+    """
+
+    def __init__(self, places: RunVerdict, more: str = "") -> None:
+        self._places, self._more = places, more
+
+    @property
+    def ship(self) -> str | None:
+        """The strategy to ship; None where no strategy is sure to keep the quality for less."""
+        return self._places.shipped
+
+    @property
+    def model(self) -> str:
+        """The model whose bill counts."""
+        return self._places.model
+
+    @property
+    def quality(self) -> str:
+        """Display name of the measure of quality, the best that the run has."""
+        return self._places.quality.name
+
+    @property
+    def frontier(self) -> tuple[str, ...]:
+        """Strategies worth choosing, the most expensive first: every other one costs more without being better."""
+        return tuple(self._places.best)
+
+    @property
+    def breaks(self) -> Mapping[str, Sequence[str]]:
+        """Map from each strategy that breaks more than the whole history to what it breaks; others are left out.
+
+        `breaks["window(max_tokens=8000)"]` is `["newest message missing: 22"]`.
+        """
+        return self._places.broken
+
+    @cached_property
+    def figures(self) -> pd.DataFrame:
+        """One row per strategy, in the order of the run.
+
+        cost            US dollars under `model`, with the strategy's own calls
+        quality         share, of the measure `quality`
+        cost_saved      share of the whole history's bill that is saved
+        tokens_saved    share of the whole history's tokens that is saved, own model calls included
+        quality_gain    quality less that of the whole history: 0.02 is two points more
+        sure            share of the resamples in which it costs less and loses no more than accepted
+        on_frontier     whether it is worth choosing
+        breaks          what it breaks, in words; an empty text for nothing
+
+        `cost_saved`, `tokens_saved` and `quality_gain` have columns `_low` and `_high` with their 95 % interval. NaN
+        where a figure is not known, and in the row of the whole history.
+        """
+        names = self._places.results.strategies
+        return pd.DataFrame([self._row(name) for name in names], index=pd.Index(names, name="strategy"))
+
+    def _row(self, name: str) -> dict[str, object]:
+        places = self._places
+        points = places.points
+        changes = dict.fromkeys(_CHANGES, float("nan"))
+        if name in points and WHOLE in points and name != WHOLE:
+            changes |= _columns("cost_saved", places.cost_change(name), -1)
+            changes |= _columns("tokens_saved", places.token_change(name), -1)
+            changes |= _columns("quality_gain", places.gain(name, WHOLE), 1)
+        return {
+            "cost": places.costs.get(self.model, {}).get(name, float("nan")),
+            "quality": _number(places.values[name]),
+            **changes,
+            "sure": places.keeps.get(name, float("nan")),
+            "on_frontier": name in self.frontier,
+            "breaks": "; ".join(places.broken.get(name, ())),
+        }
+
+    def objections(self, strategy: str) -> list[str]:
+        """Return what speaks against shipping a strategy in place of the whole history; an empty list if nothing does.
+
+        That is what it breaks, and that it is not sure to cost less and to lose no more quality than accepted: at most
+        5 points, and a tenth of what the whole history has. Raises RunError for a strategy that is not in the run.
+        """
+        places = self._places
+        if strategy not in places.results.strategies:
+            close = nearest(strategy, dict.fromkeys(places.results.strategies))
+            known = close or f"; it has {', '.join(places.results.strategies)}"
+            raise RunError(f"{strategy!r} is not in the run{known}")
+        objections = list(places.broken.get(strategy, ()))
+        if strategy == WHOLE:
+            return objections
+        if places.units < FEWEST:
+            return [*objections, too_few(places)]
+        sure = places.keeps.get(strategy, float("nan"))
+        if isnan(sure):
+            objections.append(f"it cannot be compared with {WHOLE}: {self._missing(strategy)}")
+        elif sure < SURE:
+            wanted = f"{100 * SURE:g} % are needed"
+            bound = f"at most {accepted_points(places)} worse"
+            objections.append(f"cheaper, and {bound}, in {percent(sure)} of the resamples: {wanted}")
+        elif not places.is_cheaper(strategy):
+            objections.append(f"few conversations decide its bill: it saves {less(places.cost_change(strategy))}")
+        return objections
+
+    def _missing(self, strategy: str) -> str:
+        if WHOLE not in self._places.results.strategies:
+            return "the whole history was not run"
+        value = self._places.values[strategy]
+        if isinstance(value, Missing):
+            return f"{self.quality} is not known ({value.detail or value.why})"
+        return "one conversation has no interval"
+
+    @property
+    def _tables(self) -> list[Table]:
+        places = self._places
+        return [answer(places, self._more), five_measures(places), *incomplete(places.results.summary)]
+
+    def __str__(self) -> str:
+        return plain(self._tables)
+
+    def __repr__(self) -> str:
+        return f"<BenchmarkVerdict: {answer(self._places).title}>"
+
+    def _repr_html_(self) -> str:
+        return html(self._tables)
+
+
+_CHANGES = [f"{name}{end}" for name in ("cost_saved", "tokens_saved", "quality_gain") for end in ("", "_low", "_high")]
+
+
+def _columns(name: str, change: Difference, sign: int) -> dict[str, float]:
+    """Return a difference and its 95 % interval as columns; `sign` -1 turns a change into what is saved."""
+    ends = [float("nan")] * 2 if isinstance(change.shown, Missing) else [0.0 + sign * end for end in change.shown]
+    low, high = ends[::sign]
+    return {name: 0.0 + sign * _number(change.value), f"{name}_low": low, f"{name}_high": high}
+
+
+def _number(value: Value) -> float:
+    return float("nan") if isinstance(value, Missing) else float(value)
+
+
+class BenchmarkGate:
+    """The answer of the gate: whether a run is as good as its baseline."""
+
+    def __init__(self, decision: Gate, step: gate_tables.Step) -> None:
+        self._decision, self._step = decision, step
+
+    @property
+    def result(self) -> Result:
+        """`passes`, `fails`, or `must be mended`: the baseline and the run measure different things."""
+        return self._decision.result
+
+    @property
+    def passes(self) -> bool:
+        """Whether the gate passes."""
+        return self.result == "passes"
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        """One row per strategy and metric (`comparison_frame`)."""
+        return comparison_frame(self._decision.compared)
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables that `ctxbench gate` prints."""
+        return list(gate_tables.tables(self._decision, self._step))
+
+    def __str__(self) -> str:
+        return plain(self.tables)
+
+    def __repr__(self) -> str:
+        failing = ", ".join(f"{each.strategy}: {each.metric}" for each in self._decision.failing[:4])
+        return f"<BenchmarkGate: {self.result}{' · ' * bool(failing)}{failing}>"
+
+    def _repr_html_(self) -> str:
+        return html(self.tables)
+
+
+def gate_of(run: Run, baseline: Path, policy: Path | None = None) -> BenchmarkGate:
+    """Compare a run with a baseline file under a policy file, as `ctxbench gate` does."""
+    before = read_baseline(baseline)
+    rules = GatePolicy()
+    if policy is not None:
+        rules = read_policy(policy, before.metrics, [*before.sums, *run.manifest.plan.strategies])
+    after = measured(run, _guarded_models(before, rules))  # a bill that nothing guards is not made
+    return BenchmarkGate(gate(before, after, rules), partial(worst_step, run))
+
+
+def _guarded_models(baseline: MeasuredRun, policy: GatePolicy) -> list[str]:
+    """Return the models whose bill the policy guards."""
+    models = {name: billed_model(name) for name in baseline.metrics}
+    guarded = [model for name, model in models.items() if model and policy.rule(name, baseline.metrics[name])]
+    return list(dict.fromkeys(guarded))
+
+
+def comparison_frame(compared: RunComparison) -> pd.DataFrame:
+    """Return a comparison as a data frame: a row per strategy and metric, with its verdict, figures and difference.
+
+    `low` and `high` are the 95 % interval of `difference`, which is a share of `before` where `relative` says so.
+    `attrs["unpaired"]` names the conversations and strategies that only one side has.
+    """
+    rows = []
+    for row in as_json(compared)["comparisons"]:
+        interval = row.get("interval_95")
+        low, high = (float("nan"), float("nan")) if not isinstance(interval, list) else interval
+        figures = {name: _number(row.get(name, _ABSENT)) for name in ("before", "after", "difference")}
+        about = {name: row[name] for name in ("strategy", "against", "metric", "unit", "verdict", "why")}
+        changes = {"relative": row.get("relative", False), "low": low, "high": high}
+        rows.append(about | figures | changes | {"p": _number(row.get("p_adjusted", _ABSENT))})
+    frame = pd.DataFrame(rows)
+    frame.attrs["unpaired"] = [f"{group.word}: {group.what} {', '.join(group.names)}" for group in compared.unpaired]
+    return frame
+
+
+_ABSENT = Missing("undefined", "nothing could be paired")

@@ -1,0 +1,178 @@
+"""`ctxbench lab answer` and `ctxbench lab quality`: answers from each strategy's context, and their grades."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext, redirect_stdout
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import completion
+from .answering import ASK_ABOVE, AnswerOptions, answered_by
+from .arguments import (
+    MODELS_PANEL,
+    BriefOption,
+    JsonOption,
+    ModelOptions,
+    OverwriteOption,
+    RunArgument,
+    RunOutOption,
+    StrictOption,
+    flat,
+    run_folder,
+)
+from .replies import end
+from .streams import command, same_command, say, say_stopped
+
+
+@flat
+def answer(
+    run: RunArgument = Path("runs"),
+    asking: AnswerOptions = AnswerOptions(),  # noqa: B008
+    overwrite: OverwriteOption = False,
+    corrected: Annotated[
+        bool,
+        typer.Option("--corrected", help="Correct the shares for the grader's known errors against human labels."),
+    ] = False,
+    strict: StrictOption = False,
+    as_json: JsonOption = False,
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
+) -> None:
+    """Answer a run's probes from the context of each strategy, and grade the answers.
+
+    The run stores the context of every probe, so nothing is replayed, unless a model calls a tool that a strategy
+    offers. Answers and grades are stored in the run folder and reused; the same command asks again for those alone that
+    a model failed to give. The bounds last_turn and evidence_only are answered as well. The exit code is 2, after the
+    tables, if the answer model or the grader gave no usable reply, and with --strict if any reply is missing.
+    """
+    from ctxbench.harness.answers.figures import figures as of
+    from ctxbench.harness.folder.remote import located
+    from ctxbench.harness.folder.run import load
+    from ctxbench.harness.graders.profiles import Profiles
+    from ctxbench.reports.answers import agreement_json, agreement_table, answers_of, measures, pairs
+    from ctxbench.reports.answers import as_json as exact
+    from ctxbench.reports.answers import notes as notes_of
+    from ctxbench.reports.answers import tables as shown
+    from ctxbench.reports.calibration import corrected_json, corrected_of, corrected_table
+    from ctxbench.reports.results import spent_json
+
+    from .output import print_json, print_tables
+
+    opened = load(run_folder(run))
+    plan = opened.manifest.plan
+    settings = reach.settings(summariser=plan.summariser, embedder=plan.embedder, answerer=asking.answerer)
+    _, remote = located(run)
+    with nullcontext() if remote is None else remote.alone():
+        graded = answered_by(opened, settings, asking, overwrite)
+        if remote is not None:
+            remote.push_answers()
+    figures = of(graded.answers, graded.grades, graded.answerer, graded.grader, opened.units)
+    profiles = Profiles()
+    notes = list(notes_of(graded, profiles))
+    orders = pairs(measures(opened, answers_of(opened)), opened.units)
+    extra = corrected_of(figures, profiles.of(graded.grader)) if corrected else None
+    if as_json:
+        print_json(
+            exact(figures, notes)
+            | {"orders": agreement_json(orders), "spent": spent_json(load(opened.folder).manifest)}
+            | ({"corrected": corrected_json(extra)} if extra is not None else {})
+        )
+    else:
+        print_tables(
+            [*shown(figures, notes), agreement_table(orders), *([corrected_table(extra)] if extra is not None else [])]
+        )
+    end(figures.replies, strict, settings, opened.folder)
+
+
+@flat
+def quality(
+    out: RunOutOption = Path("runs/quality"),
+    in_brief: BriefOption = False,
+    answerer: Annotated[
+        str,
+        typer.Option(
+            "--answerer",
+            "-a",
+            metavar="MODEL",
+            help="A model of your own, by its litellm name.",
+            show_default="the small one, from its recorded replies",
+            autocompletion=completion.models,
+        ),
+    ] = "",
+    grader: Annotated[
+        str,
+        typer.Option(
+            "--grader", "-g", metavar="GRADER", help="A grader of its answers beside `rules`.", show_default=False
+        ),
+    ] = "",
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Call the model where a reply is missing, and write the replies to this file (`make record`). Needs "
+            "the weights of `make local-model`; a stopped recording continues.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes",
+            "-y",
+            help=f"Do not ask before models are called for more than ${ASK_ABOVE:.0f} by the estimate.",
+            rich_help_panel=MODELS_PANEL,
+        ),
+    ] = False,
+    strict: StrictOption = False,
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
+) -> None:
+    """Answer and grade the scenario `questions` with a small model, from recorded replies.
+
+    This needs no key, weights or network: the replies come with ctxbench. Rules grade the answers, and so does the
+    model itself; all is stored in a run folder as usual. With --answerer a model of your own answers:
+
+        ctxbench lab quality --answerer openai/qwen3 --api-base http://127.0.0.1:11434/v1
+    """
+    from ctxbench.harness.answers.tally import Tally, answer_tallies
+    from ctxbench.harness.folder.run import load
+    from ctxbench.harness.models.weights import NAME
+    from ctxbench.harness.quality import contexts, conversations, replayed
+    from ctxbench.harness.quality import record as recorded
+    from ctxbench.reports.answers import all_json, answers_of, by_graders
+    from ctxbench.scenarios.errors import Stopped, UserError
+
+    from .output import print_json, print_tables
+    from .progress import counting
+
+    if grader and not answerer:
+        raise UserError("--grader grades the answers of a model of your own: name it with --answerer")
+    replies = settings = None
+    tallies = dict[Tally, None]()
+    if answerer:
+        settings = reach.settings(answerer=answerer)
+        opened = contexts(out)
+        for by in dict.fromkeys(("rules", grader or "rules")):
+            graded = answered_by(opened, settings, AnswerOptions(answerer, by, yes=yes))
+            tallies |= dict.fromkeys(answer_tallies(graded.answers, graded.grades, graded.answerer, graded.grader))
+    else:
+        try:
+            with redirect_stdout(sys.stderr), counting(conversations(), "conversations") as done:
+                replies = replayed(out, done) if record is None else recorded(record, out, done)
+        except (Stopped, KeyboardInterrupt):
+            say_stopped(f"finished work is stored. To continue: {same_command()}")
+            raise
+    answers = answers_of(load(out))
+    if as_json:
+        print_json(all_json(answers))
+    elif answers is not None:
+        print_tables(by_graders(answers, brief=in_brief))
+        if not in_brief:
+            typer.echo(f"\nresults: {out}/   ({command('report', out)} --all)")
+    if replies is not None and answers is not None:
+        of_model = [figures for figures in answers.figures if figures.answerer == NAME]
+        tallies |= dict.fromkeys(tally for figures in of_model for tally in figures.replies)
+        if replies.are_whole and record is not None:
+            say(f"written: {record}: {len(replies.asked):,} replies")
+    end(list(tallies), strict, settings, out, anew="another --out with --cassette-mode record")

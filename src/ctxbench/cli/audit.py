@@ -1,0 +1,164 @@
+"""`ctxbench audit`: what an agent's own compaction did in recorded sessions, and what would have done better."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ctxbench.scenarios.errors import RunError, Stopped, UserError
+
+from . import completion
+from .arguments import (
+    MOST_OF_ANYTHING,
+    BilledModelsOption,
+    FormatOption,
+    JobsOption,
+    JsonOption,
+    OverwriteOption,
+    PricesOption,
+    prices_of,
+)
+from .configuration import FoundAgent, found_agents
+from .streams import command, same_command, say, say_stopped
+
+_OUT = Path("runs/audit")
+
+
+def audit(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="PATH",
+            help="Recorded sessions: files or folders.",
+            show_default="the folders of known agents on this machine",
+            autocompletion=completion.inputs,
+        ),
+    ] = None,
+    last: Annotated[
+        int, typer.Option("--last", min=1, max=MOST_OF_ANYTHING, metavar="N", help="Read the newest N sessions.")
+    ] = 100,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Read the folders that are found without asking.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="The run folder.", show_default=str(_OUT))
+    ] = None,
+    model: BilledModelsOption = None,
+    prices: PricesOption = None,
+    jobs: JobsOption = 0,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+    form: FormatOption = None,
+) -> None:
+    """Say what your agent's own compaction saved, cost and dropped, and which strategy would have done better.
+
+    Without a path it looks for the session folders of known agents, lists them and asks before it reads. Nothing leaves
+    this machine. The sessions are replayed as the agent sent them, whole, and through ten alternatives, into a run
+    folder.
+    """
+    from ctxbench.harness.engine.plan import Plan, RunInputs, execute
+    from ctxbench.harness.folder.store import is_complete, remove_empty
+    from ctxbench.scenarios.compactions import RECORDED
+
+    from .arguments import check_prices
+    from .progress import watching
+    from .run import report_problems
+
+    for path in paths or ():
+        if not path.exists():
+            raise UserError(f"{path}: there is no such file or folder")
+    paid = prices_of(prices)
+    check_prices(model or (), paid)
+    sessions = _newest(paths or _found(yes), last, form)
+    alternatives = tomllib.loads(files(__package__).joinpath("data/audit.toml").read_text("utf-8"))["alternatives"]
+    folder = out or _OUT
+    # Sessions grow and new ones come: a finished audit in its own place is made anew, one that was stopped goes on.
+    overwrite = overwrite or (out is None and is_complete(folder))
+    try:
+        with redirect_stdout(sys.stderr), watching() as watcher:
+            plan = Plan(RunInputs(sessions, form), ("none", RECORDED, *alternatives), probes=False, answers=False)
+            workers = jobs or os.cpu_count() or 1
+            manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher)
+    except (Stopped, KeyboardInterrupt):
+        say_stopped(f"finished work is stored. To continue: {same_command()}")
+        raise
+    report_problems(manifest)
+    if not manifest.conversations:
+        remove_empty(folder)
+        raise RunError("no session could be read: nothing was measured")
+    try:
+        _print(folder, model or (), prices, as_json)
+    except Stopped:
+        say_stopped(f"everything is measured. To print the tables: {command('report', folder)}")
+        raise
+
+
+def _print(folder: Path, models: Sequence[str], prices: Path | None, as_json: bool) -> None:
+    """Print the table of the run and the verdict, or as JSON its figures."""
+    from ctxbench.reports.audit import Audit, audit_table
+    from ctxbench.reports.audit import as_json as audit_json
+    from ctxbench.reports.verdict_text import five_measures
+
+    from .output import print_json, print_tables, results_of
+
+    found = Audit(results_of(folder, models, prices_of(prices)))
+    if as_json:
+        print_json(audit_json(found))
+    else:
+        print_tables([audit_table(found), five_measures(found.places)])
+
+
+def _found(yes: bool) -> list[Path]:
+    """Return the session folders of known agents, once the user agrees. Raises UserError without an answer."""
+    agents = [found for found in found_agents() if found.is_readable]
+    if not agents:
+        raise UserError("no session folder of a known agent is here (ctxbench list formats): give a PATH")
+    say("found on this machine:")
+    for line in _lines(agents):
+        say(f"  {line}")
+    if not yes:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UserError("nobody is here to be asked whether to read them: give --yes, or a PATH")
+        if not typer.confirm("Read them? Nothing leaves this machine.", default=True, err=True):
+            raise typer.Exit
+    return [Path(os.path.expanduser(found.agent.folder)) for found in agents]
+
+
+def _lines(agents: Sequence[FoundAgent]) -> list[str]:
+    """Return a line for each agent: name, folder, files and size."""
+    rows = [
+        (found.agent.name, found.agent.folder, f"{found.files:,} file{'s' * (found.files != 1)}", _size(found.size))
+        for found in agents
+    ]
+    widths = [max(len(row[at]) for row in rows) for at in range(4)]
+    return [
+        f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]:>{widths[3]}}" for row in rows
+    ]
+
+
+def _size(number: int) -> str:
+    return f"{number / 1e6:,.1f} MB"
+
+
+def _newest(paths: Sequence[Path], last: int, form: str | None) -> tuple[str, ...]:
+    """Return the files of the newest sessions, newest first. Files that are read together are one session."""
+    from ctxbench.scenarios.packed import changed_at
+    from ctxbench.scenarios.read import find
+    from ctxbench.scenarios.source import Problems
+
+    problems = Problems()
+    batches = find(paths, problems, form)
+    for error in problems.errors:
+        say(f"left out: {error}")
+    if not batches:
+        raise RunError(f"{', '.join(map(str, paths))}: no recorded session is there")
+    batches.sort(key=lambda batch: max(map(changed_at, batch.files)), reverse=True)
+    if len(batches) > last:
+        say(f"the newest {last:,} of {len(batches):,} sessions; --last {len(batches)} reads them all")
+    return tuple(str(file) for batch in batches[:last] for file in batch.files)

@@ -1,0 +1,310 @@
+"""`ctxbench lab calibrate` and `ctxbench lab validate`: graders beside human labels, cache models beside usage."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .arguments import (
+    LAST_SEED,
+    MODELS_PANEL,
+    MOST_OF_ANYTHING,
+    FormatOption,
+    JsonOption,
+    ModelOptions,
+    PricesOption,
+    StrictOption,
+    flat,
+    prices_of,
+)
+from .replies import end
+from .streams import report_ignored, same_command, say, say_stopped
+
+if TYPE_CHECKING:
+    from ctxbench.harness.graders.labels import LabelledSet
+    from ctxbench.harness.graders.profiles import Profile
+    from ctxbench.scenarios.errors import RecordingError
+
+
+# Bad records, or calls that cannot be compared, that are printed one by one.
+_MOST_NAMED = 8
+
+
+class LabelLanguage(StrEnum):
+    """LabelLanguage of the question."""
+
+    en = "en"
+    zh = "zh"
+
+
+@flat
+def calibrate(
+    inputs: Annotated[
+        list[Path], typer.Argument(help="Answers with labels: files, or folders of them.", metavar="PATH")
+    ],
+    grader: Annotated[
+        list[str] | None,
+        typer.Option("--grader", "-g", metavar="SPEC", help="A grader; repeat it to compare.", show_default="rules"),
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=MOST_OF_ANYTHING,
+            help="Use a sample of this many answers of each set, spread over the questions.",
+        ),
+    ] = None,
+    by_system: Annotated[bool, typer.Option("--by-system", help="Draw the sample equally from each system.")] = False,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LAST_SEED, help="Seed of the sample, the halves and the resamples.")
+    ] = 0,
+    language: Annotated[LabelLanguage | None, typer.Option(help="Only questions in this language.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="Only questions of this kind: plain, temporal, preference, update, unanswerable.")
+    ] = None,
+    system: Annotated[str | None, typer.Option(help="Only answers of this system.")] = None,
+    attacked: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=MOST_OF_ANYTHING,
+            metavar="N",
+            help="Attack the grader with N of the answers, and count the verdicts that turn.",
+        ),
+    ] = 0,
+    resamples: Annotated[int, typer.Option(min=1000, max=100_000, help="Resamples of the bootstrap.")] = 2000,
+    date: Annotated[
+        str,
+        typer.Option(help="Date to store in the profile.", metavar="YYYY-MM-DD", show_default=False),
+    ] = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FOLDER", help="Folder of the profiles.", show_default="~/.cache/ctxbench/profiles"
+        ),
+    ] = None,
+    figure: Annotated[Path | None, typer.Option(help="Draw the ROC curves, as .svg or .png.", metavar="FILE")] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COLUMN,…",
+            help="Read CSV, TSV or JSON by columns: question=Q,gold=G,answer=A,label=L; also id, system, kind.",
+        ),
+    ] = None,
+    exact_dates: Annotated[
+        bool,
+        typer.Option(
+            "--exact-dates", help="The questions are about conversations: a date less exact than the gold is wrong."
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+    strict: StrictOption = False,
+    grader_model: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="Model of graders that need one: `local` (a GGUF file), or a litellm model name.",
+            rich_help_panel=MODELS_PANEL,
+        ),
+    ] = "local",
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
+) -> None:
+    """Compare graders with human labels, answer by answer.
+
+    The result is stored as the grader's profile, which reports show beside its scores. Known formats of labelled
+    answers: EVOUNA, HalluQA, MT-RAG's ratings, LoCoMo's recorded answers, and JSON Lines of your own
+    ({"question", "accepted", "candidate", "correct"}). Any other CSV, TSV or JSON is read by --columns. The exit code
+    is 2, after the tables, if a grader graded nothing, and with --strict if any reply of its model is missing.
+    """
+    from ctxbench.harness.answers.tally import profile_tally
+    from ctxbench.harness.graders.attacks import ATTACKS
+    from ctxbench.harness.graders.calibration import Options, calibrated
+    from ctxbench.harness.graders.labels import sample_of
+    from ctxbench.harness.graders.registry import grader as named
+    from ctxbench.harness.models import Models
+    from ctxbench.metrics.grading.baselines import BASELINES
+    from ctxbench.reports.calibration import as_json as exact
+    from ctxbench.reports.calibration import tables
+    from ctxbench.reports.figures.style import check
+    from ctxbench.scenarios.errors import RunError, Stopped
+
+    from .output import print_json, print_tables
+    from .progress import counting
+
+    _check_date(date)
+    if figure is not None:
+        check(figure)
+    if out is not None and out.exists() and not out.is_dir():
+        raise RunError(f"{out}: is a file; name a folder for the profiles")
+    settings = reach.settings(grader=grader_model)
+    models = Models(settings)
+    # Every grader is made before anything is graded: a misspelt one must not cost what the first one graded.
+    graders = [named(part, settings, models) for part in dict.fromkeys(grader or ["rules"])]
+    chosen = {"language": language and language.value, "kind": kind, "system": system}
+    every = _sets(inputs, strict, columns, exact_dates)
+    sets = _parts(every, {name: value for name, value in chosen.items() if value is not None})
+    if sample is not None:
+        sets = [sample_of(part, sample, seed, by_system) for part in sets]
+    size = len(graders) * sum(len(part.answers) + attacked * len(ATTACKS) for part in sets)
+    options = Options(resamples, seed, attacked, date)
+    try:
+        # Standard output is for figures, whatever a library prints.
+        with redirect_stdout(sys.stderr), counting(size, "answers") as done:
+            results = [calibrated(part, graders, BASELINES, options, done) for part in sets]
+    except (Stopped, KeyboardInterrupt):
+        say_stopped(f"replies of models are in {settings.path()}. To continue: {same_command()}")
+        raise
+    if figure is not None:
+        from ctxbench.reports.figures.agreement import roc
+        from ctxbench.reports.figures.style import save
+
+        save(roc(results), figure)
+    if as_json:
+        print_json(exact(results))
+    else:
+        print_tables(list(tables(results)))
+    profiles = [profile for calibrated in results for profile in calibrated.profiles]
+    tallies = [tally for profile in profiles if (tally := profile_tally(profile)) is not None]
+    failed = _keep(profiles, out)
+    end(tallies, strict, settings, anew="--cassette-mode record", failed=failed)
+
+
+def _check_date(text: str) -> None:
+    """Raise UserError for a text that is no day."""
+    from datetime import date
+
+    from ctxbench.scenarios.errors import UserError
+
+    try:
+        if text and date.fromisoformat(text).isoformat() != text:
+            raise ValueError
+    except ValueError:
+        raise UserError(f"--date {text!r} is not a day: write it as 2026-11-22") from None
+
+
+def _sets(inputs: Sequence[Path], strict: bool, columns: Sequence[str] | None, exact_dates: bool) -> list[LabelledSet]:
+    """Return the labelled sets of all files, and print problems of the reading. Raises UserError if there are none."""
+    from ctxbench.harness.graders.labels import sets_of, with_exact_dates
+    from ctxbench.scenarios.errors import RunError
+    from ctxbench.scenarios.label_columns import Columns, read_tables
+    from ctxbench.scenarios.labelled import FORMATS, read
+    from ctxbench.scenarios.source import Problems
+
+    problems = Problems(strict=strict)
+    answers = read_tables(inputs, Columns.parse(columns), problems) if columns else read(inputs, problems)
+    sets = sets_of(map(with_exact_dates, answers) if exact_dates else answers)
+    if columns and not sets and problems.errors:
+        raise problems.errors[0]
+    for problem in problems.errors[:_MOST_NAMED]:
+        say(f"left out: {problem}")
+    if len(problems.errors) > _MOST_NAMED:
+        say(f"left out: {len(problems.errors) - _MOST_NAMED:,} more")
+    report_ignored(problems.ignored, problems.notes)
+    if not sets:
+        raise RunError(f"no labelled answer could be read; formats of such answers are {', '.join(FORMATS)}")
+    return sets
+
+
+def _parts(sets: Sequence[LabelledSet], only: dict[str, str]) -> list[LabelledSet]:
+    """Return the matching answers of each set, and name sets without any. Raises RunError if no set has any."""
+    from ctxbench.harness.graders.labels import part_of
+    from ctxbench.scenarios.errors import RunError
+
+    parts = [part_of(labelled, only) for labelled in sets] if only else list(sets)
+    mismatches = [
+        f"{labelled.name} has {name} "
+        + ", ".join(sorted({getattr(answer, name) or "(none)" for answer in labelled.answers}))
+        for labelled, part in zip(sets, parts, strict=True)
+        if not part.answers
+        for name in only
+    ]
+    matching = [part for part in parts if part.answers]
+    if not matching:
+        values = ", ".join(f"{name} {value!r}" for name, value in only.items())
+        raise RunError(f"no answer has {values}: {'; '.join(mismatches)}")
+    for mismatch in mismatches:
+        say(f"left out: {mismatch}")
+    return matching
+
+
+def _keep(profiles: Sequence[Profile], folder: Path | None) -> bool:
+    """Write the profiles. A grader that graded nothing on a set has none there: return whether there is one."""
+    from ctxbench.harness.answers.tally import profile_tally
+    from ctxbench.harness.graders.profiles import keep, user_folder
+
+    files = [keep(profile, folder or user_folder()) for profile in profiles if profile.graded]
+    if files:
+        say(f"written: {', '.join(map(str, files))}")
+    empty = [profile for profile in profiles if not profile.graded]
+    # Where a model failed to reply, that is said of the model.
+    if names := dict.fromkeys(f"{part.grader} on {part.set}" for part in empty if profile_tally(part) is None):
+        say(f"error: nothing was graded by {'; '.join(names)}: see the table without a grade")
+    return bool(empty)
+
+
+def validate(
+    inputs: Annotated[list[str], typer.Argument(help="Recordings that hold the provider's usage.", metavar="PATH")],
+    form: FormatOption = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            help="Encoding of our own token counts.", show_default="the model's, where published; else o200k_base"
+        ),
+    ] = None,
+    prices: PricesOption = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw tokens read, predicted against reported, as .svg or .png.", metavar="FILE")
+    ] = None,
+    strict: StrictOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Check the cache models against recorded usage, call by call.
+
+    The prompt cache of each model is simulated under the rules of the recording's date. Its cache reads are compared
+    with those that the provider reported, and recorded costs with the cost of the reported usage.
+    """
+    from ctxbench.harness.engine.plan import RunInputs
+    from ctxbench.metrics.validation.calibration import Counters
+    from ctxbench.metrics.validation.validation import validation
+    from ctxbench.reports.figures.style import check
+    from ctxbench.reports.validation import as_json, tables
+    from ctxbench.scenarios.errors import RunError
+    from ctxbench.scenarios.source import Problems
+
+    from .output import print_json, print_tables
+
+    if figure is not None:
+        check(figure)
+    own_prices = prices_of(prices)
+    problems = Problems(strict=strict)
+    conversations = list(RunInputs(tuple(inputs), form).open(problems).conversations())
+    validated = validation(conversations, Counters(encoding), own_prices)
+    for problem in problems.errors:
+        say(f"left out: {problem}")
+    _report_left_out(validated.replayed.left_out)
+    report_ignored(problems.ignored, problems.notes)
+    if validated.empty:
+        raise RunError("no recorded call reports its usage: there is nothing to compare with")
+    if figure is not None:
+        from ctxbench.reports.figures.agreement import agreement
+        from ctxbench.reports.figures.style import save
+
+        save(agreement(validated.rows), figure)
+    if json:
+        print_json({**as_json(validated), "problems": [str(problem) for problem in problems.errors]})
+    else:
+        print_tables(tables(validated))
+
+
+def _report_left_out(errors: Sequence[RecordingError]) -> None:
+    """Print calls that are not compared, the first ones one by one."""
+    for error in errors[:_MOST_NAMED]:
+        say(f"not compared: {error}")
+    if len(errors) > _MOST_NAMED:
+        say(f"not compared: {len(errors) - _MOST_NAMED:,} more; --json has all")

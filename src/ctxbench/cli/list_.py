@@ -1,0 +1,326 @@
+"""`ctxbench list`: names for the command line (strategies, scenarios, metrics …), explained."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, Field
+from enum import StrEnum
+from importlib.metadata import distributions
+from importlib.resources import files
+from inspect import getdoc
+from shutil import get_terminal_size
+from textwrap import fill, indent, shorten
+from typing import Annotated, Any, TypedDict, get_type_hints
+
+import typer
+
+from .arguments import JsonOption
+
+
+class Kind(StrEnum):
+    """Kinds of things to list."""
+
+    strategies = "strategies"
+    scenarios = "scenarios"
+    formats = "formats"
+    metrics = "metrics"
+    encodings = "encodings"
+    prices = "prices"
+    caches = "caches"
+
+
+class Entry(TypedDict, total=False):
+    """A listed thing. A field that it has not is absent."""
+
+    written: str
+    """Its name, with its parameters."""
+    name: str
+    group: str
+    """The heading under which a strategy stands."""
+    installed: bool
+    """Whether the library of an adapter is installed."""
+    about: str
+    parameters: dict[str, object]
+    types: dict[str, str]
+    doc: str
+    source: str
+    fails: str
+    chain: str
+    stages: dict[str, Entry]
+    kept: list[str]
+    """Where programs keep files of this format: folder and pattern."""
+    extra: str
+    """The extra that brings the library of an adapter."""
+    export: str
+    """How to export it from a service or library."""
+
+
+def list_(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"What to list: {', '.join(Kind)}.")] = Kind.strategies,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="The one to explain, such as a strategy with its parameters. For prices, a part of the model's name; "
+            "for caches, a model.",
+            show_default="all",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List strategies, scenarios, recorded formats, metrics, encodings, models' prices or prompt caches, or explain
+    one of them.
+    """
+    kind = _what(what)
+    if kind is Kind.prices:
+        # Prices need numpy and pandas, which --help must not import.
+        from .price_list import print_prices
+
+        print_prices(name, as_json)
+        return
+    if kind is Kind.caches:
+        from .cache_list import print_caches
+
+        print_caches(name, as_json)
+        return
+    rows = _all(kind) if name is None else {name: _one(kind, name)}
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(rows, enc_hook=repr), indent=2).decode())
+        return
+    if kind is Kind.strategies and name is None:
+        _print_strategies(_strategies())
+        return
+    for row_name, row in rows.items():
+        typer.secho(row["written"] if isinstance(row, dict) else row_name, bold=True)
+        if name is not None and isinstance(row, dict):
+            _explain(row)
+            continue
+        for line in _lines(row) if isinstance(row, dict) else [row]:
+            typer.echo(fill(line, 96, initial_indent="    ", subsequent_indent="    "))
+
+
+def _what(text: str) -> Kind:
+    from ctxbench.scenarios.errors import SpecError
+    from ctxbench.scenarios.spec import suggestion
+
+    kinds = {str(kind): kind for kind in Kind}
+    if text not in kinds:
+        raise SpecError(f"{text!r} cannot be listed{suggestion(text, kinds)}")
+    return kinds[text]
+
+
+def _all(what: Kind) -> Mapping[str, Entry | str]:
+    """Return every row by its name, in the order in which they are shown."""
+    if what is Kind.strategies:
+        return _strategies()
+    rows = {row["written"]: row["about"] for row in _formats().values()} if what is Kind.formats else _rows(what)
+    return rows if what is Kind.metrics else dict(sorted(rows.items()))
+
+
+def _one(what: Kind, name: str) -> Entry | str:
+    """Return one row with all details. Raises SpecError with the nearest names."""
+    from ctxbench.scenarios.errors import SpecError
+    from ctxbench.scenarios.spec import suggestion
+
+    if what is Kind.strategies:
+        return _strategy(name)
+    rows = _formats() if what is Kind.formats else _rows(what)
+    if name not in rows:
+        raise SpecError(f"unknown {what.value.rstrip('s')} {name!r}{suggestion(name, rows)}")
+    return rows[name]
+
+
+def _strategies() -> dict[str, Entry]:
+    """Return strategies, recipes, and plug-ins that cannot be loaded, by name."""
+    from ctxbench.strategies.chain import NAMED, RECIPES, load_errors, strategies
+
+    rows = {name: _entry(name, kind) for name, kind in strategies().items()}
+    for name, recipe in NAMED.items():
+        group = _CHAINS if name in RECIPES else _DOCUMENTS
+        entry = Entry(
+            written=f"{name} = {recipe.chain}", group=group, chain=recipe.chain, about=recipe.about, fails=recipe.fails
+        )
+        rows.setdefault(name, entry)
+    errors = load_errors().items()
+    return rows | {name: Entry(written=name, group=_BROKEN, about=f"cannot be used: {why}") for name, why in errors}
+
+
+def _print_strategies(rows: Mapping[str, Entry]) -> None:
+    """Print a line per strategy under the heading of its group: its name, and the first sentence about it."""
+    columns = get_terminal_size((120, 24)).columns
+    for group in _GROUPS:
+        names = [name for name, row in rows.items() if row["group"] == group]
+        if not names:
+            continue
+        typer.secho(group, bold=True)
+        width = max(map(len, names))
+        for name in names:
+            row = rows[name]
+            about = row["about"].split(". ")[0].rstrip(".")
+            needs = "" if row.get("installed", True) else f" [{row['extra']}]"
+            line = shorten(about, max(columns - width - 4 - len(needs), 24), placeholder=" …") + needs
+            typer.echo(f"  {name:{width}}  {line}")
+        typer.echo()
+    if any(not row.get("installed", True) for row in rows.values()):
+        typer.echo("[adapter-…]: its library is not installed: pip install 'ctxbench[adapter-…]'")
+    typer.echo("Parameters, and when a strategy fails: ctxbench list strategies NAME")
+
+
+_OURS, _BOUNDS = "Strategies", "Baseline and bounds"
+_PROVIDERS, _AGENTS = "What providers do themselves", "What agents do themselves"
+_LIBRARIES, _PACKAGES, _BROKEN = "Of other libraries", "Of your packages", "Cannot be used"
+_CHAINS, _DOCUMENTS = "Chains with a name", "Variants of the design documents, and other settings with a name"
+_GROUPS = (_OURS, _BOUNDS, _CHAINS, _PROVIDERS, _AGENTS, _LIBRARIES, _DOCUMENTS, _PACKAGES, _BROKEN)
+_OF_MODULE = {"bounds": _BOUNDS, "providers": _PROVIDERS, "agents": _AGENTS, "adapters": _LIBRARIES}
+
+
+def _entry(name: str, kind: type[Any]) -> Entry:
+    """Return what the list says of a strategy."""
+    package, _, rest = kind.__module__.partition(".strategies.")
+    group = _OF_MODULE.get(rest.partition(".")[0], _OURS) if package == "ctxbench" else _PACKAGES
+    entry = Entry(written=_signature(name, kind), group=group, about=_first(kind), parameters=_defaults(kind))
+    if hasattr(kind, "source"):
+        entry["source"] = kind.source
+    if hasattr(kind, "fails"):
+        entry["fails"] = kind.fails
+    if hasattr(kind, "extra"):
+        entry["extra"] = kind.extra
+        entry["installed"] = any(True for _ in distributions(name=kind.library))
+    return entry
+
+
+def _strategy(name: str) -> Entry:
+    """Return the details of a strategy, a recipe with its stages, or a strategy in a file. Raises SpecError."""
+    from ctxbench.scenarios.errors import SpecError
+    from ctxbench.scenarios.spec import calls, suggestion
+    from ctxbench.strategies import plugins
+    from ctxbench.strategies.chain import strategies
+
+    if plugins.is_file(name):
+        kind = plugins.load(name)
+        return _entry(name, kind) | _explained(kind)
+    rows = _strategies()
+    if name not in rows:
+        raise SpecError(f"unknown strategy {name!r}{suggestion(name, rows)}")
+    if name in strategies():
+        return rows[name] | _explained(strategies()[name])
+    if "chain" not in rows[name]:
+        return rows[name]
+    stages = dict.fromkeys(call.name for call in calls(rows[name]["chain"], "strategy"))
+    return rows[name] | Entry(stages={stage: _strategy(stage) for stage in stages})
+
+
+def _explained(kind: type[Any]) -> Entry:
+    """Return a class's whole docstring and the types of its parameters."""
+    from ctxbench.scenarios.spec import parameters, type_text
+
+    hints = get_type_hints(kind)
+    types = {parameter.name: type_text(hints[parameter.name]) for parameter in parameters(kind)}
+    return {"doc": getdoc(kind) or "", "types": types}
+
+
+def _explain(row: Entry) -> None:
+    """Print all details of a row, for a recipe those of its stages too."""
+    first = row.get("doc", row["about"]).split("\n\n", 1)
+    typer.echo(indent(first[0] if "doc" in row else fill(first[0], 116), "    "))
+    for line in _lines(row)[1:]:
+        typer.echo(fill(line, 120, initial_indent="    ", subsequent_indent="    "))
+    if len(first) > 1:
+        typer.echo("\n" + indent(first[1], "    "))
+    if row.get("types"):
+        typer.echo("\n    Parameters")
+        for name, kind in row["types"].items():
+            default = row["parameters"][name]
+            typer.echo(f"      {name}: {kind}" + (" (required)" if default == "required" else f" = {default!r}"))
+    for stage in row.get("stages", {}).values():
+        typer.echo()
+        typer.secho(stage["written"], bold=True)
+        _explain(stage)
+
+
+def _lines(row: Entry) -> list[str]:
+    """Return what a strategy does, where it comes from, and when it fails."""
+    lines = [row["about"]]
+    if row.get("source"):
+        lines.append(f"From {row['source']}.")
+    if row.get("fails"):
+        lines.append(f"Fails when {row['fails']}.")
+    if row.get("extra"):
+        lines.append(f"Needs pip install 'ctxbench[{row['extra']}]'.")
+    lines += [f"Kept in {place}" for place in row.get("kept", ())]
+    if row.get("export"):
+        lines.append(f"To export: {row['export']}")
+    return lines
+
+
+def _default(field: Field[Any]) -> object:
+    """Return a parameter's default, or "required"."""
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return "required" if field.default is MISSING else field.default
+
+
+def _defaults(kind: type[Any]) -> dict[str, object]:
+    from ctxbench.scenarios.spec import parameters
+
+    return {parameter.name: _default(parameter) for parameter in parameters(kind)}
+
+
+def _formats() -> dict[str, Entry]:
+    """Return the recorded formats by name, each with the options of its reader, its folders, and how to export it."""
+    from ctxbench.scenarios.readers import readers
+
+    from .configuration import known_agents
+
+    exports = tomllib.loads(files(__package__).joinpath("data/exports.toml").read_text("utf-8"))
+    agents = known_agents()
+    return {
+        name: Entry(
+            written=_signature(name, kind),
+            about=kind.about,
+            parameters=_defaults(kind),
+            kept=[f"{agent.folder}/{agent.files}" for agent in agents if name.startswith(agent.reader)],
+            export=exports.get(name, ""),
+        )
+        | _explained(kind)
+        for name, kind in readers().items()
+    }
+
+
+def _rows(what: Kind) -> Mapping[str, Entry | str]:
+    match what:
+        case Kind.scenarios:
+            from ctxbench.scenarios.embedded import SCENARIOS
+
+            return dict(SCENARIOS)
+        case Kind.metrics:
+            from ctxbench.metrics.figures import BILLED, METRICS
+
+            return {
+                key: Entry(
+                    written=f"{key}: {metric.name}",
+                    name=metric.name,
+                    about=metric.about + (f" ({metric.better} is better)" if metric.better else ""),
+                )
+                for key, metric in (*METRICS.items(), *((f"{key}(MODEL)", metric) for key, metric in BILLED.items()))
+            }
+        case _:
+            from ctxbench.metrics.tokens import ENCODINGS
+
+            return dict(ENCODINGS)
+
+
+def _signature(name: str, kind: type[Any]) -> str:
+    """Return a name with its parameters: `window(max_tokens=None, reserve=0.1)`."""
+    takes = [
+        parameter if value == "required" else f"{parameter}={value!r}" for parameter, value in _defaults(kind).items()
+    ]
+    return f"{name}({', '.join(takes)})" if takes else name
+
+
+def _first(kind: type[Any]) -> str:
+    """Return the first paragraph of a class's docstring, in one line."""
+    return " ".join((getdoc(kind) or "").split("\n\n")[0].split())

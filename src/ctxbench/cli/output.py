@@ -1,0 +1,119 @@
+"""Printing: tables on a terminal, figures as JSON, Markdown and text in files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import typer
+from rich.console import Console
+
+from ctxbench.harness.bill.recorded import billed_models
+from ctxbench.harness.folder.run import load
+from ctxbench.metrics.prices import BUNDLED, Prices
+from ctxbench.reports.bill import against
+from ctxbench.reports.render import WIDE, Table, show
+from ctxbench.reports.results import Results, as_json, by_conversation
+from ctxbench.reports.tables import conversation_table, incomplete, lacking, tables
+from ctxbench.reports.traps import is_traps, trap_table
+from ctxbench.reports.verdict import as_json as verdict_json
+from ctxbench.reports.verdict import verdict
+from ctxbench.reports.verdict_text import answer, five_measures
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.files import check_file
+
+
+def results_of(folder: Path, models: Sequence[str] = (), prices: Prices = BUNDLED) -> Results:
+    """Return the results of a run, billed under some models, or else those of `billed_models`."""
+    run = load(folder)
+    return Results(run, billed_models(run, models, prices), prices)
+
+
+def under_first(results: Results) -> Results:
+    """Return the results billed under their first model alone: the verdict shows no other bill.
+
+    What breaks a strategy on traps depends on the providers of all models: a run of traps is returned as it is.
+    """
+    return results if is_traps(results) else replace(results, models=results.models[:1])
+
+
+def verdict_tables(results: Results) -> list[Table]:
+    """Return the verdict on a run, the five measures of each strategy, and what could not be read or replayed.
+
+    Of a run of traps, return which of them break each strategy instead of the verdict.
+    """
+    if is_traps(results):
+        return [trap_table(results), *incomplete(results.summary)]
+    places = verdict(results)
+    return [answer(places), five_measures(places), *incomplete(results.summary)]
+
+
+def run_tables(results: Results, by_kind: bool = False) -> list[Table]:
+    """Return the verdict and all tables of a run; with `none` in it, also what each strategy saves of the bill."""
+    places = verdict(results)
+    shown = [answer(places), five_measures(places), *tables(results.summary, by_kind)]
+    if "none" in results.strategies and len(results.totals):
+        shown.append(against(results.totals, lacking(results.summary), *results.sampling_notes))
+    return shown
+
+
+def conversation_tables(folder: Path) -> list[Table]:
+    """Return the table of a run with a row per conversation and strategy."""
+    return [conversation_table(by_conversation(load(folder)))]
+
+
+def print_run(results: Results, json: bool) -> None:
+    """Print the verdict on a run on standard output, or as JSON all its figures."""
+    if json:
+        print_json({"verdict": verdict_json(verdict(results)), **as_json(results.summary)})
+    else:
+        print_tables(verdict_tables(results))
+
+
+def print_by_conversation(folder: Path, json: bool) -> None:
+    """Print the figures of every conversation under every strategy on standard output."""
+    if json:
+        rows = by_conversation(load(folder))
+        print_json([{"conversation": name, "strategy": strategy, **values} for name, strategy, values in rows])
+    else:
+        print_tables(conversation_tables(folder))
+
+
+def console() -> Console:
+    """Return standard output for tables. Without a terminal or a width in COLUMNS, a row is one line."""
+    fits = sys.stdout.isatty() or os.environ.get("COLUMNS", "").strip("0").isdecimal()
+    return Console(width=None if fits else WIDE, highlight=False)
+
+
+def print_tables(shown: list[Table]) -> None:
+    """Print tables on standard output."""
+    show(console(), shown)
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON on standard output."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def write_markdown(shown: Sequence[Table], file: Path) -> None:
+    """Write tables as Markdown; - is standard output."""
+    from ctxbench.reports.render import markdown
+
+    write_text(markdown(shown), file)
+
+
+def write_text(text: str, file: Path) -> None:
+    """Write text; - is standard output. Raises RunError for a file that cannot be written."""
+    if str(file) == "-":
+        typer.echo(text, nl=False)
+        return
+    try:
+        check_file(file)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
+    typer.echo(f"written: {file}", err=True)

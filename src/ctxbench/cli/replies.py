@@ -1,0 +1,158 @@
+"""Replies of models at the end of a command: what failed, what it cost, what is missing, and the exit code.
+
+Every command that calls models ends the same way (`end`): 2 if a model gave no usable reply at all, 0 with a count on
+the last line if some are missing, and 2 for that too with `--strict`. What was measured is printed and stored before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from .streams import say
+
+if TYPE_CHECKING:
+    from ctxbench.harness.answers.tally import Tally
+    from ctxbench.harness.models import Settings
+
+# Reasons that are printed one by one.
+_MOST_REASONS = 3
+# Strategies that are named of those that asked a model in vain.
+_MOST_STRATEGIES = 4
+AGAIN = "the same command asks for what failed, and for nothing else"
+ANEW = "--overwrite --cassette-mode record"
+"""Options that ask for replies again which are recorded."""
+
+
+def end(
+    tallies: Sequence[Tally],
+    strict: bool,
+    settings: Settings | None = None,
+    run: Path | None = None,
+    *,
+    again: str = AGAIN,
+    anew: str = ANEW,
+    failed: bool = False,
+) -> None:
+    """End a command that called models: print what that cost, and which replies are missing.
+
+    `settings` are those of its models, and `run` is the run folder it works on. Exits with code 2 if a model gave no
+    usable reply at all, if `strict` and one is missing, or if the command has failed otherwise. `again` says how calls
+    that failed are made again, and `anew` by which options replies are asked for that are recorded.
+    """
+    if settings is not None:
+        report_spending(settings, run)
+    if report_replies(tallies, strict, again, anew) or failed:
+        raise typer.Exit(2)
+
+
+def report_replies(tallies: Sequence[Tally], strict: bool, again: str = AGAIN, anew: str = ANEW) -> bool:
+    """Print which models gave no usable reply, or not to all: the last lines. Returns whether that fails the command.
+
+    A strategy whose own model never replied counts alone: its figures show what it does without a model.
+    """
+    from ctxbench.harness.answers.tally import in_all
+
+    some = [tally for tally in in_all(tallies) if tally.usable and tally.missing]
+    none = _without_any(tallies)
+    if some:
+        say(f"missing: {'; '.join(map(_in_words, some))}. {_remedy(some, again, anew)}")
+    for strategies, tally in none:
+        asking = f"that {_some(strategies)} asked for" if strategies else "asked for"
+        what = f"the {tally.role} {tally.model} gave no usable reply, of {tally.asked:,} {asking}"
+        reason = _reason(tally)
+        say(f"error: {what}: {reason}{'' if reason.endswith('?') else '.'} {_remedy([tally], again, anew)}")
+    return bool(none) or (strict and bool(some))
+
+
+def _without_any(tallies: Sequence[Tally]) -> list[tuple[list[str], Tally]]:
+    """Return the models that gave no usable reply, each with the strategies that asked in vain, if strategies did."""
+    from ctxbench.harness.answers.tally import in_all
+
+    unanswered = [tally for tally in tallies if not tally.usable]
+    return [
+        ([part.strategy for part in unanswered if part[:2] == tally[:2] and part.strategy], tally)
+        for tally in in_all(unanswered)
+    ]
+
+
+def _some(strategies: Sequence[str]) -> str:
+    more = len(strategies) - _MOST_STRATEGIES
+    return ", ".join(strategies[:_MOST_STRATEGIES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _in_words(tally: Tally) -> str:
+    from ctxbench.reports.render import count
+
+    what = f"{tally.missing:,} of {count(tally.asked, 'reply', 'replies')}"
+    return f"{what} of the {tally.role} {tally.model} ({_reason(tally)})"
+
+
+def _reason(tally: Tally) -> str:
+    from ctxbench.harness.models.provider import shown
+
+    return shown(tally.why.removeprefix(f"{tally.model}: "))
+
+
+def _remedy(tallies: Sequence[Tally], again: str, anew: str) -> str:
+    """Return how to have the replies that are missing."""
+    if any(tally.failed for tally in tallies):
+        return f"Once that is mended, {again}"
+    return f"These replies are recorded as they are: {anew} asks for them anew"
+
+
+def report_model_calls(folder: Path) -> None:
+    """Print the failures of calls, which strategies survive silently."""
+    from ctxbench.harness.answers.tally import failures
+    from ctxbench.harness.folder.run import load
+    from ctxbench.harness.models.provider import GIVEN_UP
+    from ctxbench.metrics.value import grouped
+    from ctxbench.reports.render import count
+
+    known = failures(load(folder))
+    given_up = grouped((None, failure.why) for failure in known if GIVEN_UP in failure.why)
+    others = [failure for failure in known if GIVEN_UP not in failure.why]
+    failed = grouped(
+        (f"{failure.what} not as requested" if failure.used else "failed", f"{failure.why}; {failure.instead}")
+        for failure in others
+    )
+    for _, (text, times) in given_up[:_MOST_REASONS]:
+        say(
+            f"{text}: {count(times, 'call')} not made. Once it answers, the same command completes the run and replays "
+            "the recorded replies"
+        )
+    for head, (text, times) in failed[:_MOST_REASONS]:
+        say(f"{head} {count(times, 'time')}: {text}")
+    if len(failed) > _MOST_REASONS:
+        say(f"{count(len(failed) - _MOST_REASONS, 'other reason')} too: see the table Why of `ctxbench report --all`")
+
+
+def report_spending(settings: Settings, run: Path | None = None) -> None:
+    """Print what the calls of this command cost, on a run folder or on none."""
+    from ctxbench.harness.models.purse import in_dollars, spending
+    from ctxbench.reports.render import count
+
+    if (known := spending(settings.path(), settings.command, run)) is None:
+        return
+    spent, by_run = known
+    earlier = by_run.dollars - spent.dollars
+    if spent.refused:
+        before = f", {in_dollars(round(earlier, 6))} of it by earlier commands on this run" if earlier > 0 else ""
+        say(
+            f"the spend limit of {in_dollars(settings.spend_limit or 0)} was reached{before}: "
+            f"{spent.refused:,} calls were not made. "
+            "The same command with a higher limit completes the run and replays the recorded replies"
+        )
+    if spent.calls or spent.unanswered:
+        unknown = f" and {spent.unpriced:,} calls whose price is not known" if spent.unpriced else ""
+        notes = [f"replies are in {settings.path()}"]
+        if earlier > 0:
+            notes.append(f"earlier commands on this run cost ${earlier:.4f}")
+        if spent.unanswered:
+            notes.append(f"{count(spent.unanswered, 'try', 'tries')} had no answer: charged as the most it can cost")
+        if spent.substituted:
+            notes.append(f"{count(spent.substituted, 'reply', 'replies')} named another model than was asked")
+        say(f"models: {spent.calls:,} calls, ${spent.dollars:.4f}{unknown}; {'; '.join(notes)}")

@@ -1,0 +1,318 @@
+"""`ctxbench report` and `ctxbench show`: a run as tables and files to read, and the context of a single step."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .arguments import (
+    MOST_OF_ANYTHING,
+    BilledModelsOption,
+    JsonOption,
+    MarkdownOption,
+    PricesOption,
+    RunArgument,
+    StrategyOption,
+    prices_of,
+    run_folder,
+)
+from .commands import PlainCommand
+from .streams import command
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from ctxbench.harness.diff import StepDiff
+    from ctxbench.harness.folder.run import Run
+    from ctxbench.harness.probes.probe_run import StoredProbe
+    from ctxbench.strategies.events import Event
+
+_STYLES = {"same": "dim", "again": "cyan", "new": "green", "summarised": "yellow", "dropped": "red"}
+# Marks before a message: evidence of the probe, or a cache breakpoint after the message.
+_EVIDENCE, _BREAKPOINT = "◆", "▮"
+# Characters of an id, of a message and of an event's field that are shown where lines are cut.
+_ID, _LINE, _FIELD = 16, 1000, 80
+
+
+def report(
+    run: RunArgument = Path("runs"),
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.", show_default="RUN/report"),
+    ] = None,
+    model: BilledModelsOption = None,
+    prices: PricesOption = None,
+    every: Annotated[bool, typer.Option("--all", help="Print all tables, not the verdict alone.")] = False,
+    inspect: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CONVERSATION", help="Put this one into the page's inspector; repeat it."),
+    ] = None,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Draw the charts as SVG and PNG too, for papers: figures/.")
+    ] = False,
+    by_conversation: Annotated[
+        bool, typer.Option("--by-conversation", help="Print one row per conversation and strategy.")
+    ] = False,
+    print_only: Annotated[bool, typer.Option("--print-only", help="Print, and write no report.")] = False,
+    by_kind: Annotated[bool, typer.Option("--by-kind", help="Print all tables, with the probes by kind.")] = False,
+    markdown: MarkdownOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the verdict on a run, and write its report: report.html, report.md, tables/ (CSV).
+
+    report.html is one file that needs nothing else: open it from disk, send it, or store it in CI. With --json,
+    --markdown, --by-conversation or --print-only no report is written.
+    """
+    from ctxbench.scenarios.errors import UserError
+
+    from .arguments import find_conversation
+    from .output import (
+        conversation_tables,
+        print_by_conversation,
+        print_run,
+        print_tables,
+        results_of,
+        run_tables,
+        verdict_tables,
+        write_markdown,
+    )
+
+    if as_json and markdown is not None:
+        raise UserError("give --json or --markdown, not both")
+    folder = run_folder(run)
+    if by_conversation and markdown is None:
+        print_by_conversation(folder, as_json)
+    elif as_json:
+        print_run(results_of(folder, model or (), prices_of(prices)), as_json)
+    elif markdown is not None:
+        results = results_of(folder, model or (), prices_of(prices))
+        write_markdown(conversation_tables(folder) if by_conversation else run_tables(results, by_kind), markdown)
+    else:
+        from ctxbench.reports.html.folder import write
+        from ctxbench.reports.html.inspector import check
+
+        results = results_of(folder, model or (), prices_of(prices))
+        named = [find_conversation(results.run, name) for name in inspect or ()]
+        check(results.run, named)
+        print_tables(run_tables(results, by_kind) if every or by_kind else verdict_tables(results))
+        if print_only:
+            return
+        page = write(results, out or folder / "report", named, figures=figures)
+        typer.echo(f"report: {shlex.quote(str(page))}")
+
+
+class Show(PlainCommand):
+    """Command `show`, whose step may be a negative number: -1 is not an option."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Put a negative number, which can only be the last argument, behind all options."""
+        numbers = [] if "--" in args else [arg for arg in args if re.fullmatch(r"-\d+", arg)]
+        rest = [arg for arg in args if arg not in numbers]
+        return super().parse_args(ctx, [*rest, "--", *numbers] if numbers else args)
+
+
+def show(
+    run: RunArgument = Path("runs"),
+    conversation: Annotated[
+        str | None,
+        typer.Argument(metavar="CONVERSATION", help="Its id, or its number in the list. Without it, list all."),
+    ] = None,
+    step: Annotated[
+        int,
+        typer.Argument(
+            min=-MOST_OF_ANYTHING,
+            max=MOST_OF_ANYTHING,
+            metavar="STEP",
+            help="Number of the model call, from 0, or from the end: -1, -2 …",
+            show_default="the last",
+        ),
+    ] = -1,
+    strategy: StrategyOption = None,
+    probe: Annotated[
+        str | None,
+        typer.Option("--probe", "-p", metavar="ID", help="Show the context of this question: its id, or its number."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Show whole texts instead of one line each.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what was sent at a step, what was not, and what the strategy did.
+
+    [bold]same[/bold]        sent, as at the step before, after the same messages
+    [bold]again[/bold]       sent, as at the step before, but not after the same
+    [bold]new[/bold]         sent, and not at the step before
+    [bold]summarised[/bold]  not sent, but in a summary made up to this step
+    [bold]dropped[/bold]     not sent, and in no summary
+
+    [bold]replaced[/bold]    stands for a message of the history, with another text
+    [bold]written[/bold]     is the strategy's own message
+    ▮           has a cache breakpoint after it
+
+    The tools that the strategy added and its actions follow.
+
+    --probe shows the context of a question of the recording instead. A ◆ stands before each message that the answer
+    rests on; what became of them follows the messages.
+    """
+    from ctxbench.harness.diff import probe_diff, step_diff
+    from ctxbench.harness.folder.run import load
+    from ctxbench.harness.probes.ask import CEILING, FLOOR
+
+    from . import arguments
+    from .output import print_json
+
+    opened = load(run_folder(run))
+    if conversation is None:
+        _list(opened, as_json)
+        return
+    name = arguments.find_conversation(opened, conversation)
+    if probe is None:
+        at = step_diff(opened, name, arguments.find_strategy(opened, strategy), step)
+    else:
+        which = strategy if strategy in (FLOOR, CEILING) else arguments.find_strategy(opened, strategy)
+        at = probe_diff(opened, name, which, arguments.find_probe(opened, name, probe))
+    if as_json:
+        print_json(at.as_json())
+    else:
+        _show(at, full)
+
+
+def _list(run: Run, as_json: bool) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ctxbench.reports.render import WIDE
+    from ctxbench.scenarios.text import printable_line
+
+    from .output import print_json
+
+    heads = ("steps", "messages", "tokens")
+    table = run.table("conversations")
+    columns = (table[name].tolist() for name in ("conversation", "calls", "messages", "tokens"))
+    rows = [
+        {"number": number, "conversation": name, "steps": calls, "messages": messages, "tokens": tokens}
+        for number, (name, calls, messages, tokens) in enumerate(zip(*columns, strict=True), start=1)
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    shown = Table(box=None, pad_edge=False, header_style="dim")
+    shown.add_column("", justify="right", no_wrap=True)
+    shown.add_column("conversation", no_wrap=True)
+    for head in heads:
+        shown.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        name = escape(printable_line(row["conversation"]))
+        shown.add_row(str(row["number"]), name, *(f"{row[head]:,}" for head in heads))
+    Console(width=WIDE, highlight=False).print(shown)  # a narrow terminal wraps a row: an id can be copied whole
+    typer.echo(f"\n{command('show', run.folder)} NUMBER|CONVERSATION [STEP] [--strategy SPEC]")
+
+
+def _show(at: StepDiff, full: bool) -> None:
+    from rich.markup import escape
+
+    from ctxbench.reports.render import WIDE, count
+
+    from .output import console as standard_output
+
+    console = standard_output()
+    cut = console.width < WIDE and not full
+    if at.probe is not None:
+        _print_question(at.probe, console)
+    where = f"step {at.step} of 0 to {at.steps - 1}" if at.steps > 1 else "step 0, the only one"
+    where = where if at.probe is None else "after " + where if at.step >= 0 else "before any step"
+    console.print(f"[bold]{escape(at.strategy)}[/bold]  {where}, {at.tokens_sent:,} of {at.tokens_full:,} tokens")
+    console.print(f"{count(at.said, 'message')} in the history · {at.sent} sent: {_counts(at)}\n")
+    for line in _lines(at, full, _LINE if cut else None):
+        console.print(line, no_wrap=True, overflow="ellipsis") if cut else console.print(line, soft_wrap=True)
+    if at.probe is not None:
+        _print_evidence(at.probe, console)
+    for line in _action_lines(at, cut):
+        console.print(line, soft_wrap=not cut)
+
+
+def _print_question(stored: StoredProbe, console: Console) -> None:
+    from ctxbench.scenarios.text import printable
+
+    kind = f" ({printable(stored.probe.category)})" if stored.probe.category else ""
+    accepted = " · ".join(stored.probe.answers) or (
+        "none known" if stored.probe.answerable else "it cannot be answered"
+    )
+    console.print(f"probe {stored.probe.id}{kind}: {printable(stored.probe.question)}", markup=False, soft_wrap=True)
+    console.print(f"accepted: {printable(accepted)}\n", markup=False, soft_wrap=True)
+
+
+def _print_evidence(stored: StoredProbe, console: Console) -> None:
+    from ctxbench.reports.render import percent
+    from ctxbench.scenarios.text import printable
+
+    states = " · ".join(f"{name} {state}" for name, state in stored.evidence.items())
+    console.print(f"\nevidence     {printable(states) or 'none before this question'}", markup=False, soft_wrap=True)
+    if stored.place is not None:
+        share = percent(stored.tokens_evidence / stored.tokens_sent)
+        where = (
+            f"{stored.tokens_evidence:,} of {stored.tokens_sent:,} tokens ({share}), at {percent(stored.place)} of them"
+        )
+        console.print(f"             {where}", markup=False, soft_wrap=True)
+    words = {True: "in context", False: "not in context", None: "not in the history either"}
+    console.print(f"answer       {words[stored.answer]}", markup=False, soft_wrap=True)
+
+
+def _counts(at: StepDiff) -> str:
+    """Return how many messages were sent, replaced, lost and so on; the number of dropped ones in any case."""
+    sent = [f"{at.count(word)} {word}" for word in ("same", "again", "new") if at.count(word)]
+    origins = [f"{at.count(word)} {word}" for word in ("replaced", "written") if at.count(word)]
+    lost = [f"{at.count(word)} {word}" for word in ("summarised", "dropped") if at.count(word) or word == "dropped"]
+    return f"{', '.join(sent) or 'none'}{' · ' * bool(origins)}{', '.join(origins)} · {', '.join(lost)}"
+
+
+def _lines(at: StepDiff, full: bool, most: int | None) -> Iterator[Text]:
+    """Yield a line for each message: status, id, role, origin where not all are recorded, and its text."""
+    from rich.text import Text
+
+    from ctxbench.scenarios.text import printable
+
+    longest = min(max((len(diff.message.id) for diff in at.messages), default=0), _ID)
+    beside = any(diff.origin != "recorded" for diff in at.messages)
+    for diff in at.messages:
+        message, mark = diff.message, _BREAKPOINT if diff.place in at.marks else " "
+        text = message.text + "".join(f" → {call.name}({call.arguments})" for call in message.calls)
+        if not full:
+            text = " ".join(text[:most].split())
+        origin = f"{'' if diff.origin == 'recorded' else diff.origin:<9}" * beside
+        mark = _EVIDENCE if at.probe is not None and message.id in at.probe.evidence else mark
+        who = printable(f" {mark} {message.id:<{longest}} {message.role:<10}")
+        yield Text.assemble((f"{diff.status:<10}", _STYLES[diff.status]), who, (origin, "magenta"), printable(text))
+
+
+def _action_lines(at: StepDiff, cut: bool) -> Iterator[Text]:
+    """Yield the tools that the strategy added, and a line for each event of the step: its kind and its fields."""
+    from rich.text import Text
+
+    from ctxbench.harness.diff import kind_of
+    from ctxbench.scenarios.text import printable
+
+    lines = [("tools", ", ".join(at.tools_added))] if at.tools_added else []
+    lines += [(kind_of(event), _fields(event, cut)) for event in at.events]
+    if lines:
+        yield Text()
+    for kind, text in lines:
+        yield Text.assemble((f"{kind:<10}", "cyan"), "   ", printable(text))
+
+
+def _fields(event: Event, cut: bool) -> str:
+    """Return `name=value` of each field; where lines are cut, a long value or list is cut too."""
+    import msgspec
+
+    fields = []
+    for name, value in msgspec.structs.asdict(event).items():
+        text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        if cut and len(text := " ".join(text.split())) > _FIELD:
+            text = f"{text[:_FIELD]}…" + (f" ({len(value)} of them)" if isinstance(value, tuple) else "")
+        fields.append(f"{name}={text}")
+    return "  ".join(fields)

@@ -1,0 +1,148 @@
+"""Standard output and standard error: streams that may go away, messages and signals."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shlex
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TextIO
+
+import typer
+
+from ctxbench.scenarios.errors import RunError, Stopped
+from ctxbench.scenarios.secrets import without_secrets, without_values
+from ctxbench.scenarios.text import printable_line
+
+# Files and notes that are printed one by one.
+_MOST_FILES = 4
+# Longer than most paths and addresses: a value that somebody pasted, of which the ends are enough to know it by.
+_LONG_VALUE = re.compile(r"(\S{160})(\S{400,})(\S{40})")
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+class _Output(io.FileIO):
+    """Standard output. A reader that goes away ends the program quietly; a full disk is an error for the user."""
+
+    _ended = False
+
+    def write(self, data: bytes, /) -> int:  # type: ignore[override]
+        if self._ended:
+            return len(data)
+        try:
+            return super().write(data)
+        except OSError as error:
+            self._ended = True
+            if isinstance(error, BrokenPipeError):
+                raise SystemExit(0) from None
+            raise RunError(f"standard output: cannot be written: {error.strerror or error}") from None
+
+
+class _Errors(io.FileIO):
+    """Standard error. Messages that cannot be written are dropped: the work goes on."""
+
+    def write(self, data: bytes, /) -> int:  # type: ignore[override]
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
+
+
+class _Text(io.TextIOWrapper):
+    """A stream of text in which no secret value of this machine stands, whoever prints it."""
+
+    def write(self, text: str, /) -> int:
+        super().write(without_values(text))
+        return len(text)
+
+
+def guard() -> None:
+    """Guard both streams, so that no command has to handle their errors, or to think of secrets."""
+    sys.stdout = _guarded(sys.stdout, _Output)
+    sys.stderr = _guarded(sys.stderr, _Errors)
+
+
+def _guarded(stream: TextIO | None, kind: type[io.FileIO]) -> TextIO:
+    if stream is None:  # it was closed before we started
+        return open(os.devnull, "w", encoding="utf-8")
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    if sys.platform == "win32" and stream.isatty():  # which takes no bytes
+        stream.reconfigure(errors="replace")
+        return stream
+    return _Text(
+        io.BufferedWriter(kind(stream.fileno(), "wb", closefd=False)),
+        stream.encoding,
+        "replace",
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
+
+
+def listen() -> None:
+    """Raise Stopped on a signal to stop, except those that we were started to ignore (nohup, a background job)."""
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    raise Stopped(128 + number)
+
+
+def say(text: str) -> None:
+    """Print one line on standard error. Nothing in it can steer the terminal, and no secret is in it.
+
+    The middle of a value of hundreds of characters is left out.
+    """
+    line = printable_line(without_secrets(text))
+    typer.echo(_LONG_VALUE.sub(lambda value: f"{value[1]}…{len(value[2]):,} more…{value[3]}", line), err=True)
+
+
+# What the user was told who stopped the command.
+_told: list[str] = []
+
+
+def say_stopped(text: str) -> None:
+    """Print what is kept of a command that was stopped, and how to go on."""
+    _told.append(text)
+    say(f"stopped; {text}")
+
+
+def say_how_to_repeat() -> None:
+    """Print how to give a stopped command again, unless it has said more."""
+    if not _told:
+        say_stopped(f"to begin again: {same_command()}")
+
+
+def report_ignored(ignored: Sequence[str], notes: Sequence[str]) -> None:
+    """Print files of folders that are no recordings, those with a reason first, and notes on the reading."""
+    from ctxbench.reports.render import count
+
+    if ignored:
+        some = sorted((Path(file).name for file in ignored), key=lambda name: ": " not in name)[:_MOST_FILES]
+        say(f"not recordings: {count(len(ignored), 'file')} ({'; '.join(some)}{' …' * (len(ignored) > _MOST_FILES)})")
+    for note in notes[:_MOST_FILES]:
+        say(f"note: {note}")
+    if len(notes) > _MOST_FILES:
+        say(f"note: {len(notes) - _MOST_FILES} more")
+
+
+def command(*words: object) -> str:
+    """Return a ctxbench command: with `ctxbench` if the shell finds this very program, else as it was started."""
+    started, on_path = sys.argv[0], shutil.which("ctxbench")
+    if Path(started).name == "__main__.py":
+        return shlex.join([sys.executable, "-m", "ctxbench", *map(str, words)])
+    found_by_shell = not os.path.isfile(started) or (on_path is not None and os.path.samefile(on_path, started))
+    return shlex.join(["ctxbench" if found_by_shell else started, *map(str, words)])
+
+
+def same_command() -> str:
+    """Return this command again, to continue a run."""
+    return command(*(word for word in sys.argv[1:] if word != "--overwrite"))

@@ -1,0 +1,362 @@
+"""A user's path through the command line, good input and bad."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.harness.command import CTXBENCH, ctxbench, said
+from tests.harness.runs import recording
+
+
+def test_a_whole_path(tmp_path: Path) -> None:
+    """Run, report, show and convert, each on what the one before made."""
+    path = recording(tmp_path, conversations=3)
+    ran = ctxbench("run", path, "-s", "none", "-s", "window(max_tokens=400)", "-o", "r", cwd=tmp_path)
+    assert "3 conversations, 147 messages, 72 model calls, billed under claude-sonnet-5" in ran.stdout
+    assert "window(max_tokens=400)" in ran.stdout
+    assert "results: r/" in ran.stdout
+    printed, _, written = ctxbench("report", "r", cwd=tmp_path).stdout.partition("\nreport: ")
+    assert printed in ran.stdout
+    assert (tmp_path / written.strip()).is_file()
+    assert "written: r.md" in ctxbench("report", "r", "--markdown", "r.md", cwd=tmp_path).stderr
+    assert (tmp_path / "r.md").read_text().startswith("## Keep the whole history\n")
+    assert "c2" in ctxbench("show", "r", cwd=tmp_path).stdout
+    shown = ctxbench("show", "r", "c1", "20", "-s", "window(max_tokens=400)", cwd=tmp_path).stdout
+    assert "step 20 of 0 to 23" in shown
+    assert {"same", "new", "dropped"} <= {line.split()[0] for line in shown.splitlines() if line.strip()}
+    assert "3 conversations written" in ctxbench("convert", path, "--to", "again.jsonl", cwd=tmp_path).stderr
+    assert (tmp_path / "again.jsonl").read_bytes().count(b"\n") == 3
+
+
+def test_figures_of_each_conversation(tmp_path: Path) -> None:
+    """`report --by-conversation` has a row per conversation and strategy, whose tokens add up to the run's."""
+    path = recording(tmp_path, conversations=3)
+    whole = json.loads(ctxbench("run", path, "-s", "none", "-s", "last_turn", "-o", "r", "--json", cwd=tmp_path).stdout)
+    cells = json.loads(ctxbench("report", "r", "--by-conversation", "--json", cwd=tmp_path).stdout)
+    assert [(each["conversation"], each["strategy"]) for each in cells[:2]] == [("c0", "none"), ("c1", "none")]
+    for name, values in whole["strategies"].items():
+        assert sum(each["tokens_sent"] for each in cells if each["strategy"] == name) == values["tokens_sent"]
+    assert "By conversation" in ctxbench("report", "r", "--by-conversation", cwd=tmp_path).stdout
+    assert "| c2 |" in ctxbench("report", "r", "--by-conversation", "--markdown", "-", cwd=tmp_path).stdout
+
+
+def test_json_is_the_figures(tmp_path: Path) -> None:
+    """`--json` prints exact numbers on standard output, and nothing else there."""
+    path = recording(tmp_path, conversations=2)
+    found = json.loads(ctxbench("run", path, "-s", "none", "-o", "r", "--json", cwd=tmp_path).stdout)
+    assert found["conversations"] == 2
+    assert found["strategies"]["none"]["saving"] == 0
+    assert found["strategies"]["none"]["tokens_sent"] == found["strategies"]["none"]["tokens_full"]
+    assert found == json.loads(ctxbench("report", "r", "--json", cwd=tmp_path).stdout)
+
+
+def test_json_of_a_recording_with_usage(tmp_path: Path) -> None:
+    """Where the provider's usage is recorded, `--json` has the error of our counter, worked by hand here.
+
+    Ours: 4 + 1 + 3 = 8 for "hi", where the provider says 10. The growth by "yo" and "hi" is 10, where it says 20.
+    """
+    said = [("user", "hi", None), ("assistant", "yo", 10), ("user", "hi", None), ("assistant", "yo", 30)]
+    messages: list[dict[str, object]] = []
+    for at, (role, text, tokens) in enumerate(said):
+        call = {"call": {"model": "gpt-4o", "usage": {"input": tokens}}} if tokens else {}
+        messages.append({"id": f"m{at}", "role": role, "text": text, **call})
+    (tmp_path / "u.jsonl").write_text(json.dumps({"ctxbench": "1", "id": "u", "messages": messages}))
+    found = json.loads(ctxbench("run", "u.jsonl", "-s", "none", "-o", "r", "--json", cwd=tmp_path).stdout)
+    [row] = found["counter_error"]
+    assert (row["model"], row["published"], row["calls"]) == ("gpt-4o", "o200k_base", 2)
+    assert row["total"] == pytest.approx((8 + 18) / (10 + 30) - 1)
+    assert row["growth_p50"] == pytest.approx(-0.5)
+
+
+def test_convert_keeps_what_is_there_until_it_has_something(tmp_path: Path) -> None:
+    """An unreadable input does not empty the target, and `--strict` leaves no draft behind."""
+    (tmp_path / "keep.jsonl").write_text("precious")
+    ctxbench("convert", "nowhere", "--to", "keep.jsonl", cwd=tmp_path, code=2)
+    assert (tmp_path / "keep.jsonl").read_text() == "precious"
+    (tmp_path / "bad.jsonl").write_text('{"ctxbench": "1", "id": "x", "messages": [{"id": 1}]}')
+    ctxbench("convert", "bad.jsonl", "--strict", "--to", "x.jsonl", cwd=tmp_path, code=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "keep.jsonl"]
+
+
+@pytest.mark.parametrize("what", ["strategies", "scenarios", "formats", "metrics", "encodings"])
+def test_lists(what: str, tmp_path: Path) -> None:
+    """Everything that can be named is listed, as text and as JSON."""
+    listed = json.loads(ctxbench("list", what, "--json", cwd=tmp_path).stdout)
+    assert listed
+    assert next(iter(listed)) in ctxbench("list", what, cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["report"], ["show"], ["convert"], ["list"]])
+def test_help(command: list[str], tmp_path: Path) -> None:
+    """Every command explains itself."""
+    help_page = ctxbench(*command, "--help", cwd=tmp_path).stdout
+    assert "Usage: ctxbench" in help_page
+    assert "bool" not in help_page  # as if a value had to follow an option that takes none
+
+
+DATA_LIBRARIES = {"pandas", "pyarrow", "litellm", "quicktok", "tiktoken"}
+
+
+def alone(*words: str | Path, before: str = "", after: str, cwd: Path | None = None) -> None:
+    """Run a command in a Python of its own, with statements before it and after it, which may assert."""
+    code = (
+        f"import sys; sys.argv = {['ctxbench', *map(str, words)]!r}\n"
+        f"from ctxbench.cli import main, progress\n{before}\n"
+        f"try: main()\nexcept SystemExit as end: assert not end.code, end.code\n{after}\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=cwd)
+
+
+@pytest.mark.parametrize(
+    ("words", "heavy"),
+    [(("--help",), DATA_LIBRARIES | {"numpy", "zstandard"}), (("list", "strategies"), DATA_LIBRARIES)],
+    ids=["help", "list"],
+)
+def test_what_starts_at_once_imports_nothing_heavy(words: tuple[str, ...], heavy: set[str]) -> None:
+    """`--help` and `list` need no data library and no tokenizer, which would take most of their time."""
+    alone(*words, after=f"assert not {heavy!r} & set(sys.modules)")
+
+
+def test_a_run_shows_progress_before_it_imports_the_engine(tmp_path: Path) -> None:
+    """The bar of `run` is there before the data libraries are imported, which takes half a second."""
+    note = (
+        "real, seen = progress.watching, []\n"
+        "def watching():\n"
+        "    seen.append({'numpy', 'pandas', 'pyarrow'} & set(sys.modules))\n"
+        "    return real()\n"
+        "progress.watching = watching"
+    )
+    path = recording(tmp_path, conversations=1)
+    alone("run", path, "-o", "r", before=note, after="assert seen == [set()], seen", cwd=tmp_path)
+
+
+def test_a_quiet_run_says_where_its_results_are(tmp_path: Path) -> None:
+    """With --quiet a run prints one line on standard output, and `report` has the figures of it."""
+    path = recording(tmp_path, conversations=1)
+    (line,) = ctxbench("run", path, "-s", "none", "-q", "-o", "r", cwd=tmp_path).stdout.splitlines()
+    assert line.startswith("results: r/   (")
+    assert "No verdict" in ctxbench("report", "r", cwd=tmp_path).stdout
+
+
+def test_a_run_imports_no_litellm(tmp_path: Path) -> None:
+    """The offline path never imports litellm, which takes seconds and tries the network."""
+    path = recording(tmp_path, conversations=1)
+    alone("run", path, "-o", "r", after="assert 'litellm' not in sys.modules", cwd=tmp_path)
+
+
+BAD = {
+    "missing path": (["run", "nowhere.jsonl"], "nowhere.jsonl: there is no such file or folder"),
+    "mistyped scenario": (["run", "standrad"], "did you mean 'standard'"),
+    "empty file": (["run", "empty.jsonl"], "empty.jsonl: the file is empty"),
+    "not JSON": (["run", "prose.txt"], "prose.txt: no known format fits"),
+    "not JSON, format named": (["run", "prose.txt", "-f", "ctxbench"], "prose.txt:1: not JSON"),
+    "unknown format": (["run", "prose.txt", "-f", "ctxbnch"], "unknown format 'ctxbnch'; did you mean 'ctxbench'"),
+    "unknown strategy": (["run", "-s", "windw(max_tokens=9)"], "unknown strategy 'windw'; did you mean 'window'"),
+    "unknown parameter": (["run", "-s", "window(max_token=9)"], "did you mean 'max_tokens'"),
+    "bad value": (["run", "-s", "window(max_tokens='many')"], "max_tokens must be a whole number or None, not 'many'"),
+    "unknown model": (["run", "--window", "gpt-4oo"], "unknown model 'gpt-4oo'; did you mean"),
+    "unknown encoding": (["run", "--encoding", "o200k"], "did you mean 'o200k_base'"),
+    "no run": (["report", "nowhere"], "nowhere: no run is here"),
+    "no runs": (["report"], "no run is here"),
+    "out is a file": (["run", "good.jsonl", "-o", "prose.txt"], "prose.txt: is not a run folder"),
+    "out below a file": (["run", "good.jsonl", "-o", "prose.txt/x"], "prose.txt/x: cannot be written"),
+    "convert to nowhere": (["convert", "good.jsonl", "--to", "no/such/folder.jsonl"], "cannot be written"),
+    "convert nothing": (["convert", "empty.jsonl", "--to", "x.jsonl"], "empty.jsonl: the file is empty"),
+}
+
+
+@pytest.mark.parametrize("case", BAD, ids=list(BAD))
+def test_what_the_user_can_mend(case: str, tmp_path: Path) -> None:
+    """Each mistake is one clear line on standard error, with exit code 2."""
+    words, said = BAD[case]
+    recording(tmp_path, conversations=1).rename(tmp_path / "good.jsonl")
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "prose.txt").write_text("Dear diary, today was fine.\n")
+    done = ctxbench(*words, cwd=tmp_path, code=2)
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 2
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """An output folder without permission is one clear line."""
+    if os.geteuid() == 0:
+        pytest.skip("root may write anywhere")
+    path = recording(tmp_path, conversations=1)
+    (tmp_path / "locked").mkdir(mode=0o500)
+    assert "cannot be written" in ctxbench("run", path, "-o", "locked/r", cwd=tmp_path, code=2).stderr
+
+
+def test_bad_lines_among_good_ones(tmp_path: Path) -> None:
+    """A damaged recording is named and counted, the others are measured, and the exit code is 0."""
+    path = recording(tmp_path, conversations=3)
+    with path.open("ab") as file:
+        file.write(b'{"ctxbench": "1", "id": "x", "messages": [{"id": "m0", "role": "boss"}]}\n')
+    done = ctxbench("run", path, "-o", "r", cwd=tmp_path)
+    assert "left out:" in done.stderr
+    assert "some.jsonl:4: messages[0].role: invalid enum value 'boss'" in done.stderr
+    assert "3 conversations" in done.stdout
+    assert "Left out: 1 record" in ctxbench("report", "r", "--all", "--print-only", cwd=tmp_path).stdout
+    assert "some.jsonl:4" in ctxbench("run", path, "-o", "s", "--strict", cwd=tmp_path, code=2).stderr
+
+
+def test_the_same_problem_many_times_in_a_file(tmp_path: Path) -> None:
+    """Problems of a file that differ only in their place and in what they quote are one line with their number, so that
+    they do not bury those of other files."""
+    good = {"role": "user", "content": "hi"}
+    lines = [{"messages": [good, {"role": f"boss{n}", "content": "x"}]} for n in range(14)]
+    (tmp_path / "many.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [{"messages": [good]}, *lines]))
+    (tmp_path / "other.json").write_text(json.dumps([{**good, "role": "wizard"}]))
+    recording(tmp_path, conversations=1)
+    done = ctxbench("run", "many.jsonl", "other.json", "some.jsonl", "-s", "none", "-o", "r", cwd=tmp_path)
+    told = [line for line in done.stderr.splitlines() if line.startswith("left out:")]
+    assert len(told) == 2
+    assert "unknown role 'boss0'" in told[0]
+    assert told[0].endswith(", and 13 more like it in this file")
+    assert "unknown role 'wizard'" in told[1]
+    report = ctxbench("report", "r", "--all", "--print-only", cwd=tmp_path).stdout
+    assert "Left out: 15 records" in report
+    assert "boss0" in report
+    assert "boss1" not in report
+
+
+def test_files_of_a_folder_that_are_no_recordings_are_named(tmp_path: Path) -> None:
+    """In a folder, what is no recording is not an error, and is not passed over in silence either."""
+    recording(tmp_path, conversations=1)
+    (tmp_path / "LICENSE").write_text("free")
+    done = ctxbench("run", tmp_path, "-s", "none", "-o", "../r", cwd=tmp_path)
+    assert "not recordings: 1 file (LICENSE)" in done.stderr
+
+
+def test_what_is_known_of_the_reading_is_said(tmp_path: Path) -> None:
+    """Why files of a folder are no recordings, the first few with a reason, and what was named twice and read once."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    path = recording(folder, conversations=1)
+    for name in ("a.md", "b.md", "c.md", "d.md", "z.json"):
+        (folder / name).write_text("[]" if name == "z.json" else "free")
+    inputs = (folder, path, "traps", "traps")
+    done = ctxbench("run", *inputs, "-s", "none", "--turns", "2", "-o", "r", cwd=tmp_path)
+    assert said(done.stderr) == [
+        "not recordings: 5 files (z.json: no conversation is in it; a.md; b.md; c.md …)",
+        "note: traps: named more than once, measured once",
+        f"note: {path}: a file named more than once, read once",
+    ]
+    (tmp_path / "empty").mkdir()
+    done = ctxbench("convert", "empty", "--to", "x.jsonl", cwd=tmp_path, code=2)
+    assert said(done.stderr)[0] == "left out: empty: no file is in this folder (check the path)"
+
+
+def test_so_many_generated_conversations(tmp_path: Path) -> None:
+    """`--conversations` of `convert` and of `run` are the same ones, and a run says in its manifest how many it had."""
+    some = ("friends", "--turns", "2", "--seed", "3", "--conversations", "5")
+    ctxbench("convert", *some, "--to", "f.jsonl", cwd=tmp_path)
+    names = [json.loads(line)["id"] for line in (tmp_path / "f.jsonl").read_text().splitlines()]
+    assert names == [f"friends/{name}-2" for name in ("en-3", "zh-3", "en-4", "zh-4", "en-5")]
+    ctxbench("run", *some, "-s", "none", "-o", "r", cwd=tmp_path)
+    ctxbench("run", "f.jsonl", "-s", "none", "-o", "of file", cwd=tmp_path)
+    manifest, other = (json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("r", "of file"))
+    assert (manifest["plan"]["conversations"], manifest["conversations"]) == (5, 5)
+    assert manifest["digest"] == other["digest"]
+    assert "conversations" not in other["plan"]
+    done = ctxbench("run", "f.jsonl", "--conversations", "5", cwd=tmp_path, code=2)
+    assert "--conversations 5: is for scenarios, and none is named" in done.stderr
+    done = ctxbench("convert", "smoke", "--conversations", "5", "--to", "x.jsonl", cwd=tmp_path, code=2)
+    assert "smoke: how many conversations it has is fixed" in done.stderr
+
+
+def test_a_conversation_by_its_number(tmp_path: Path) -> None:
+    """`show` takes a number of its list where an id cannot be typed; an id that is a number comes first."""
+    said = [{"id": "a", "role": "user", "text": "hello"}, {"id": "b", "role": "assistant", "text": "hi"}]
+    names = ["line\none", "2", "long" * 100]
+    lines = [json.dumps({"ctxbench": "1", "id": name, "messages": said}) for name in names]
+    (tmp_path / "n.jsonl").write_text("\n".join(lines))
+    ctxbench("run", "n.jsonl", "-s", "none", "-o", "r", cwd=tmp_path)
+    listed = ctxbench("show", "r", cwd=tmp_path).stdout.splitlines()
+    assert [line.split()[:2] for line in listed[1:4]] == [["1", "line·one"], ["2", "2"], ["3", names[2]]]
+    for words in ("1", "2", "3", "line\none", names[2]):
+        assert "hello" in ctxbench("show", "r", words, cwd=tmp_path).stdout
+    assert "no conversation '4' is in this run" in ctxbench("show", "r", "4", cwd=tmp_path, code=2).stderr
+
+
+def test_printed_commands_can_be_pasted(tmp_path: Path) -> None:
+    """What `run` and `show` print to go on with works in a shell that has no ctxbench, whatever the folder's name."""
+    path = recording(tmp_path, conversations=1)
+    ran = ctxbench("run", path, "-s", "none", "-o", "my 'own' runs", cwd=tmp_path)
+    printed = ran.stdout.splitlines()[-1]
+    to_report, to_show = printed.partition("(")[2].rstrip(")").split(", ")
+    assert to_report.startswith(CTXBENCH)
+    for line in (to_report, to_show):
+        done = subprocess.run(line, shell=True, cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}, capture_output=True)
+        assert done.returncode == 0
+    on_path = {**os.environ, "PATH": f"{Path(CTXBENCH).parent}:/usr/bin:/bin"}
+    words = ["ctxbench", "show", "my 'own' runs"]
+    done = subprocess.run(words, cwd=tmp_path, env=on_path, capture_output=True, check=True, text=True)
+    assert done.stdout.splitlines()[-1].startswith("ctxbench show 'my '")
+
+
+def test_nothing_is_left_where_nothing_was_read(tmp_path: Path) -> None:
+    """When no input can be read there is no run folder, and the corrected command works."""
+    path = recording(tmp_path, conversations=1)
+    assert "nothing was measured" in ctxbench("run", "some.json", "-o", "r", cwd=tmp_path, code=2).stderr
+    assert not (tmp_path / "r").exists()
+    ctxbench("run", path, "-s", "none", "-o", "r", cwd=tmp_path)
+
+
+def test_hostile_text_is_text(tmp_path: Path) -> None:
+    """Markup, terminal codes and table marks in a recording are printed as what they are."""
+    hostile = "[bold red]x[/] \x1b[31m | <script>alert(1)</script>"
+    line = {
+        "ctxbench": "1",
+        "id": hostile,
+        "messages": [{"id": "a", "role": "user", "text": hostile}, {"id": "b", "role": "assistant"}],
+    }
+    (tmp_path / "h.jsonl").write_text(
+        json.dumps(line) + "\n" + json.dumps({**line, "messages": [{"id": hostile, "role": "boss"}]})
+    )
+    ctxbench("run", "h.jsonl", "-s", "none", "-o", "r", cwd=tmp_path)
+    shown = ctxbench("show", "r", hostile, "0", cwd=tmp_path).stdout
+    assert "[bold red]x[/]" in shown
+    assert "\x1b" not in shown
+    assert "<script>" not in ctxbench("report", "r", "--markdown", "-", cwd=tmp_path).stdout
+
+
+def test_a_report_of_the_run_before(tmp_path: Path) -> None:
+    """Whoever replaces a run is told that the report in it is of the old one; the same command again says nothing."""
+    recording(tmp_path)
+    run = ("run", "some.jsonl", "-s", "none", "-o", "r")
+    ctxbench(*run, cwd=tmp_path)
+    (tmp_path / "r" / "report").mkdir()
+    assert "report" not in ctxbench(*run, cwd=tmp_path).stderr
+    again = ctxbench(*run, "--overwrite", cwd=tmp_path)
+    assert [line.partition(" run: ")[0] for line in said(again.stderr)] == ["note: r/report shows the previous"]
+
+
+def test_a_first_look_needs_nothing(tmp_path: Path) -> None:
+    """`demo` in an empty folder ends with a strategy to ship, with what it saves; told again, it does all again."""
+    shown = ctxbench("demo", cwd=tmp_path).stdout
+    assert shown.split("\n")[1].startswith("Ship ")
+    assert (tmp_path / "runs" / "demo" / "manifest.json").is_file()
+    assert ctxbench("demo", cwd=tmp_path).stdout == shown
+
+
+def test_the_window_is_a_model_or_a_number(tmp_path: Path) -> None:
+    """Requests over `--window` tokens are counted, `--model` names what is billed, and neither can be nonsense."""
+    path = recording(tmp_path)
+    run = ("run", path, "-s", "none", "-o", "r", "--overwrite", "--json")
+    found = json.loads(ctxbench(*run, "--window", 100, cwd=tmp_path).stdout)
+    assert found["strategies"]["none"]["overflows"] > 0
+    found = json.loads(ctxbench(*run, "--window", "gpt-4o", cwd=tmp_path).stdout)
+    assert found["strategies"]["none"]["overflows"] == 0
+    assert "holds nothing" in ctxbench("run", path, "--window", "0", cwd=tmp_path, code=2).stderr
+    said = ctxbench("run", path, "--model", "nobody/knows", "-o", "q", cwd=tmp_path, code=2).stderr
+    assert "nobody/knows" in said
+    assert not (tmp_path / "q").exists()
+    shown = ctxbench("run", path, "-s", "none", "-o", "s", "--model", "gpt-5.6", cwd=tmp_path).stdout
+    assert "billed under gpt-5.6" in shown
+    assert "report s -m gpt-5.6" in shown

@@ -1,0 +1,61 @@
+"""Shells complete strategies, scenarios, paths, models and runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ctxbench.cli import completion
+from tests.harness.command import CTXBENCH
+
+
+def names(choices: list[completion.Choice]) -> list[str]:
+    return [name for name, _ in choices]
+
+
+def test_strategies_and_recipes() -> None:
+    """By the start of the name, each with what it does; of a chain the next stage."""
+    assert names(completion.strategies("win")) == ["window", "window_document"]
+    assert dict(completion.strategies("archive_w"))["archive_window"].startswith("Long tool results go to the archive")
+    assert names(completion.strategies("summary(every=5) | wind"))[0] == "summary(every=5) | window"
+    assert "none" in names(completion.strategies(""))
+
+
+def test_inputs_are_scenarios_and_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder ends in a slash, so that its files can follow; hidden ones are named only when asked for."""
+    (tmp_path / "talks" / "old").mkdir(parents=True)
+    (tmp_path / "talks" / "a.jsonl").touch()
+    (tmp_path / ".hidden").touch()
+    monkeypatch.chdir(tmp_path)
+    assert names(completion.inputs("sm")) == ["smoke"]
+    assert names(completion.inputs("ta")) == ["talks/"]
+    assert names(completion.inputs("talks/")) == ["talks/a.jsonl", "talks/old/"]
+    assert names(completion.inputs(f"{tmp_path}/ta")) == [f"{tmp_path}/talks/"]
+    assert ".hidden" not in names(completion.inputs(""))
+    assert names(completion.inputs("nowhere/")) == []
+
+
+def test_runs_and_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run is a folder with a manifest; models are those of the price map."""
+    (tmp_path / "runs" / "mine").mkdir(parents=True)
+    (tmp_path / "runs" / "mine" / "manifest.json").touch()
+    (tmp_path / "runs" / "none").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert names(completion.runs("")) == ["runs/mine"]
+    assert names(completion.runs("ru")) == ["runs/mine"]
+    assert "gpt-4o-mini" in names(completion.models("gpt-4o-m"))
+    assert len(completion.models("")) == 50
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_asks_for_them(shell: str) -> None:
+    """The protocol of each shell, as `--install-completion` sets it up."""
+    words = {"COMP_WORDS": "ctxbench run --strategy retr", "COMP_CWORD": "3"}
+    others = {"_TYPER_COMPLETE_ARGS": "ctxbench run --strategy retr", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    asked = {**os.environ, **words, **others, "_CTXBENCH_COMPLETE": f"complete_{shell}"}
+    done = subprocess.run([CTXBENCH], env=asked, capture_output=True, text=True, check=True)
+    assert "retrieval" in done.stdout
+    assert "window" not in done.stdout.partition("\t")[0]

@@ -1,0 +1,99 @@
+"""The commands and options that there are: ten commands first, an example in each help, one meaning for each option."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from ctxbench.cli import app
+
+# Options whose help differs between commands although their meaning is the same, and what that is.
+SAME = {
+    "--answerer": "who answers; `quality` has a small model of its own by default",
+    "--encoding": "how tokens are counted; `validate` has the model's own by default",
+    "--engine": "what does the work: of a run, or of the server that `kv-cache` simulates",
+    "--figure": "the file of the only figure that the command draws",
+    "--grader": "who grades; `calibrate` compares several",
+    "--model": "the model billed; `tune` has one, and `tokens`",
+    "--out": "a folder to make; each command says what will be in it",
+    "--repair": "mends what is damaged; each command says how",
+    "--report": "whether the report is made as well",
+    "--seed": "what chance goes by; each command says what is drawn",
+    "--strategy": "a strategy: to run, to compare, or one of the run's",
+    "--yes": "go on without asking; each command says before what",
+}
+SHORT = {"-a": "--answerer", "-g": "--grader", "-m": "--model", "-o": "--out", "-s": "--strategy", "-y": "--yes"}
+
+
+def commands(group: Any = None, path: str = "ctxbench") -> Iterator[tuple[str, Any]]:
+    """Every command with its path."""
+    group = group or typer.main.get_command(app)
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+def meanings() -> dict[str, dict[tuple[str, str], list[str]]]:
+    """Map each option to its meanings, each with the commands that give it that meaning."""
+    table: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for path, command in commands():
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                for name in (*parameter.opts, *parameter.secondary_opts):
+                    about = (parameter.help, str(parameter.metavar or ""))
+                    table.setdefault(name, {}).setdefault(about, []).append(path)
+    return table
+
+
+def test_an_option_has_one_meaning() -> None:
+    """The same help and the same kind of value in all commands, or it is listed here why the words differ."""
+    table = meanings()
+    for option, abouts in sorted(table.items()):
+        for (about, metavar), paths in abouts.items():
+            print(f"{option} {metavar}\n    {about}\n    {', '.join(paths)}")
+    differing = {option for option, abouts in table.items() if len(abouts) > 1}
+    assert differing == {*SAME, *SHORT}
+    for short, long in SHORT.items():
+        for path, command in commands():
+            assert all(long in parameter.opts for parameter in command.params if short in parameter.opts), path
+
+
+def test_out_makes_folders_and_to_writes_files() -> None:
+    """`--out` is a FOLDER and `--to` a FILE in every command that has one."""
+    table = meanings()
+    assert {metavar for _, metavar in table["--out"]} == {"FOLDER"}
+    assert {metavar for _, metavar in table["--to"]} == {"FILE"}
+
+
+def test_ten_commands_come_first() -> None:
+    """The first panel has the commands of every day."""
+    panels: dict[str, list[str]] = {}
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        panels.setdefault(command.rich_help_panel or "Commands", []).append(name)
+    everyday = ["run", "report", "view", "show", "compare", "gate", "bill", "tune", "list", "convert"]
+    assert panels["Commands"] == everyday
+    assert panels["Begin"] == ["demo", "audit", "init", "config"]
+    assert panels["More"] == ["describe", "export", "lab"]
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), list(commands()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_help_begins_with_an_example(path: str, command: Any) -> None:
+    """The first line of the help is a command that can be given so, and rare options stand below common ones."""
+    example, _, about = command.help.partition("\n\n")
+    words = shlex.split(example.removeprefix("[bold]").removesuffix("[/bold]"))
+    assert " ".join(words).startswith(path)
+    assert about[0].isupper()
+    command.make_context(path, words[len(path.split()) :])
+    shown = CliRunner().invoke(app, [*path.split()[1:], "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"}).stdout
+    assert shown.index(words[0]) < shown.index("Options")
+    for rare in ("Reading recordings", "Models"):
+        assert f"─ {rare} ─" not in shown or shown.index("─ Options ─") < shown.index(f"─ {rare} ─")

@@ -1,0 +1,149 @@
+"""What a run says of how far it is."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from ctxbench.cli import progress
+from ctxbench.cli.progress import ProgressCounts, counting, watching
+from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder.store import ResultPart
+from ctxbench.scenarios.errors import Stopped
+from tests.builders import talk
+from tests.harness.runs import plan, recording
+
+TALK = talk(*[("user", "a"), ("assistant", "b")] * 5)
+
+
+def shares(size: int, read: list[int], shard: int = 2) -> list[int | None]:
+    """The share of the work done, in percent, before each shard is done and at the end; with the bytes read by each."""
+    counts, found = ProgressCounts(), []
+    counts.begin(size)
+    for at, consumed in enumerate(read, 1):
+        counts.read(TALK, consumed)
+        if at % shard == 0:
+            counts.measured(shard, shard * len(TALK.messages), 1)
+            found.append(None if counts.share is None else int(counts.share * 100))
+    counts.all_read()
+    assert counts.share == 1
+    return found
+
+
+def test_the_share_is_of_the_work() -> None:
+    """Line by line it is that of the bytes; in a file that is read as a whole it is not known until all is read."""
+    assert shares(80, [10, 20, 30, 40, 50, 60, 70, 80]) == [25, 50, 75, 98]
+    assert shares(80, [80] * 8) == [None] * 4
+    assert shares(0, [0] * 4) == [None, None]
+    assert shares(80, [40] * 4 + [80] * 4) == [None, None, 75, 98]  # two files, each read as a whole
+
+
+def test_the_share_counts_what_is_under_way() -> None:
+    """When all is read it is the messages of what is finished that count, whatever their bytes."""
+    counts = ProgressCounts()
+    counts.begin(10)
+    counts.read(talk(("user", "a"), ("assistant", "b")), 10)
+    counts.read(talk(*[("user", "a"), ("assistant", "b")] * 3), 10)
+    counts.all_read()
+    counts.measured(1, 2, 9)
+    assert counts.share == 0.25
+    assert counts.words.startswith("1 of 2 conversations, 9 steps")
+
+
+@pytest.fixture
+def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line at every change."""
+    monkeypatch.setattr(progress, "EVERY", 0)
+
+
+@pytest.mark.usefixtures("talkative", "small_shards")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_last_line_is_the_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str], jobs: int) -> None:
+    """Nothing says 100 % before all is done, and the last line says it, with all conversations and steps."""
+    path = recording(tmp_path, conversations=7)
+    with watching() as watcher:
+        execute(plan(path), tmp_path / "r", jobs=jobs, watcher=watcher)
+    *lines, last = capsys.readouterr().err.splitlines()
+    assert last.startswith("100% 7 of 7 conversations, 504 steps, ")
+    assert len(lines) > 7
+    unfinished = [line for line in lines if " 7 of 7 " not in line]
+    assert unfinished
+    assert not [line for line in unfinished if line.startswith("100%")]
+
+
+def test_parts_are_counted_before_their_shard_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a shard the share, the steps and the strategies grow with each part; a second start counts none as new."""
+    seen: list[tuple[str, float | None]] = []
+    written = ResultPart.write
+
+    def write(part: ResultPart, table: str, *given: Any, **more: Any) -> None:
+        written(part, table, *given, **more)
+        if table == "results":
+            watcher.look()
+            seen.append((watcher.words, watcher.share))
+
+    monkeypatch.setattr(ResultPart, "write", write)
+    watcher = ProgressCounts()
+    path = recording(tmp_path, conversations=3)
+    execute(plan(path, strategies=("none", "last_turn")), tmp_path / "r", watcher=watcher)
+    assert seen[0][0].startswith("3 conversations, 1 of 2 strategies, 72 steps, ")
+    assert seen[0][1] == 0.5
+    assert seen[1][0].startswith("0 of 3 conversations, 144 steps, ")
+    assert seen[1][1] is not None
+    assert 0.9 < seen[1][1] < 1
+    assert watcher.share == 1
+    again = ProgressCounts()
+    execute(plan(tmp_path / "some.jsonl", strategies=("none", "last_turn")), tmp_path / "r", watcher=again)
+    again.look()
+    assert again.words.startswith("3 of 3 conversations, 0 steps, ")
+
+
+def test_a_terminal_shows_what_strategies_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the bar each strategy that is through some conversations has a line with the tokens that it saved."""
+    terminal = Console(file=StringIO(), force_terminal=True, width=100, height=20)
+    monkeypatch.setattr(progress, "Console", lambda **_: terminal)
+    with watching() as watcher:
+        execute(plan(recording(tmp_path), strategies=("none", "last_turn")), tmp_path / "r", watcher=watcher)
+        watcher.look()
+        with terminal.capture() as shown:
+            terminal.print(watcher)
+    lines = [line.split() for line in shown.get().splitlines()]
+    saved = {line[0]: line[-1] for line in lines if line[:1] in (["none"], ["last_turn"])}
+    assert saved["none"] == "0.0%"
+    assert saved["last_turn"] > "50"
+
+
+@pytest.mark.usefixtures("talkative")
+def test_what_is_stopped_does_not_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the run does not end there is no last line that says so."""
+
+    def stopped() -> None:
+        with watching() as watcher:
+            watcher.read(TALK, 10)
+            raise Stopped(130)
+
+    with pytest.raises(Stopped):
+        stopped()
+    assert capsys.readouterr().err.startswith("0 of 1+ conversations, 0 steps")
+
+
+def test_a_short_run_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that is over before the first line is due has no line."""
+    with watching() as watcher:
+        watcher.read(TALK, 10)
+        watcher.all_read()
+        watcher.measured(1, len(TALK.messages), 5)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("talkative")
+def test_pieces_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line after each piece where there is no terminal."""
+    with counting(3, "caches") as count:
+        for _ in range(3):
+            count()
+    assert capsys.readouterr().err.splitlines() == ["33% 1 of 3 caches", "66% 2 of 3 caches", "100% 3 of 3 caches"]

@@ -1,0 +1,98 @@
+"""Standard output and standard error that go away or are full."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ctxbench.cli.streams import command, say
+from tests.harness.command import CTXBENCH, ctxbench, said
+from tests.harness.runs import recording
+
+COMMANDS = {
+    "help": ["--help"],
+    "list": ["list", "formats"],
+    "list as JSON": ["list", "formats", "--json"],
+    "run": ["run", "some.jsonl", "-s", "none", "-o", "r"],
+    "run as JSON": ["run", "some.jsonl", "-s", "none", "-o", "r", "--json"],
+    "report as Markdown": ["report", "r", "--markdown", "-"],
+    "show": ["show", "r"],
+    "show a step": ["show", "r", "c0"],
+    "convert": ["convert", "some.jsonl", "--to", "-"],
+}
+
+
+AGAIN = ["r: already measured; --overwrite measures again"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a recording and a run."""
+    made = tmp_path_factory.mktemp("streams")
+    recording(made, conversations=2)
+    ctxbench(*COMMANDS["run"], cwd=made)
+    return made
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_reader_that_goes_away(folder: Path, command: str) -> None:
+    """`| head` ends any command quietly, with exit code 0."""
+    with subprocess.Popen(
+        [CTXBENCH, *COMMANDS[command]], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert (process.returncode, said(errors)) == (0, AGAIN if command.startswith("run") else [])
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_full_disk(folder: Path, command: str) -> None:
+    """Where standard output is full, any command says so in one line and ends with exit code 2."""
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [CTXBENCH, *COMMANDS[command]], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert said(done.stderr) == [
+        *(AGAIN if command.startswith("run") else []),
+        "error: standard output: cannot be written: No space left on device",
+    ]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_nobody_to_say_it_to(folder: Path) -> None:
+    """Where standard error is full, or closed, the work is done all the same."""
+    command = [CTXBENCH, "run", "some.jsonl", "missing.jsonl", "-s", "none", "--json", "--overwrite", "-o", "quiet"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=full, text=True, check=False)
+    closed = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *command], cwd=folder, stdout=subprocess.PIPE, check=False)
+    for each in (done, closed):
+        assert each.returncode == 0
+        assert json.loads(each.stdout)["conversations"] == 2
+
+
+def test_the_middle_of_a_long_value_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a value of thousands of characters the ends are printed, and how many are between; a long path is whole."""
+    say("error: unknown strategy '" + "a" * 5000 + "'; there are others")
+    say("error: /" + "b" * 255 + "/" + "c" * 255 + ": no such file")
+    long, path = capsys.readouterr().err.splitlines()
+    assert "a…4,803 more…a" in long
+    assert len(long) < 300
+    assert len(path) > 512
+
+
+def test_a_command_is_given_again_as_it_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python -m ctxbench` by the same Python; a program that the shell does not find by its path."""
+    monkeypatch.setattr("sys.argv", ["/somewhere/ctxbench/__main__.py", "run", "a b"])
+    assert command("run", "a b") == shlex.join([sys.executable, "-m", "ctxbench", "run", "a b"])
+    monkeypatch.setattr("sys.argv", [__file__, "run"])
+    assert command("run") == shlex.join([__file__, "run"])

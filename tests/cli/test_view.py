@@ -1,0 +1,150 @@
+"""`ctxbench view`: what it serves, to whom, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import quote
+
+import pytest
+
+from ctxbench.cli.view import Server
+from ctxbench.harness.folder.run import Run
+from ctxbench.reports.html.view import Site
+from tests.reports.html.builders import usual
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Three conversations under eight strategies."""
+    return usual(tmp_path_factory.mktemp("viewed"))
+
+
+@pytest.fixture
+def server(run: Run) -> Iterator[Server]:
+    """A server of that run."""
+    started = Server(Site([run.folder]))
+    thread = threading.Thread(target=started.serve_forever)
+    thread.start()
+    yield started
+    started.shutdown()
+    thread.join()
+    started.server_close()
+
+
+def asked(address: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:
+    """The status, headers and text of an answer."""
+    request = urllib.request.Request(address, method=method, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, dict(answer.headers), answer.read().decode()
+    except HTTPError as error:
+        return error.code, dict(error.headers), error.read().decode()
+
+
+def report_of(folder: Path) -> str:
+    """The address of a report, below the token."""
+    return f"report?run={quote(str(folder), safe='')}"
+
+
+def test_the_list_and_a_report(run: Run, server: Server) -> None:
+    """The list names the run and leads to its report, which is the page that `ctxbench report` writes."""
+    status, headers, text = asked(server.address)
+    assert status == 200
+    assert report_of(run.folder) in text
+    assert "3 conversations" in text
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    status, _, text = asked(server.address + report_of(run.folder))
+    assert status == 200
+    assert "Which strategy?" in text
+    assert asked(server.address, "HEAD")[2] == ""
+
+
+def test_who_is_refused(run: Run, server: Server) -> None:
+    """Without the token, from another host name, with another method, or for another folder nothing is told."""
+    root = server.address.replace(server.token, "x")
+    for address in (root, root.replace("x/", ""), server.address.rstrip("/")):
+        assert asked(address)[0] == 403
+    assert asked(server.address, Host="evil.example")[0] == 403
+    for method in ("POST", "PUT", "DELETE"):
+        assert asked(server.address, method)[0] == 501
+    for folder in (run.folder.parent, run.folder / "steps", Path("/etc"), run.folder / ".." / "run"):
+        status, _, text = asked(server.address + report_of(folder))
+        assert (status, "no such run" in text) == (404, True)
+    assert asked(server.address + "../../etc/passwd")[0] == 404
+    assert asked(server.address + "compare?before=%00")[0] == 404
+
+
+def test_a_run_that_goes_on(run: Run, tmp_path: Path) -> None:
+    """Its report has what is done so far and is asked for again; when it has ended, it has all and stays."""
+    folder = tmp_path / "run"
+    shutil.copytree(run.folder, folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    usual_text = (folder / "manifest.json").read_text()
+    unfinished = {name: manifest[name] for name in ("format", "plan", "window", "versions")} | {"complete": False}
+    (folder / "manifest.json").write_text(json.dumps(unfinished))
+    site = Site([tmp_path])
+    assert b"goes on: 1 part done" in site.respond("").body
+    so_far = site.respond("report", report_of(folder).partition("?")[2])
+    assert b'data-again="5"' in so_far.body
+    assert b"Which strategy?" in so_far.body
+    (folder / "results" / "00000-003.parquet").rename(tmp_path / "away")
+    nothing = site.respond("report", report_of(folder).partition("?")[2])
+    assert b"no conversation is done yet" in nothing.body
+    (tmp_path / "away").rename(folder / "results" / "00000-003.parquet")
+    (folder / "manifest.json").write_text(usual_text)
+    assert b"data-again" not in site.respond("report", report_of(folder).partition("?")[2]).body
+    (folder / "manifest.json").write_text(json.dumps(unfinished))
+    for path in (folder, *folder.iterdir()):
+        os.utime(path, (0, 0))
+    assert b"stopped: 1 part done" in Site([tmp_path]).respond("").body
+
+
+def test_two_runs_compared(run: Run, tmp_path: Path) -> None:
+    """The comparison says what `ctxbench compare` says; a damaged run is in the list with its error."""
+    for name in ("one", "two"):
+        shutil.copytree(run.folder, tmp_path / name)
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "manifest.json").write_text("{")
+    site = Site([tmp_path])
+    listed = site.respond("").body.decode()
+    assert "manifest.json" in listed
+    answer = site.respond("compare", f"before={quote(str(tmp_path / 'one'))}&after={quote(str(tmp_path / 'two'))}")
+    assert answer.status == 200
+    assert b"in 3 pairs of conversations" in answer.body
+    assert site.respond("compare", f"before={tmp_path / 'one'}&after={tmp_path / 'bad'}").status == 422
+
+
+def test_two_hundred_runs(run: Run, tmp_path: Path) -> None:
+    """A list of many runs reads their manifests only, and names each."""
+    for number in range(200):
+        (tmp_path / f"run {number}").mkdir()
+        shutil.copy(run.folder / "manifest.json", tmp_path / f"run {number}")
+    assert Site([tmp_path]).respond("").body.count(b'<th scope="row">') == 200
+
+
+def test_the_command(run: Run) -> None:
+    """It prints an address that answers, and Ctrl-C ends it without a traceback; a wrong folder is one error."""
+    code = "import sys; from ctxbench.cli import main; sys.argv = ['ctxbench', 'view', *sys.argv[1:]]; main()"
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # whatever the test run was started to ignore
+    pipes = partial(subprocess.Popen, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    started = pipes([sys.executable, "-c", code, str(run.folder)], preexec_fn=heard)
+    assert started.stderr is not None
+    address = started.stderr.readline().split()[-1]
+    assert asked(address)[0] == 200
+    started.send_signal(signal.SIGINT)
+    _, said = started.communicate(timeout=30)
+    assert "Traceback" not in said
+    failed = subprocess.run([sys.executable, "-c", code, "gone"], capture_output=True, text=True, check=False)
+    assert failed.returncode == 2
+    assert failed.stderr.startswith("error: gone: there is no such folder")
