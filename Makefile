@@ -80,8 +80,8 @@ test-adapters: build/wheel/.made  ## each adapter with its library's newest vers
 attack: $(VENV)/.test  ## attack everything for 15 minutes (MINUTES=, SEED=): what was tried, held and lost
 	@$(BIN)/python -m tests.attacks --minutes $(or $(MINUTES),15) --seed $(or $(SEED),0)
 
-house:  ## print how the code is laid out: files, lines, import circles, uses of Any
-	@$(PYTHON) scripts/house.py
+house: $(VENV)/.run  ## print how the code is laid out, beside its budget
+	@$(BIN)/python scripts/house.py
 
 lint: $(VENV)/.test  ## ruff, mypy --strict, the order of the rooms
 	@$(BIN)/ruff check .

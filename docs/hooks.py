@@ -1,4 +1,4 @@
-"""What MkDocs asks when it builds the site: the reference of all commands, from the command line itself."""
+"""Hooks of MkDocs for building the site: the reference of all commands comes from the command line itself."""
 
 from __future__ import annotations
 

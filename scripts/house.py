@@ -1,9 +1,8 @@
-"""Print how the code is laid out: files, lines, import circles, `Any`, comments. `make house` and `make lint` run it.
+"""Print how the code is laid out, beside its budget. `make house` and `make lint` run it.
 
-The import graph counts every relative import, also those inside functions and under TYPE_CHECKING. With `--check` the
-exit code is 1 if there is an import circle, if two classes that are not private have the same name, or if a docstring
-begins with a word that leaves its subject open (`What`, `Those` …). The kinds of embedded scenario do not know each
-other, so each may have a `World` of its own.
+The import graph counts every import of the project's own modules, also those inside functions and under TYPE_CHECKING.
+With `--check` the exit code is 1 if a figure is over its budget, if there is an import circle, if two classes that are
+not private have the same name, or if a docstring begins with a word that leaves its subject open (`What`, `Those` …).
 """
 
 from __future__ import annotations
@@ -11,54 +10,95 @@ from __future__ import annotations
 import ast
 import io
 import re
+import subprocess
 import sys
 import tokenize
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("scenarios", "metrics", "strategies", "harness", "reports")
-KINDS = "scenarios/embedded/"
 OPEN = re.compile(r"(What|Whatever|Who|Whose|Which|Those|Of (each|every|those)|That which)\b")
 """First words of docstrings that do not say what they are about."""
+BUDGET = {
+    "lines of Python without tests": 70_000,
+    "files": 380,
+    "lines of tests": 46_000,
+    "commands": 30,
+    "parameters of all commands": 220,
+    "parameters of `ctxbench run`": 26,
+}
+"""The most that there may be of each. Who adds, takes away."""
 
 
 def main(arguments: list[str]) -> int:
-    """Print the figures of a checkout; `arguments` are `--check` and a folder, both optional."""
-    folders = [argument for argument in arguments if not argument.startswith("-")]
-    root = Path(folders[0]) if folders else ROOT
-    texts = {path: path.read_text("utf-8") for room in ROOMS for path in sorted((root / room).rglob("*.py"))}
-    trees = {path: ast.parse(text) for path, text in texts.items()}
+    """Print the figures of this checkout; `arguments` is `--check` or nothing."""
+    texts = {ROOT / name: (ROOT / name).read_text("utf-8") for name in tracked()}
+    tests = [path for path in texts if path.relative_to(ROOT).parts[0] == "tests"]
+    lines_of_tests = sum(len(texts.pop(path).splitlines()) for path in tests)
     sizes = sorted((len(text.splitlines()) for text in texts.values()), reverse=True)
-    graph = imports(root, trees)
-    circles, same, vague = circles_of(graph), same_classes(root, trees), list(open_docstrings(root, trees))
+    parameters = parameters_of_commands()
+    figures = dict(
+        zip(
+            BUDGET,
+            (sum(sizes), len(sizes), lines_of_tests, len(parameters), sum(parameters.values()), parameters["run"]),
+            strict=True,
+        )
+    )
+    over = [name for name, figure in figures.items() if figure > BUDGET[name]]
+    for name, figure in figures.items():
+        print(f"{name:44} {figure:>7,} of at most {BUDGET[name]:>7,}{'  OVER' if name in over else ''}")
+
+    trees = {path: ast.parse(text) for path, text in texts.items()}
+    circles, same, vague = circles_of(imports(trees)), same_classes(trees), list(open_docstrings(trees))
     comments = sum(map(comment_lines, texts.values()))
-    print(f"files                                       {len(sizes):>7,}")
-    print(f"lines                                       {sum(sizes):>7,}")
-    print(f"half of the lines stand in files of at least {half(sizes):>6,}")
-    print(f"longest file                                {sizes[0]:>7,}")
-    print(f"comment lines in a hundred                  {100 * comments / sum(sizes):>7.1f}")
-    print(f"uses of Any                                 {sum(map(uses_of_any, trees.values())):>7,}")
-    print(f"import circles                              {len(circles):>7,}")
+    print(f"{'half of the lines stand in files of at least':44} {half(sizes):>7,}")
+    print(f"{'longest file':44} {sizes[0]:>7,}")
+    print(f"{'comment lines in a hundred':44} {100 * comments / sum(sizes):>7.1f}")
+    print(f"{'uses of Any':44} {sum(map(uses_of_any, trees.values())):>7,}")
+    print(f"{'import circles':44} {len(circles):>7,}")
     for circle in circles:
         print("    " + ", ".join(circle))
-    print(f"classes of one name                         {len(same):>7,}")
+    print(f"{'classes of one name':44} {len(same):>7,}")
     for name, places in same.items():
         print(f"    {name}: {', '.join(places)}")
-    print(f"docstrings without a subject                {len(vague):>7,}")
+    print(f"{'docstrings without a subject':44} {len(vague):>7,}")
     for place in vague:
         print(f"    {place}")
-    return int("--check" in arguments and bool(circles or same or vague))
+    return int("--check" in arguments and bool(over or circles or same or vague))
 
 
-def open_docstrings(root: Path, trees: dict[Path, ast.Module]) -> Iterator[str]:
+def tracked() -> list[str]:
+    """Return the Python files of the checkout, links aside."""
+    listing = subprocess.run(["git", "ls-files", "-z", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return sorted(name for name in listing.stdout.split("\0") if name and (ROOT / name).is_file())
+
+
+def parameters_of_commands() -> dict[str, int]:
+    """Map each command of `ctxbench` to its number of parameters, `--help` aside."""
+    import typer
+
+    from ctxbench.cli import app
+
+    def leaves(group: Any, path: str) -> Iterator[tuple[str, int]]:
+        for name, command in group.commands.items():
+            command = group.commands[name]  # imports it
+            if hasattr(command, "commands"):
+                yield from leaves(command, f"{path}{name} ")
+            else:
+                yield path + name, len(command.params)
+
+    return dict(leaves(typer.main.get_command(app), ""))
+
+
+def open_docstrings(trees: Mapping[Path, ast.Module]) -> Iterator[str]:
     """Yield the docstrings, those of attributes too, that begin with a word of `OPEN`, with their places."""
     for path, tree in trees.items():
         for node in ast.walk(tree):
             match node:
                 case ast.Expr(value=ast.Constant(value=str(text))) if OPEN.match(text):
-                    yield f"{path.relative_to(root)}:{node.lineno}: {text.splitlines()[0]}"
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}: {text.splitlines()[0]}"
 
 
 def half(sizes: list[int]) -> int:
@@ -81,23 +121,19 @@ def uses_of_any(tree: ast.Module) -> int:
     return sum(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree))
 
 
-def same_classes(root: Path, trees: dict[Path, ast.Module]) -> dict[str, list[str]]:
-    """Return the public classes whose name stands in more than one file, with the files."""
+def same_classes(trees: Mapping[Path, ast.Module]) -> dict[str, list[str]]:
+    """Map the names of public classes that stand in more than one file to the files."""
     places: dict[str, list[str]] = defaultdict(list)
     for path, tree in trees.items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(path.relative_to(root).as_posix())
-    return {
-        name: paths
-        for name, paths in sorted(places.items())
-        if len(paths) > 1 and not all(path.startswith(KINDS) for path in paths)
-    }
+                places[node.name].append(path.relative_to(ROOT).as_posix())
+    return {name: paths for name, paths in sorted(places.items()) if len(paths) > 1}
 
 
-def imports(root: Path, trees: dict[Path, ast.Module]) -> dict[str, set[str]]:
-    """Return which module of the project imports which."""
-    modules = {module_of(root, path): path for path in trees}
+def imports(trees: Mapping[Path, ast.Module]) -> dict[str, set[str]]:
+    """Map each module of the project to those that it imports."""
+    modules = {module_of(path): path for path in trees}
     graph: dict[str, set[str]] = {}
     for name, path in modules.items():
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
@@ -105,17 +141,19 @@ def imports(root: Path, trees: dict[Path, ast.Module]) -> dict[str, set[str]]:
     return graph
 
 
-def module_of(root: Path, path: Path) -> str:
-    """Return the dotted name of a module below the root."""
-    return path.relative_to(root).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+def module_of(path: Path) -> str:
+    """Return the name that a file of the checkout is imported by."""
+    name = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+    return name.removeprefix("src.") if name.startswith("src.") else f"ctxbench.{name}"
 
 
-def targets(tree: ast.Module, package: str, modules: dict[str, Path]) -> Iterator[str]:
-    """Yield the modules of the project that relative imports of a file name."""
+def targets(tree: ast.Module, package: str, modules: Mapping[str, Path]) -> Iterator[str]:
+    """Yield the modules of the project that a file imports, by name or relatively."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
+        if isinstance(node, ast.ImportFrom):
             parts = package.split(".")
-            base = ".".join([*parts[: len(parts) - node.level + 1], *([node.module] if node.module else [])])
+            base = ".".join(parts[: len(parts) - node.level + 1]) if node.level else ""
+            base = ".".join(filter(None, (base, node.module)))
             for alias in node.names:
                 name = f"{base}.{alias.name}"
                 if name in modules:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from ctxbench.metrics.figures import units_of
 from ctxbench.metrics.statistics.intervals import Floats, Interval, Statistic, by_unit
 from ctxbench.metrics.value import Missing
-from ctxbench.scenarios.embedded import KINDS
+from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.strategies.archive.record import TOOL
 from ctxbench.strategies.chain import parse
@@ -264,9 +264,11 @@ def _of_recordings(inputs: ClaimInputs) -> Iterator[ClaimRow]:
 
 def loads(seeds: int) -> Iterator[Conversation]:
     """Yield the load of 001 §5 by seeds: texts of the documentation scenario in Chinese, cut to the document's size."""
+    chinese = [each for each in scenario("docs_qa") if each.language == "zh"]
+    pages = "".join(message.text for conversation in chinese for message in _results(conversation))
     for seed in range(seeds):
-        pages = "".join(message.text for message in _results(KINDS["docs_qa"](seed, TURNS, "zh")))
-        stream = pages * math.ceil(TURNS * CHARACTERS / len(pages))
+        start = seed * len(pages) // seeds
+        stream = (pages[start:] + pages[:start]) * math.ceil(TURNS * CHARACTERS / len(pages))
         messages: list[Message] = [Message("s", "system", "你是文档助手。")]
         for turn in range(TURNS):
             text = stream[turn * CHARACTERS : (turn + 1) * CHARACTERS]

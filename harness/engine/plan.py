@@ -22,7 +22,7 @@ from msgspec.structs import asdict, replace
 from ctxbench.metrics.models import map_version, window_of
 from ctxbench.metrics.tokens import check_encoding
 from ctxbench.scenarios.compactions import RECORDED, placed_compactions
-from ctxbench.scenarios.embedded import SCENARIOS, SEEDED, scenario
+from ctxbench.scenarios.embedded import GENERATED, SCENARIOS, scenario
 from ctxbench.scenarios.errors import Place, RecordingError, RunError, SpecError
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import Conversation, MediaKind
@@ -443,7 +443,7 @@ class RunInputs:
     names: tuple[str, ...]
     form: str | None = None
     turns: int | None = None
-    """User turns of generated conversations; None = the scenario's own."""
+    """User turns of generated conversations; None = the scenario's own. Recorded scenarios have none of these three."""
     seed: int = 0
     conversations: int | None = None
     """Conversations of each generated scenario, from consecutive seeds; None = those of the one seed."""
@@ -456,13 +456,13 @@ class RunInputs:
                     f"{without_secrets(name)}: the names of recordings are stored, so no password, token or signature "
                     "may be in one: give it to fsspec by the environment or its settings, or copy the file here first"
                 )
-        if self.conversations is not None:
+        if self.turns is not None or self.seed or self.conversations is not None:
             if not self.scenarios():
                 raise RunError(
-                    f"--conversations {self.conversations}: is for scenarios, and none is named: give one of "
-                    f"{', '.join(SEEDED)}"
+                    "--turns, --seed and --conversations are for generated scenarios, and none is named: give one of "
+                    f"{', '.join(GENERATED)}"
                 )
-            self.generated()
+            self.of_scenarios()
 
     def open(self, problems: Problems) -> InputFile:
         """Find the files, and report at once those that are not there."""
@@ -497,7 +497,7 @@ class RunInputs:
         """Return the names that are scenarios, each once."""
         return list(dict.fromkeys(name for name in self.names if self._is_scenario(name)))
 
-    def generated(self) -> list[Iterator[Conversation]]:
+    def of_scenarios(self) -> list[Iterator[Conversation]]:
         """Return the conversations of each scenario. Raises SpecError for a number that one cannot have."""
         return [scenario(name, self.turns, self.seed, self.conversations) for name in self.scenarios()]
 
@@ -518,7 +518,7 @@ class InputFile:
     def conversations(self) -> Iterator[Conversation]:
         """Yield every conversation: those of the scenarios first, then those of the files."""
         inputs = self.inputs
-        return read(self.batches, self.problems, chain.from_iterable(inputs.generated()))
+        return read(self.batches, self.problems, chain.from_iterable(inputs.of_scenarios()))
 
 
 class DefaultStrategies(NamedTuple):

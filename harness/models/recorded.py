@@ -161,6 +161,8 @@ def _why_empty(request: ModelRequest, answer: ModelAnswer) -> str:
         return f"refused: {' '.join(answer.refusal.split())[:200]}"
     if answer.finish == "length":
         return f"answered nothing within {request.max_tokens} tokens (a model that thinks first needs more)"
+    if answer.finish == "context_length":
+        return "was not asked: the prompt does not fit its context window"
     if answer.finish == "content_filter":
         return "its provider's content filter held the answer back"
     return "answered with an empty text"

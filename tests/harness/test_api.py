@@ -241,7 +241,7 @@ def fewer_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_few_conversations_are_an_objection(tmp_path: Path) -> None:
     """Below eight nothing can be shipped, however good it looks; twins of one generator count once."""
-    verdict = ctxbench.run("docs_qa", turns=2, strategies=["none", "last_turn"]).verdict()
+    verdict = ctxbench.run("load", turns=2, strategies=["none", "last_turn"]).verdict()
     (objection,) = verdict.objections("last_turn")[-1:]
     assert objection.startswith("2 conversations can make nothing sure: they are 1 independent unit, and it takes 8")
 

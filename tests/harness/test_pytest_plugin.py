@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ ctxbench_strategies =
 def project(tmp_path: Path) -> Path:
     """A project with recordings, settings and a test."""
     (tmp_path / "recordings").mkdir()
-    for number, each in enumerate(scenario("docs_qa", turns=2)):
+    for number, each in enumerate(islice(scenario("demo"), 2)):
         (tmp_path / "recordings" / f"{number}.jsonl").write_bytes(each.to_json())
     (tmp_path / "pytest.ini").write_text(SETTINGS)
     (tmp_path / "test_ours.py").write_text(TEST)

@@ -31,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> ctxbench.BenchmarkRun:
 @pytest.fixture(scope="module")
 def smoke() -> ctxbench.BenchmarkRun:
     """A run of embedded conversations with questions, answered by the embedded reader."""
-    return ctxbench.run("smoke", turns=2, strategies=["none", "last_turn"])
+    return ctxbench.run("smoke", strategies=["none", "last_turn"])
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

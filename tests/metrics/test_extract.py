@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from time import process_time
 
 import pytest
@@ -101,7 +102,7 @@ def test_order_is_that_of_the_texts() -> None:
 
 def test_takes_linear_time() -> None:
     """20 times the material takes about 20 times as long, far from 400; 5 000 tokens are done at once."""
-    text = [message.text for each in scenario("docs_qa") for message in each.messages]
+    text = [message.text for each in islice(scenario("docs_qa"), 2) for message in each.messages]
 
     def took(tokens: int) -> float:
         chosen, size = list[str](), 0

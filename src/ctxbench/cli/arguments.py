@@ -129,7 +129,7 @@ TurnsOption = Annotated[
     typer.Option(
         min=1,
         max=100_000,
-        help="User turns of generated conversations.",
+        help="User turns of generated conversations (`load`, `mem_001` …).",
         show_default="the scenario's",
         rich_help_panel=RECORDINGS_PANEL,
     ),

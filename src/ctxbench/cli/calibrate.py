@@ -192,12 +192,11 @@ def _sets(inputs: Sequence[Path], strict: bool, columns: Sequence[str] | None, e
     """Return the labelled sets of all files, and print problems of the reading. Raises UserError if there are none."""
     from ctxbench.harness.graders.labels import sets_of, with_exact_dates
     from ctxbench.scenarios.errors import RunError
-    from ctxbench.scenarios.label_columns import Columns, read_tables
-    from ctxbench.scenarios.labelled import FORMATS, read
+    from ctxbench.scenarios.labelled import FORMATS, Columns, read
     from ctxbench.scenarios.source import Problems
 
     problems = Problems(strict=strict)
-    answers = read_tables(inputs, Columns.parse(columns), problems) if columns else read(inputs, problems)
+    answers = read(inputs, problems, Columns.parse(columns) if columns else None)
     sets = sets_of(map(with_exact_dates, answers) if exact_dates else answers)
     if columns and not sets and problems.errors:
         raise problems.errors[0]

@@ -276,7 +276,6 @@ def _engine(name: EngineName, address: str, workers: int, settings: Settings) ->
 
 
 _DEMO = ("none", "window(max_tokens=4000)", "summary(every=5)", "retrieval", "archive", "facts")
-_DEMO_TURNS = 4
 
 
 def demo(
@@ -289,7 +288,7 @@ def demo(
     from ctxbench.harness.folder.store import is_complete
 
     # A finished one is measured again, by whatever version is installed now; one that was stopped goes on.
-    run(["standard"], strategy=list(_DEMO), turns=_DEMO_TURNS, out=out, overwrite=is_complete(out))
+    run(["demo"], strategy=list(_DEMO), out=out, overwrite=is_complete(out))
 
 
 def _have_answered(folder: Path, settings: Settings, asking: AnswerOptions, overwrite: bool) -> list[Tally]:

@@ -26,7 +26,7 @@ STRATEGIES = ("none", "summary(threshold=6, every=2)")
 def talks(folder: Path) -> Path:
     """Write four short conversations with questions, and return the file."""
     path = folder / "talks.jsonl"
-    conversations = [*scenario("smoke", turns=2)][:4]
+    conversations = [*scenario("smoke")][:4]
     path.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
     return path
 
