@@ -1,0 +1,428 @@
+"""A wrong value in a recording of each format: the error names line and field, and the rest is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxbench.scenarios.read import find, read
+from ctxbench.scenarios.source import Problems
+from tests.scenarios.readers.samples import SAMPLES
+from tests.scenarios.readers.test_fuzz import changed
+
+BAD: list[tuple[str, tuple[Any, ...], Any, str, int]] = [
+    ("ai_sdk", (0, "messages", 0, "role"), 5, "1: messages[0].role: unknown role '5'", 1),
+    (
+        "anthropic_messages",
+        (0, "response", "content", 0),
+        {"a": 1},
+        "1: response.content[0]: object missing required field type",
+        1,
+    ),
+    (
+        "anthropic_messages",
+        (0, "response", "content", 0, "type"),
+        5,
+        "1: response.content[0].type: expected str, got int",
+        1,
+    ),
+    ("api_calls", (0, "request", "messages", 4, "role"), "odd", "1: request.messages[4].role: unknown role 'odd'", 1),
+    (
+        "api_calls",
+        (0, "response", "choices", 0, "message"),
+        {"a": 1},
+        "1: response.choices[0].message: object missing required field role",
+        1,
+    ),
+    (
+        "atif",
+        ("steps", 2, "metrics", "completion_tokens"),
+        "odd",
+        "1: steps[2].metrics.completion_tokens: 'odd' is no number of tokens",
+        2,
+    ),
+    (
+        "atif",
+        ("subagent_trajectories", 0, "steps", 0),
+        {"a": 1},
+        "1: subagent_trajectories[0].steps[0]: object missing required field source",
+        1,
+    ),
+    ("beam", (0, "turns", 0, 0, "role"), "odd", "0: [0].turns[0][0].role: unknown role 'odd'", 0),
+    ("beam", (0, "turns", 1, 0, "time_anchor"), "odd", "0: [0].turns[1][0].time_anchor: 'odd' is no time", 0),
+    ("braintrust", (3, "input", 3, "role"), 5, "4: input[3].role: unknown role '5'", 1),
+    (
+        "chatgpt",
+        (0, "mapping", "a", "message", "author"),
+        {"a": 1},
+        "2: mapping.a.message.author: object missing required field role",
+        1,
+    ),
+    (
+        "chatgpt",
+        (0, "mapping", "a", "message", "author", "role"),
+        "odd",
+        "2: mapping.a.message.author.role: unknown role 'odd'",
+        1,
+    ),
+    ("claude_ai", (0, "chat_messages", 0, "created_at"), "odd", "2: chat_messages[0].created_at: 'odd' is no time", 1),
+    (
+        "claude_ai",
+        (0, "chat_messages", 1, "content", 0),
+        {"a": 1},
+        "2: chat_messages[1].content[0]: object missing required field type",
+        1,
+    ),
+    ("claude_code", (0, "timestamp"), "odd", "1: timestamp: invalid RFC3339 encoded datetime", 2),
+    (
+        "claude_code",
+        (5, "message", "content", 0),
+        {"a": 1},
+        "6: message.content[0]: object missing required field type",
+        2,
+    ),
+    ("cline", ("messages", 0, "role"), "odd", "1: messages[0].role: unknown role 'odd'", 1),
+    (
+        "cline",
+        ("messages", 2, "content", 0),
+        {"a": 1},
+        "1: messages[2].content[0]: object missing required field type",
+        1,
+    ),
+    (
+        "codex",
+        (0, "payload", "dynamic_tools", 0, "tools", 0),
+        {"a": 1},
+        "1: payload.dynamic_tools[0].tools[0]: object missing required field name",
+        1,
+    ),
+    (
+        "codex",
+        (10, "payload", "info", "last_token_usage", "cached_input_tokens"),
+        "odd",
+        "11: payload.info.last_token_usage.cached_input_tokens: 'odd' is no number of tokens",
+        1,
+    ),
+    ("copilot_cli", (0, "timestamp"), "odd", "1: timestamp: invalid RFC3339 encoded datetime", 2),
+    ("copilot_cli", (5, "data", "outputTokens"), "odd", "6: data.outputTokens: 'odd' is no number of tokens", 2),
+    (
+        "ctxbench",
+        (0, "messages", 1, "call", "marks", 0),
+        {"a": 1},
+        "1: messages[1].call.marks[0]: object contains unknown field a",
+        1,
+    ),
+    (
+        "ctxbench",
+        (0, "messages", 2, "media", 0, "kind"),
+        "odd",
+        "1: messages[2].media[0].kind: invalid enum value 'odd'",
+        1,
+    ),
+    (
+        "datadog_llm",
+        (1, "metrics", "output_tokens"),
+        "odd",
+        "2: metrics.completion_tokens: 'odd' is no number of tokens",
+        1,
+    ),
+    ("datadog_llm", (3, "meta", "output", "messages", 0, "role"), 5, "4: output.messages[0].role: unknown role '5'", 1),
+    (
+        "gemini_cli",
+        ("messages", 1, "toolCalls", 0),
+        {"a": 1},
+        "1: messages[1].toolCalls[0]: object missing required field id",
+        1,
+    ),
+    (
+        "gemini_cli",
+        ("messages", 1, "toolCalls", 0, "timestamp"),
+        "odd",
+        "1: messages[1].toolCalls[0].timestamp: invalid RFC3339 encoded datetime",
+        1,
+    ),
+    ("goose", ("conversation", 0), 5, "1: conversation[0]: object missing required field role", 1),
+    ("goose", ("conversation", 0, "role"), "odd", "1: conversation[0].role: unknown role 'odd'", 1),
+    (
+        "helicone",
+        (1, "request_body", "messages", 3, "role"),
+        5,
+        "2: request_body.messages[3].role: unknown role '5'",
+        1,
+    ),
+    (
+        "http",
+        ("interactions", 1, "response", "parsed_body", "usage", "prompt_tokens_details", "cached_tokens"),
+        "odd",
+        "1: interactions[1].response.parsed_body.usage.prompt_tokens_details.cached_tokens: 'odd' is no number of tokens",
+        6,
+    ),
+    (
+        "http",
+        ("interactions", 7, "request", "parsed_body", "contents", 1, "parts", 0, "functionCall"),
+        {"a": 1},
+        "1: interactions[7].request.parsed_body.contents[2].parts[0]: a tool call without a name",
+        5,
+    ),
+    (
+        "inspect",
+        ("samples", 0, "message_pool", 0),
+        {"a": 1},
+        "1: samples[0].events[1].input_refs: object missing required field role",
+        3,
+    ),
+    (
+        "inspect",
+        ("samples", 0, "messages", 2, "role"),
+        "odd",
+        "1: samples[0].events[1].input[2].role: unknown role 'odd'",
+        3,
+    ),
+    ("kdconv", (0, "messages", 0), {"a": 1}, "2: messages[0]: object missing required field message", 1),
+    ("kdconv", (0, "messages", 0, "message"), 5, "2: messages[0].message: expected str, got int", 1),
+    (
+        "langchain",
+        (0, "messages", 1, "data", "tool_calls"),
+        5,
+        "1: messages[1].tool_calls[0]: a tool call without a name",
+        1,
+    ),
+    (
+        "langchain",
+        (0, "messages", 1, "data", "usage_metadata", "output_tokens"),
+        "odd",
+        "1: messages[1].usage_metadata.completion_tokens: 'odd' is no number of tokens",
+        2,
+    ),
+    (
+        "langfuse",
+        ("observations", 1, "input", "messages", 3, "role"),
+        5,
+        "1: observations[1].input.messages[3].role: unknown role '5'",
+        1,
+    ),
+    (
+        "langgraph",
+        (0, "values", "messages", 1, "tool_calls"),
+        5,
+        "1: values.messages[1].tool_calls[0]: a tool call without a name",
+        1,
+    ),
+    (
+        "langgraph",
+        (0, "values", "messages", 1, "usage_metadata", "output_tokens"),
+        "odd",
+        "1: values.messages[1].usage_metadata.completion_tokens: 'odd' is no number of tokens",
+        2,
+    ),
+    ("langsmith", (0, "start_time"), "odd", "1: start_time: 'odd' is no time", 1),
+    (
+        "langsmith",
+        (1, "outputs", "llm_output", "token_usage", "prompt_tokens_details", "cached_tokens"),
+        "odd",
+        "2: outputs.prompt_tokens_details.cached_tokens: 'odd' is no number of tokens",
+        1,
+    ),
+    (
+        "litellm_log",
+        ("messages", 3, "tool_calls", 0, "function"),
+        {"a": 1},
+        "1: messages[3].tool_calls[0].function: object missing required field name",
+        0,
+    ),
+    (
+        "litellm_log",
+        ("response", "usage", "prompt_tokens_details", "cached_tokens"),
+        "odd",
+        "1: response.usage.prompt_tokens_details.cached_tokens: 'odd' is no number of tokens",
+        1,
+    ),
+    (
+        "litellm_proxy",
+        (1, "proxy_server_request", "messages", 3, "role"),
+        5,
+        "2: messages[3].role: unknown role '5'",
+        1,
+    ),
+    (
+        "locomo",
+        (0, "conversation", "speaker_a"),
+        "odd",
+        "2: conversation.session_1[0].speaker: unknown speaker 'Ann'",
+        1,
+    ),
+    (
+        "longmemeval",
+        (0, "haystack_sessions", 0, 0),
+        {"a": 1},
+        "2: haystack_sessions[0][0]: object missing required field role",
+        1,
+    ),
+    (
+        "longmemeval",
+        (0, "haystack_sessions", 0, 0, "role"),
+        "odd",
+        "2: haystack_sessions[0][0].role: unknown role 'odd'",
+        1,
+    ),
+    (
+        "memdaily",
+        (0, "question_list", 0, "target_step_id", 0),
+        5,
+        "2: probes[0].evidence: evidence 'm5' names no message",
+        2,
+    ),
+    ("memdaily", (0, "question_list", 0, "time"), "odd", "2: question_list[0].time: 'odd' is no time", 1),
+    (
+        "memorybank",
+        ("r0", "history", "2023-04-27", 0),
+        {"a": 1},
+        "0: r0.history[...][0]: object missing required field query",
+        0,
+    ),
+    (
+        "memorybank",
+        ("r0", "history", "2023-04-27", 0, "response"),
+        5,
+        "0: r0.history[...][0].response: expected str, got int",
+        0,
+    ),
+    ("mini_swe", ("messages", 0, "role"), "odd", "1: messages[0].role: unknown role 'odd'", 0),
+    (
+        "mini_swe",
+        ("messages", 2, "tool_calls", 0, "function"),
+        {"a": 1},
+        "1: messages[2].tool_calls[0].function: object missing required field name",
+        0,
+    ),
+    ("mlflow_traces", ("data", "spans", 0), {"a": 1}, "1: data.spans[0]: object missing required field span_id", 1),
+    (
+        "mlflow_traces",
+        ("data", "spans", 0, "start_time_unix_nano"),
+        "odd",
+        "1: data.spans[0].start_time_unix_nano: odd is no time",
+        1,
+    ),
+    ("mtrag", (0, "contexts", 0), {"a": 1}, "1: contexts[0]: object missing required field document_id", 1),
+    ("mtrag", (0, "input", 0, "speaker"), "odd", "1: input[0].speaker: unknown speaker 'odd'", 1),
+    ("openai_agents", (4, "span_data", "output", 0, "role"), 5, "5: span_data.output[0].role: unknown role '5'", 1),
+    (
+        "openai_batch",
+        (1, "response", "body", "choices", 0, "message", "role"),
+        "odd",
+        "2: response.body.choices[0].message.role: unknown role 'odd'",
+        0,
+    ),
+    (
+        "openai_batch",
+        (1, "response", "body", "usage", "prompt_tokens_details", "cached_tokens"),
+        "odd",
+        "2: response.body.usage.prompt_tokens_details.cached_tokens: 'odd' is no number of tokens",
+        1,
+    ),
+    ("openai_chat", (0, "tools", 0), {"a": 1}, "1: tools[0]: object missing required field function", 1),
+    ("openai_chat", (0, "tools", 0, "function"), 5, "1: tools[0].function: expected object, got int", 1),
+    ("openai_items", (0, "data", 0, "role"), 5, "1: data[0].role: unknown role '5'", 1),
+    (
+        "openclaw_telemetry",
+        (2, "messages", 1, "usage", "cacheWrite"),
+        "odd",
+        "5: messages[1].usage.cacheWrite: 'odd' is no number of tokens",
+        1,
+    ),
+    (
+        "openclaw_telemetry",
+        (4, "messages", 2, "content", 0, "type"),
+        "odd",
+        "5: messages[2].content[0].type: invalid value 'odd'",
+        1,
+    ),
+    ("opencode", ("messages", 0, "info", "role"), "odd", "1: messages[0].info.role: unknown role 'odd'", 1),
+    ("opencode", ("messages", 0, "parts", 0), 5, "1: messages[0].parts[0]: object missing required field type", 1),
+    ("openhands", (0, "timestamp"), "odd", "1: timestamp: 'odd' is no time", 1),
+    ("openhands", (1, "llm_message", "role"), "odd", "2: llm_message.role: unknown role 'odd'", 1),
+    (
+        "otel",
+        (0, "resourceSpans", 0, "scopeSpans", 0, "spans", 0, "startTimeUnixNano"),
+        "odd",
+        "1: resourceSpans[0].scopeSpans[0].spans[0].startTimeUnixNano: odd is no time",
+        1,
+    ),
+    (
+        "otel",
+        (1, "resourceSpans", 0, "scopeSpans", 0, "spans", 0, "attributes", 3, "value"),
+        "odd",
+        "2: resourceSpans[0].scopeSpans[0].spans[0].attributes.input_tokens: 'odd' is no number of tokens",
+        1,
+    ),
+    (
+        "pi",
+        (2, "message", "usage", "cacheWrite"),
+        "odd",
+        "3: message.usage.cacheWrite: 'odd' is no number of tokens",
+        1,
+    ),
+    (
+        "pi",
+        (2, "message", "usage", "cost", "total"),
+        "odd",
+        "3: message.usage.cost.total: 'odd' is no cost in US dollars",
+        1,
+    ),
+    ("provider_requests", (0, "contents", 0, "role"), 5, "1: contents[0].role: unknown role '5'", 1),
+    (
+        "provider_requests",
+        (0, "contents", 1, "parts", 0, "functionCall"),
+        {"a": 1},
+        "1: contents[1].parts[0]: a tool call without a name",
+        1,
+    ),
+    ("sharegpt", (0, "conversations", 0, "from"), "odd", "1: conversations[0].from: unknown role 'odd'", 1),
+    ("sharegpt", (0, "conversations", 1, "value"), "odd", "1: conversations[1].value: not JSON: invalid character", 1),
+    ("swe_agent", ("history", 0), {"a": 1}, "1: history[0]: object missing required field role", 2),
+    ("swe_agent", ("history", 0, "role"), "odd", "1: history[0].role: unknown role 'odd'", 2),
+    (
+        "tau2",
+        ("simulations", 0, "messages", 5, "tool_messages", 0),
+        {"a": 1},
+        "1: simulations[0].messages[5].tool_messages[0]: object missing required field role",
+        1,
+    ),
+    (
+        "tau2",
+        ("simulations", 0, "messages", 5, "tool_messages", 0, "role"),
+        "odd",
+        "1: simulations[0].messages[5].tool_messages.role: unknown role 'odd'",
+        1,
+    ),
+    ("tau_bench", (0, "reward"), "odd", "2: reward: expected float | null, got str", 1),
+    ("tau_bench", (0, "task_id"), {"a": 1}, "2: task_id: expected int | str, got object", 1),
+    ("terminal_bench", ("messages", 0, "role"), "odd", "1: messages[0].role: unknown role 'odd'", 0),
+    (
+        "terminal_bench",
+        ("optional_params", "tools", 0),
+        {"a": 1},
+        "1: optional_params.tools[0]: object missing required field function",
+        0,
+    ),
+    ("weave", (3, "inputs", "messages", 3, "role"), 5, "4: inputs.messages[3].role: unknown role '5'", 1),
+]
+"""Format, path and value in the sample, line, field and fault of the error, and conversations that are still read."""
+
+
+@pytest.mark.parametrize(("name", "path", "value", "fault", "left"), BAD)
+def test_a_wrong_value_is_named_by_line_and_field(
+    name: str, path: tuple[Any, ...], value: Any, fault: str, left: int, tmp_path: Path
+) -> None:
+    """It is one problem, whose place is that of the value or of what it spoils; the other conversations are read."""
+    sample = SAMPLES[name]
+    file = sample.write(tmp_path, sample.text(changed(sample.records(2), path, "replace", value)))
+    problems = Problems()
+    found = list(read(find([file], problems, name), problems))
+    [error] = problems.errors
+    assert f"{error.place.line}: {error.place.field}: {error.what}".startswith(fault)
+    assert error.place.file == str(file)
+    assert error.remedy
+    assert len(found) == left
