@@ -31,10 +31,15 @@ from .messages import (
 from .requests import LoggedRequest, Responses, conversations, dollars, effort, series
 
 
-class _Kwargs(msgspec.Struct):
+class _Options(msgspec.Struct):
     tools: list[ChatTool] | None = None
     thinking: Any = None
     reasoning_effort: Any = None
+
+    def asked(self, messages: Sequence[ChatMessage]) -> Call:
+        """Return what a request with these options says of its call."""
+        marks = tuple(chat_marks(messages, self.tools or ()))
+        return Call(marks=marks, effort=effort(self.thinking, self.reasoning_effort))
 
 
 class _Stamp(msgspec.Struct):
@@ -44,7 +49,7 @@ class _Stamp(msgspec.Struct):
 class _Log(_Stamp, kw_only=True):
     messages: list[ChatMessage]
     response: ChatResponse
-    kwargs: _Kwargs = msgspec.field(default_factory=_Kwargs)
+    kwargs: _Options = msgspec.field(default_factory=_Options)
     cost: Any = None
 
 
@@ -88,27 +93,14 @@ def _requests(files: Sequence[Path], problems: Problems) -> Iterator[LoggedReque
                 with problems.collect():
                     log = decode(raw, _Log, place)
                     if responses.new(log.response.id, place.at("response.id")):
-                        yield _request(log, place, problems)
-
-
-def _request(log: _Log, place: Place, problems: Problems) -> LoggedRequest:
-    messages = chat_messages(log.messages, place.at("messages"), problems)
-    call = Call(
-        marks=tuple(chat_marks(log.messages, log.kwargs.tools or ())),
-        effort=effort(log.kwargs.thinking, log.kwargs.reasoning_effort),
-    )
-    name, cost = f"m{len(messages)}", dollars(log.cost, place.at("cost"), problems)
-    answer = chat_answer(log.response, name, place.at("response"), problems, call, log.timestamp, cost)
-    return LoggedRequest(place, messages, answer, chat_tools(log.kwargs.tools))
+                        messages = chat_messages(log.messages, place.at("messages"), problems)
+                        name, cost = f"m{len(messages)}", dollars(log.cost, place.at("cost"), problems)
+                        call, answered = log.kwargs.asked(log.messages), place.at("response")
+                        answer = chat_answer(log.response, name, answered, problems, call, log.timestamp, cost)
+                        yield LoggedRequest(place, messages, answer, chat_tools(log.kwargs.tools))
 
 
 _EPISODE = re.compile(r"episode-(\d+)")
-
-
-class _Options(msgspec.Struct):
-    tools: list[ChatTool] | None = None
-    thinking: Any = None
-    reasoning_effort: Any = None
 
 
 class _Record(msgspec.Struct):
@@ -175,13 +167,12 @@ def _answer(record: _Record, place: Place, problems: Problems) -> tuple[str | No
     """Return the id of the response, and the answer in it."""
     where, text = place.at("original_response"), record.original_response.encode()
     keys = decode(text, dict[str, msgspec.Raw], where).keys()
-    name, options = f"m{len(record.messages)}", record.optional_params
-    asked = Call(
-        record.model.rpartition("/")[2],
-        record.custom_llm_provider or record.model.rpartition("/")[0],
+    name, (provider, _, model) = f"m{len(record.messages)}", record.model.rpartition("/")
+    asked = msgspec.structs.replace(
+        record.optional_params.asked(record.messages),
+        model=model,
+        provider=record.custom_llm_provider or provider,
         started=iso_seconds(record.start_time, place.at("start_time")) if record.start_time else None,
-        marks=tuple(chat_marks(record.messages, options.tools or ())),
-        effort=effort(options.thinking, options.reasoning_effort),
     )
     if "choices" in keys:
         response = decode(text, ChatResponse, where)
@@ -197,8 +188,8 @@ _GEMINI = "https://generativelanguage.googleapis.com/v1beta/models"
 class ApiCalls(Reader):
     """Logged calls of model APIs: requests with their responses, on lines, in an array, or one in a file.
 
-        {request, response}   OpenAI's chats and Responses, Gemini's contents, Bedrock's Converse, Ollama's chats; those of
-                              one file that extend each other are one conversation
+        {request, response}   OpenAI's chats and Responses, Gemini's contents, Bedrock's Converse, Ollama's chats; those
+                              of one file that extend each other are one conversation
         {schemaType: "ModelInvocationLog", timestamp, requestId, modelId, operation,
           input: {inputBodyJson: request}, output: {outputBodyJson: response}}
                               Bedrock's log of invocations, which it writes to S3 and CloudWatch

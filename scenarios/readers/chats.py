@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from ..errors import Place, RecordingError
 from ..media import media_of, sized
 from ..model import Call, Conversation, Media, Message, Role, Scalar, Tool, ToolCall
-from ..source import Problems, convert, decode, json_text, records, whole_file
+from ..source import Problems, decode, json_text, records, whole_file
 from . import Reader, Recordings, anywhere
+from .fields import Fields, text_of
 from .messages import (
     ChatMessage,
     ChatTool,
@@ -185,7 +186,7 @@ class _Function(msgspec.Struct):
 
 
 class ShareGpt(Reader):
-    """ShareGPT: `{"conversations": [{"from": "human", "value": "…"}], "system"?, "tools"?}`, a JSON array or JSON Lines.
+    """ShareGPT: `{"conversations": [{"from": "human", "value": "…"}], "system"?, "tools"?}`, an array or JSON Lines.
 
     Also read: turns as `{"role", "content"}` or `{"role", "value"}`. Source: the form that FastChat, Axolotl and
     LLaMA-Factory train on. `function_call` is the assistant calling a tool: its value is the JSON of one `{name,
@@ -297,40 +298,6 @@ def share_tools(recorded: str | list[dict[str, Any]] | None, place: Place) -> tu
 _UNSENT = ("flag", "token_budget", "redacted_thinking")
 
 
-class _Part(msgspec.Struct):
-    type: str
-    text: str | None = None
-    thinking: str | None = None
-    id: str | None = None
-    name: str | None = None
-    input: Any = None
-    tool_use_id: str | None = None
-    content: str | list[dict[str, Any] | str] | dict[str, Any] | None = None
-    stop_timestamp: str | None = None
-
-
-class _Attachment(msgspec.Struct):
-    file_name: str | None = None
-    extracted_content: str | None = None
-
-
-class _Said(msgspec.Struct):
-    sender: str
-    uuid: str = ""
-    text: str | None = None
-    content: list[_Part] | None = None
-    created_at: str | None = None
-    attachments: list[_Attachment] | None = None
-    files: list[Any] | None = None
-    parent_message_uuid: str | None = None
-
-
-class _ClaudeChat(msgspec.Struct):
-    uuid: str
-    chat_messages: list[_Said]
-    current_leaf_message_uuid: str | None = None
-
-
 class ClaudeAi(Reader):
     """Claude.ai's data export, `conversations.json`: `[{uuid, name, chat_messages: [{uuid, sender, text, content}]}]`.
 
@@ -354,29 +321,32 @@ class ClaudeAi(Reader):
         for path in files:
             for place, raw in span_records(path, problems):
                 with problems.collect():
-                    chat = decode(raw, _ClaudeChat, place)
+                    chat = Fields(decode(raw, dict, place), place)
+                    name, recorded = chat.needed("uuid", str), chat.needed("chat_messages", list)
+                    said = [Fields(one, place.below(f"chat_messages[{at}]")) for at, one in enumerate(recorded)]
                     answers = _Messages(History(problems), problems)
-                    for at in _branch(chat, place, problems):
-                        answers.add(chat.chat_messages[at], place.below(f"chat_messages[{at}]"))
-                    if chat.chat_messages:
-                        yield place, Conversation(chat.uuid, answers.history.in_order())
+                    for at in _branch(chat, said, problems):
+                        answers.add(said[at])
+                    if said:
+                        yield place, Conversation(name, answers.history.in_order())
                     else:
                         problems.unknown("claude_ai: conversation without messages", place)
 
 
-def _branch(chat: _ClaudeChat, place: Place, problems: Problems) -> list[int]:
+def _branch(chat: Fields, said: Sequence[Fields], problems: Problems) -> list[int]:
     """Return the indices of the messages that lead to the last one, in their order."""
-    by_name = {message.uuid: at for at, message in enumerate(chat.chat_messages)}
-    linked = any(message.parent_message_uuid in by_name for message in chat.chat_messages)
-    if not linked:
-        return list(range(len(chat.chat_messages)))
-    branch, at = dict[int, None](), by_name.get(chat.current_leaf_message_uuid or "", len(chat.chat_messages) - 1)
+    by_name = {message.text("uuid"): at for at, message in enumerate(said)}
+    if not any(
+        message.text("parent_message_uuid") in by_name for message in said if message.text("parent_message_uuid")
+    ):
+        return list(range(len(said)))
+    branch, at = dict[int, None](), by_name.get(chat.text("current_leaf_message_uuid"), len(said) - 1)
     while at not in branch:
         branch[at] = None
         # A message without a known parent gives itself, which ends the walk, as a circle of parents does.
-        at = by_name.get(chat.chat_messages[at].parent_message_uuid or "", at)
-    for other in sorted({*range(len(chat.chat_messages))} - {*branch}):
-        problems.unknown("claude_ai: message on another branch", place.below(f"chat_messages[{other}]"))
+        at = by_name.get(said[at].text("parent_message_uuid"), at)
+    for other in sorted({*range(len(said))} - {*branch}):
+        problems.unknown("claude_ai: message on another branch", said[other].place)
     return [*reversed(branch)]
 
 
@@ -388,49 +358,52 @@ class _Messages:
     problems: Problems
     _made: int = 0
 
-    def add(self, said: _Said, place: Place) -> None:
+    def add(self, said: Fields) -> None:
         """Add a message, split at its tools' results."""
-        if said.sender not in ("human", "assistant"):
-            raise RecordingError(place.below("sender"), f"unknown sender {said.sender!r}", "use human, assistant")
-        time = None if said.created_at is None else iso_seconds(said.created_at, place.below("created_at"))
-        parts = said.content or [_Part("text", said.text)]
-        if said.sender == "human":
-            attached = [one.extracted_content or "" for one in said.attachments or ()]
-            text = joined(chain((part.text or "" for part in parts), attached))
-            media = tuple(filter(None, map(_file, said.files or ())))
-            self._add(Message(self._name(), "user", text, time=time, media=media), place)
+        if (sender := said.needed("sender", str)) not in ("human", "assistant"):
+            raise RecordingError(said.place.below("sender"), f"unknown sender {sender!r}", "use human, assistant")
+        created = said.typed("created_at", str)
+        time = None if created is None else iso_seconds(created, said.place.below("created_at"))
+        recorded = said.typed("content", list) or [{"type": "text", "text": said.at("text")}]
+        parts = [Fields(part, said.place.below(f"content[{at}]")) for at, part in enumerate(recorded)]
+        if sender == "human":
+            attached = (one.get("extracted_content") for one in said.typed("attachments", list[dict[str, Any]]) or ())
+            text = joined(chain((part.typed("text", str) or "" for part in parts), map(text_of, attached)))
+            media = tuple(filter(None, map(_file, said.typed("files", list) or ())))
+            self._add(Message(self._name(), "user", text, time=time, media=media), said.place)
             return
-        answer, open_calls = list[tuple[int, _Part]](), list[str]()
-        for at, part in enumerate(parts):
-            if part.type != "tool_result":
-                answer.append((at, part))
+        answer, open_calls = list[Fields](), list[str]()
+        for part in parts:
+            if part.needed("type", str) != "tool_result":
+                answer.append(part)
                 continue
             if answer:
-                open_calls += self._answer(answer, None, place)
+                open_calls += self._answer(answer, None, said.place)
                 answer = []
-            named = part.tool_use_id or (open_calls[0] if open_calls else None)
+            named = part.text("tool_use_id") or (open_calls[0] if open_calls else None)
             open_calls = [name for name in open_calls if name != named]
-            output, where = part.content, place.below(f"content[{at}]")
-            listed: str | list[dict[str, Any] | str] | None = [output] if isinstance(output, dict) else output
-            text, media, _ = texts(listed, where.below("content"), self.problems)
-            result = Message(self._name(), "tool", text, (), named, part.name or "", media=media)
-            self._add(result, where)
+            output = part.typed("content", str | list | dict)  # type: ignore[arg-type]
+            text, media, _ = texts(
+                [output] if isinstance(output, dict) else output, part.place.below("content"), self.problems
+            )
+            self._add(Message(self._name(), "tool", text, (), named, part.text("name"), media=media), part.place)
         if answer:
-            self._answer(answer, time, place)
+            self._answer(answer, time, said.place)
 
-    def _answer(self, parts: list[tuple[int, _Part]], time: float | None, place: Place) -> list[str]:
+    def _answer(self, parts: list[Fields], time: float | None, place: Place) -> list[str]:
         """Add an answer of the model; return the ids of its tool calls."""
         name, calls, said, thinking = self._name(), list[ToolCall](), list[str](), list[str]()
-        for at, part in parts:
-            if part.type == "tool_use":
-                arguments = msgspec.json.encode(part.input or {}).decode()
-                calls.append(ToolCall(part.id or f"{name}c{len(calls)}", part.name or "", arguments))
-            elif part.type == "thinking":
-                thinking.append(part.thinking or "")
-            elif part.text is not None:
-                said.append(part.text)
-            elif part.type not in ("text", *_UNSENT):
-                self.problems.unknown(f"claude_ai: part of type {part.type!r}", place.below(f"content[{at}]"))
+        for part in parts:
+            kind = part.at("type")
+            if kind == "tool_use":
+                arguments = msgspec.json.encode(part.at("input") or {}).decode()
+                calls.append(ToolCall(part.text("id") or f"{name}c{len(calls)}", part.text("name"), arguments))
+            elif kind == "thinking":
+                thinking.append(part.typed("thinking", str) or "")
+            elif (text := part.typed("text", str)) is not None:
+                said.append(text)
+            elif kind not in ("text", *_UNSENT):
+                self.problems.unknown(f"claude_ai: part of type {kind!r}", part.place)
         thought, call = joined(thinking), Call(provider="anthropic")
         self._add(Message(name, "assistant", joined(said), tuple(calls), time=time, thinking=thought, call=call), place)
         return [call.id for call in calls]
@@ -447,32 +420,6 @@ def _file(shared: Any) -> Media | None:
     """Return a shared file, whose kind its name tells."""
     name = str(shared.get("file_name")) if isinstance(shared, dict) else ""
     return media_of({"type": "file", "mime": guess_type(name)[0] or ""})
-
-
-class _Author(msgspec.Struct):
-    role: str
-    name: str | None = None
-
-
-class _GptSaid(msgspec.Struct):
-    author: _Author
-    content: dict[str, Any]
-    create_time: float | None = None
-    recipient: str | None = None
-    metadata: dict[str, Any] | None = None
-
-
-class _Node(msgspec.Struct):
-    message: Any = None
-    parent: str | None = None
-
-
-class _Export(msgspec.Struct):
-    mapping: dict[str, _Node]
-    current_node: str
-    id: str | None = None
-    conversation_id: str | None = None
-    default_model_slug: str | None = None
 
 
 class ChatGpt(Reader):
@@ -499,56 +446,54 @@ class ChatGpt(Reader):
             unnamed = 0
             for place, raw in span_records(path, problems):
                 with problems.collect():
-                    export = decode(raw, _Export, place)
-                    name = export.conversation_id or export.id
+                    export = Fields(decode(raw, dict, place), place)
+                    name = export.text("conversation_id|id")
                     unnamed += not name
-                    messages = _messages(export, place, problems)
-                    if messages:
+                    if messages := _messages(export, problems):
                         yield place, Conversation(name or numbered(path.stem, unnamed), messages)
                     else:
                         problems.unknown("chatgpt: conversation without messages", place)
 
 
-def _gpt_branch(export: _Export, place: Place, problems: Problems) -> Iterator[tuple[_GptSaid, Place]]:
+def _gpt_branch(export: Fields, problems: Problems) -> Iterator[Fields]:
     """Yield the messages from the root to the current node."""
-    names = dict[str, None]()
-    name: str | None = export.current_node
-    while name is not None and name not in names:
-        if name not in export.mapping:
+    names, place = dict[str, None](), export.place
+    mapping, name = export.needed("mapping", dict[str, dict[str, Any]]), export.needed("current_node", str)
+    while name and name not in names:
+        if name not in mapping:
             where = place.below(f"mapping.{next(reversed(names))}.parent" if names else "current_node")
             raise RecordingError(where, f"{name!r} names no message", "restore it, or leave this conversation out")
         names[name] = None
-        name = export.mapping[name].parent or None
-    for other, node in export.mapping.items():
-        if other not in names and node.message is not None:
+        name = text_of(mapping[name].get("parent"))
+    for other, node in mapping.items():
+        if other not in names and node.get("message") is not None:
             problems.unknown("chatgpt: message on another branch", place.below(f"mapping.{other}"))
     for node_name in reversed(names):
-        if (message := export.mapping[node_name].message) is not None:
-            where = place.below(f"mapping.{node_name}.message")
-            yield convert(message, _GptSaid, where), where
+        if (message := mapping[node_name].get("message")) is not None:
+            yield Fields(message, place.below(f"mapping.{node_name}.message"))
 
 
-def _messages(export: _Export, place: Place, problems: Problems) -> tuple[Message, ...]:
+def _messages(export: Fields, problems: Problems) -> tuple[Message, ...]:
     history = History(problems)
     last_call = ""
-    for said, where in _gpt_branch(export, place, problems):
-        role = role_of(said.author.role, where.below("author"))
-        text, thinking, media = _content(said.content, where.below("content"), problems)
-        called = said.recipient if role == "assistant" and said.recipient not in (None, "", "all") else None
+    for said in _gpt_branch(export, problems):
+        author = Fields(said.needed("author", dict), said.place.below("author"))
+        role = role_of(author.needed("role", str), author.place)
+        text, thinking, media = _content(said.needed("content", dict), said.place.below("content"), problems)
+        time, recipient = said.typed("create_time", float), said.text("recipient")
+        called = recipient if role == "assistant" and recipient != "all" else ""
         if not (text or thinking or media or called or role == "tool"):
             continue  # a placeholder: the root, hidden system messages
         name = f"m{len(history.messages)}"
         if role == "tool" and not last_call:
-            problems.unknown("chatgpt: result of a tool that no message called, read as a user's message", where)
+            problems.unknown("chatgpt: result of a tool that no message called, read as a user's message", said.place)
             role = "user"
         if role != "assistant":
-            answers = last_call if role == "tool" else None
-            tool_name = said.author.name or ""
-            history.add(Message(name, role, text, (), answers, tool_name, said.create_time, media=media), where)
+            answers, tool_name = last_call if role == "tool" else None, author.text("name")
+            history.add(Message(name, role, text, (), answers, tool_name, time, media=media), said.place)
             continue
-        model = (said.metadata or {}).get("model_slug") or export.default_model_slug
-        call = Call(model=model if isinstance(model, str) else "", provider="openai")
-        message = Message(name, role, text, time=said.create_time, thinking=thinking, media=media, call=call)
+        call = Call(model=said.text("metadata.model_slug") or export.text("default_model_slug"), provider="openai")
+        message = Message(name, role, text, time=time, thinking=thinking, media=media, call=call)
         if history.messages and history.messages[-1].role == "assistant":
             message = _merged(history.messages.pop(), message)
         if called:
@@ -556,15 +501,14 @@ def _messages(export: _Export, place: Place, problems: Problems) -> tuple[Messag
             arguments = text if text.lstrip().startswith("{") else msgspec.json.encode({"input": text}).decode()
             # The text of this message is the call's arguments, and `_merged` has put it behind what was said before.
             without = message.text.removesuffix(text).rstrip("\n")
-            calls = (*message.calls, ToolCall(last_call, called, arguments))
-            message = msgspec.structs.replace(message, text=without, calls=calls)
-        history.add(message, where)
+            message = replace(message, text=without, calls=(*message.calls, ToolCall(last_call, called, arguments)))
+        history.add(message, said.place)
     return history.in_order()
 
 
 def _merged(first: Message, second: Message) -> Message:
     """Return two messages of the assistant as one; the time is when the answer was complete."""
-    return msgspec.structs.replace(
+    return replace(
         second,
         id=first.id,
         text=joined((first.text, second.text)),
