@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..errors import Place
 from ..model import Conversation
@@ -65,7 +65,7 @@ def anywhere(*forms: Sequence[str], under: Sequence[str] = ("", "[]")) -> tuple[
 
 
 @cache
-def readers() -> dict[str, type[Any]]:
+def readers() -> dict[str, type[Reader]]:
     """Return the reader classes by name, in the order of their names."""
     points = sorted(entry_points(group="ctxbench.readers"), key=lambda point: point.name)
     return {point.name: point.load() for point in points}

@@ -16,7 +16,7 @@ from ..source import Problems, decode, json_text, records, whole_file
 from . import Reader, Recordings, anywhere
 from .anthropic_messages import AnthropicResponse, anthropic_answer
 from .exchanges import Exchange, anthropic_response, endpoint_of
-from .fields import as_object
+from .fields import OBJECT, as_object
 from .http import HttpExchanges
 from .messages import (
     ChatMessage,
@@ -221,7 +221,7 @@ def _api_requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
     recording = HttpExchanges(problems)
     for place, raw in records(path, problems):
         with problems.collect():
-            record = decode(raw, dict, place)
+            record = decode(raw, OBJECT, place)
             exchange = _invocation(record, place) if "modelId" in record else _pair(record, place)
             if exchange is None:
                 problems.unknown("api_calls: call without its request or its response", place)

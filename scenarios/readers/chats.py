@@ -18,7 +18,7 @@ from ..media import media_of, sized
 from ..model import Call, Conversation, Media, Message, Role, Scalar, Tool, ToolCall
 from ..source import Problems, decode, json_text, records, whole_file
 from . import Reader, Recordings, anywhere
-from .fields import Fields, text_of
+from .fields import LIST, OBJECT, Fields, text_of
 from .messages import (
     ChatMessage,
     ChatTool,
@@ -321,8 +321,8 @@ class ClaudeAi(Reader):
         for path in files:
             for place, raw in span_records(path, problems):
                 with problems.collect():
-                    chat = Fields(decode(raw, dict, place), place)
-                    name, recorded = chat.needed("uuid", str), chat.needed("chat_messages", list)
+                    chat = Fields(decode(raw, OBJECT, place), place)
+                    name, recorded = chat.needed("uuid", str), chat.needed("chat_messages", LIST)
                     said = [Fields(one, place.below(f"chat_messages[{at}]")) for at, one in enumerate(recorded)]
                     answers = _Messages(History(problems), problems)
                     for at in _branch(chat, said, problems):
@@ -336,9 +336,7 @@ class ClaudeAi(Reader):
 def _branch(chat: Fields, said: Sequence[Fields], problems: Problems) -> list[int]:
     """Return the indices of the messages that lead to the last one, in their order."""
     by_name = {message.text("uuid"): at for at, message in enumerate(said)}
-    if not any(
-        message.text("parent_message_uuid") in by_name for message in said if message.text("parent_message_uuid")
-    ):
+    if by_name.keys().isdisjoint({message.text("parent_message_uuid") for message in said} - {""}):
         return list(range(len(said)))
     branch, at = dict[int, None](), by_name.get(chat.text("current_leaf_message_uuid"), len(said) - 1)
     while at not in branch:
@@ -356,7 +354,6 @@ class _Messages:
 
     history: History
     problems: Problems
-    _made: int = 0
 
     def add(self, said: Fields) -> None:
         """Add a message, split at its tools' results."""
@@ -364,13 +361,13 @@ class _Messages:
             raise RecordingError(said.place.below("sender"), f"unknown sender {sender!r}", "use human, assistant")
         created = said.typed("created_at", str)
         time = None if created is None else iso_seconds(created, said.place.below("created_at"))
-        recorded = said.typed("content", list) or [{"type": "text", "text": said.at("text")}]
+        recorded = said.typed("content", LIST) or [{"type": "text", "text": said.at("text")}]
         parts = [Fields(part, said.place.below(f"content[{at}]")) for at, part in enumerate(recorded)]
         if sender == "human":
             attached = (one.get("extracted_content") for one in said.typed("attachments", list[dict[str, Any]]) or ())
             text = joined(chain((part.typed("text", str) or "" for part in parts), map(text_of, attached)))
-            media = tuple(filter(None, map(_file, said.typed("files", list) or ())))
-            self._add(Message(self._name(), "user", text, time=time, media=media), said.place)
+            media = tuple(filter(None, map(_file, said.typed("files", LIST) or ())))
+            self.history.add(Message("", "user", text, time=time, media=media), said.place)
             return
         answer, open_calls = list[Fields](), list[str]()
         for part in parts:
@@ -386,13 +383,13 @@ class _Messages:
             text, media, _ = texts(
                 [output] if isinstance(output, dict) else output, part.place.below("content"), self.problems
             )
-            self._add(Message(self._name(), "tool", text, (), named, part.text("name"), media=media), part.place)
+            self.history.add(Message("", "tool", text, (), named, part.text("name"), media=media), part.place)
         if answer:
             self._answer(answer, time, said.place)
 
     def _answer(self, parts: list[Fields], time: float | None, place: Place) -> list[str]:
         """Add an answer of the model; return the ids of its tool calls."""
-        name, calls, said, thinking = self._name(), list[ToolCall](), list[str](), list[str]()
+        name, calls, said, thinking = self.history.next, list[ToolCall](), list[str](), list[str]()
         for part in parts:
             kind = part.at("type")
             if kind == "tool_use":
@@ -405,15 +402,10 @@ class _Messages:
             elif kind not in ("text", *_UNSENT):
                 self.problems.unknown(f"claude_ai: part of type {kind!r}", part.place)
         thought, call = joined(thinking), Call(provider="anthropic")
-        self._add(Message(name, "assistant", joined(said), tuple(calls), time=time, thinking=thought, call=call), place)
+        self.history.add(
+            Message(name, "assistant", joined(said), tuple(calls), time=time, thinking=thought, call=call), place
+        )
         return [call.id for call in calls]
-
-    def _add(self, message: Message, place: Place) -> None:
-        self.history.add(message, place)
-        self._made += 1
-
-    def _name(self) -> str:
-        return f"m{self._made}"
 
 
 def _file(shared: Any) -> Media | None:
@@ -446,7 +438,7 @@ class ChatGpt(Reader):
             unnamed = 0
             for place, raw in span_records(path, problems):
                 with problems.collect():
-                    export = Fields(decode(raw, dict, place), place)
+                    export = Fields(decode(raw, OBJECT, place), place)
                     name = export.text("conversation_id|id")
                     unnamed += not name
                     if messages := _messages(export, problems):
@@ -477,9 +469,9 @@ def _messages(export: Fields, problems: Problems) -> tuple[Message, ...]:
     history = History(problems)
     last_call = ""
     for said in _gpt_branch(export, problems):
-        author = Fields(said.needed("author", dict), said.place.below("author"))
+        author = Fields(said.needed("author", OBJECT), said.place.below("author"))
         role = role_of(author.needed("role", str), author.place)
-        text, thinking, media = _content(said.needed("content", dict), said.place.below("content"), problems)
+        text, thinking, media = _content(said.needed("content", OBJECT), said.place.below("content"), problems)
         time, recipient = said.typed("create_time", float), said.text("recipient")
         called = recipient if role == "assistant" and recipient != "all" else ""
         if not (text or thinking or media or called or role == "tool"):

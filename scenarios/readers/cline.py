@@ -26,7 +26,7 @@ model where messages have no `modelInfo`. Times are milliseconds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar, Usage
 from ..source import Problems, convert, decode, records
 from . import Reader, Recordings
-from .fields import Fields
+from .fields import OBJECT, Fields
 from .messages import Block, History, assistant_message, user_messages
 from .requests import dollars, usage
 
@@ -104,7 +104,7 @@ def _task(path: Path, screen: Path | None, problems: Problems) -> Recordings:
     turns, place = list[Any](), Place(str(path), 1)
     for _, raw in records(path, problems):
         with problems.collect():
-            turns.append(decode(raw, dict, place.at(f"[{len(turns)}]")))
+            turns.append(decode(raw, OBJECT, place.at(f"[{len(turns)}]")))
     requests = [] if screen is None else list(_requests(screen, problems))
     messages, compactions = _messages(turns, place, requests, problems)
     if messages:
@@ -116,12 +116,12 @@ def _requests(path: Path, problems: Problems) -> Iterator[tuple[float | None, Us
     with problems.collect():  # the messages are read without it
         for place, raw in records(path, problems):
             with problems.collect():
-                row = Fields(decode(raw, dict, place), place)
+                row = Fields(decode(raw, OBJECT, place), place)
                 time = row.typed("ts", float)
                 if row.at("say") != "api_req_started" or not row.text("text"):
                     continue
                 where = place.below("text")
-                request = Fields(decode(row.text("text").encode(), dict, where), where)
+                request = Fields(decode(row.text("text").encode(), OBJECT, where), where)
                 if request.at("cancelReason") is None:
                     cost = dollars(request.at("cost"), where.below("cost"), problems)
                     counts = {name: request.at(name) for name in ("tokensIn", "tokensOut", "cacheReads", "cacheWrites")}
@@ -134,7 +134,6 @@ def _messages(
 ) -> tuple[tuple[Message, ...], tuple[Compaction, ...]]:
     """Return the messages of a session and its compactions. `place` is the place of the list, for errors."""
     history, compactions = History(problems), list[Compaction]()
-    names = (f"m{number}" for number in count())
     notice: Compaction | None = None
     turns = []
     for at, one in enumerate(recorded):
@@ -147,7 +146,7 @@ def _messages(
             metadata = Fields(turn.metadata, where.below("metadata"))
             used = reported.pop(0) if turn.role == "assistant" else None
             first = len(history.messages)
-            for message in _converted(turn, names, used, where, problems):
+            for message in _converted(turn, used, where, problems):
                 history.add(message, where)
             added = history.messages[first:]
             if (turn.is_summary or metadata.at("kind") == "compaction_summary") and first and added:
@@ -182,15 +181,13 @@ def _notice(turn: _Turn) -> str:
     return next((str(block.get("text") or "") for block in reversed(content) if block.get("type") == "text"), "")
 
 
-def _converted(
-    turn: _Turn, names: Iterator[str], reported: Usage | None, place: Place, problems: Problems
-) -> Iterator[Message]:
+def _converted(turn: _Turn, reported: Usage | None, place: Place, problems: Problems) -> Iterator[Message]:
     """Yield a message of Cline's in our form, its tool results apart."""
     where = place.below("content")
     time = turn.ts / 1000 if turn.ts else None
     content: str | list[Block] = turn.content if isinstance(turn.content, str) else _blocks(turn.content, where)
     if turn.role == "user":
-        yield from user_messages(content, names, where, problems, time)
+        yield from user_messages(content, repeat(""), where, problems, time)
     elif turn.role == "assistant":
         info, used = Fields(turn.model_info, place), reported
         if turn.metrics is not None:
@@ -198,7 +195,7 @@ def _converted(
             used = usage(turn.metrics, place.below("metrics"), problems, cost, whole_prompt=True)
         call = Call(info.text("id|modelId"), info.text("provider|providerId"), used)  # names differ by version
         parts = content if isinstance(content, list) else [Block("text", content)]
-        message = assistant_message(parts, next(names), where, problems, time, call)
+        message = assistant_message(parts, "", where, problems, time, call)
         thinking = message.thinking or turn.reasoning_content or ""
         yield msgspec.structs.replace(message, thinking=thinking)
     else:

@@ -133,7 +133,6 @@ class _Rollout:
     hosted: int = 0
     rolled_back: int = 0
     _began: float = 0.0
-    _number: int = 0
     _reply: list[RecordedItem] = field(default_factory=list)
     # Time of its last item.
     _replied: float | None = None
@@ -200,11 +199,11 @@ class _Rollout:
         if item.type in OUTPUTS:
             self._close()
             text, media = item_text(item.output, place.at("payload.output"), self.problems)
-            self._say(Message("", "tool", text, answers=item.call_id or "", time=time, media=media), place)
+            self.history.add(Message("", "tool", text, answers=item.call_id or "", time=time, media=media), place)
         elif item.type == "message" and role_of(item.role, place) != "assistant":
             self._close()
             text, media = item_text(item.content, place.at("payload.content"), self.problems)
-            self._say(Message("", role_of(item.role, place), text, time=time, media=media), place)
+            self.history.add(Message("", role_of(item.role, place), text, time=time, media=media), place)
         elif is_answer(item):
             self._unpaid = None
             self._reply.append(RecordedItem(item, place))
@@ -217,17 +216,13 @@ class _Rollout:
         if not self._reply:
             return
         call = Call(self.turn.model, "codex", effort=self.turn.effort or "", tier=self._tier)
-        message, hosted = reply(self._reply, f"m{self._number}", self.problems, self._replied, call)
+        message, hosted = reply(self._reply, self.history.next, self.problems, self._replied, call)
         place = self._reply[-1].place
         self._reply = []
         self.hosted += hosted
-        self._say(message, place)
+        self.history.add(message, place)
         self._unpaid = len(self.history.messages) - 1
         self._turn_reply = self._unpaid if self._turn_reply is None else self._turn_reply
-
-    def _say(self, message: Message, place: Place) -> None:
-        self.history.add(msgspec.structs.replace(message, id=f"m{self._number}"), place)
-        self._number += 1
 
     def _event(self, event: _Event, time: float | None, place: Place) -> None:
         match event.type:
@@ -303,7 +298,7 @@ class _Rollout:
         if self.history.messages:
             self.compactions.append(Compaction(self.history.last, summary, time=time, hidden=hidden))
         else:
-            self._say(Message("", "user", summary, time=time), place)
+            self.history.add(Message("", "user", summary, time=time), place)
 
 
 def _offered(tools: Iterable[_DynamicTool]) -> Iterator[Tool]:

@@ -37,7 +37,7 @@ import yaml
 
 from ..errors import Place, RecordingError
 from ..source import LONGEST, Problems, convert, decode, whole_file
-from .fields import Fields
+from .fields import LIST, OBJECT, Fields
 from .messages import Moment
 
 _DONE = b"[DONE]"
@@ -65,12 +65,12 @@ def exchanges(path: Path, problems: Problems) -> Iterator[Exchange]:
     place = Place(str(path), 1)
     data = whole_file(path, problems)
     is_json = data.lstrip().startswith((b"{", b"["))
-    recorded = Fields(convert(decode(data, Any, place) if is_json else _yaml(data, place), dict, place), place)
+    recorded = Fields(convert(decode(data, Any, place) if is_json else _yaml(data, place), OBJECT, place), place)
     name, read = ("interactions", _cassette) if recorded.at("log") is None else ("log.entries", _har)
-    for at, entry in enumerate(recorded.typed(name, list) or ()):
+    for at, entry in enumerate(recorded.typed(name, LIST) or ()):
         where = place.at(f"{name}[{at}]")
         with problems.collect():
-            if (exchange := read(Fields(convert(entry, dict, where), where))) is None:
+            if (exchange := read(Fields(convert(entry, OBJECT, where), where))) is None:
                 problems.unknown("http: request that is no model call, or that failed", where)
             else:
                 yield exchange
@@ -102,7 +102,7 @@ def _yaml(data: bytes, place: Place) -> Any:
 
 
 def _cassette(entry: Fields) -> Exchange | None:
-    request, response = entry.needed("request", dict), entry.needed("response", dict)
+    request, response = entry.needed("request", OBJECT), entry.needed("response", OBJECT)
     url, status = entry.needed("request.uri", str), entry.at(entry.first("response.status.code|response.status"))
     endpoint = _called(url, request.get("method"), status)
     if endpoint is None:
@@ -111,14 +111,14 @@ def _cassette(entry: Fields) -> Exchange | None:
     answered = "response.body" if response.get("parsed_body") is None else "response.parsed_body"
     replied = response.get("content") if entry.at(answered) is None else entry.at(answered)
     places = entry.place.below(asked), entry.place.below(answered)
-    finished = _date(entry.typed("response.headers", dict) or {})
+    finished = _date(entry.typed("response.headers", OBJECT) or {})
     return Exchange(
         url, endpoint, _json(entry.at(asked), places[0]), _json(replied, places[1]), *places, None, finished
     )
 
 
 def _har(entry: Fields) -> Exchange | None:
-    url, status = entry.needed("request.url", str), entry.needed("response", dict).get("status")
+    url, status = entry.needed("request.url", str), entry.needed("response", OBJECT).get("status")
     endpoint = _called(url, entry.at("request.method"), status)
     if endpoint is None:
         return None
@@ -214,7 +214,7 @@ def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
         if kind == "chunk":
             try:
                 payload = base64.b64decode(
-                    Fields(decode(payload, dict, place), place).needed("bytes", str), validate=True
+                    Fields(decode(payload, OBJECT, place), place).needed("bytes", str), validate=True
                 )
             except binascii.Error as error:
                 raise RecordingError(place, f"no text: {error}", "leave this interaction out") from None
@@ -248,10 +248,10 @@ def converse_response(stream: list[tuple[str, bytes]], place: Place) -> dict[str
     whole: dict[str, Any] = {}
     blocks: dict[int, dict[str, Any]] = {}
     for kind, payload in stream:
-        event = Fields(decode(payload, dict, place), place)
+        event = Fields(decode(payload, OBJECT, place), place)
         index = event.typed("contentBlockIndex", int) or 0
         block = blocks.setdefault(index, {}) if kind.startswith("contentBlock") else {}
-        block |= event.typed("start", dict) or {}
+        block |= event.typed("start", OBJECT) or {}
         if isinstance(text := event.at("delta.text"), str):
             block["text"] = block.get("text", "") + text
         if isinstance(event.at("delta.toolUse"), dict) and isinstance(block.get("toolUse"), dict):
@@ -333,11 +333,11 @@ def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     inputs: dict[int, str] = {}
     for event in _events(stream, place):
         kind, index = event.at("type"), event.typed("index", int) or 0
-        delta = event.typed("delta", dict) or {}
+        delta = event.typed("delta", OBJECT) or {}
         if kind == "message_start":
-            whole = event.typed("message", dict) or {}
+            whole = event.typed("message", OBJECT) or {}
         elif kind == "content_block_start":
-            blocks[index] = event.typed("content_block", dict) or {}
+            blocks[index] = event.typed("content_block", OBJECT) or {}
         elif kind == "content_block_delta" and index in blocks:
             for name in ("text", "thinking"):
                 if isinstance(delta.get(name), str):
@@ -345,12 +345,12 @@ def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
             if isinstance(delta.get("partial_json"), str):
                 inputs[index] = inputs.get(index, "") + delta["partial_json"]
         elif kind == "message_delta":
-            usage = {**(whole.get("usage") or {}), **(event.typed("usage", dict) or {})}
-            managed = event.typed("context_management", dict) or whole.get("context_management")
+            usage = {**(whole.get("usage") or {}), **(event.typed("usage", OBJECT) or {})}
+            managed = event.typed("context_management", OBJECT) or whole.get("context_management")
             whole = {**whole, **delta, "usage": usage, "context_management": managed}
     for index, text in inputs.items():
         if text:
-            blocks[index]["input"] = decode(text.encode(), dict, place)
+            blocks[index]["input"] = decode(text.encode(), OBJECT, place)
     return {**whole, "content": [blocks[index] for index in sorted(blocks)]}
 
 
@@ -369,4 +369,4 @@ def gemini_response(stream: list[bytes], place: Place) -> dict[str, Any]:
 
 
 def _events(stream: list[bytes], place: Place) -> Iterator[Fields]:
-    return (Fields(decode(event, dict, place), place) for event in stream)
+    return (Fields(decode(event, OBJECT, place), place) for event in stream)

@@ -11,6 +11,9 @@ from ..errors import Place, RecordingError
 from ..source import MISFIT, convert
 
 T = TypeVar("T")
+# As types to decode or convert to, plain: msgspec looks at what `dict[str, Any]` means anew each time.
+OBJECT: type[dict[str, Any]] = dict
+LIST: type[list[Any]] = list
 _NUMBER = re.compile(r"\.(\d+)(?![^.])")
 
 
@@ -44,6 +47,10 @@ class Fields:
         path = self.first(paths)
         value = self.at(path)
         return None if value is None else self._converted(value, kind, path)
+
+    def one_of(self, path: str, kinds: Any) -> Any:
+        """Return the value at a path, None if there is none. Raises RecordingError if it is of none of the types."""
+        return self.typed(path, kinds)
 
     def needed(self, paths: str, kind: type[T]) -> T:
         """Return the first value that holds something. Raises RecordingError if there is none, or not of the type."""

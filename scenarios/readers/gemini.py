@@ -11,7 +11,6 @@ uploaded data are media by their MIME type.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import count
 from typing import Any
 
 import msgspec
@@ -21,7 +20,7 @@ from ..media import media_of
 from ..model import Call, Conversation, Media, Message, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode
 from . import Reader, Recordings
-from .fields import Fields
+from .fields import OBJECT, Fields
 from .messages import History, Moment, moment_seconds
 
 
@@ -113,34 +112,34 @@ class GeminiCli(Reader):
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
         session = decode(raw, _Session, place)
-        history, names = History(problems), (f"m{number}" for number in count())
+        history = History(problems)
         for at, recorded in enumerate(session.messages):
             where = place.at(f"messages[{at}]")
             with problems.collect():
-                for message in _messages(convert(recorded, _Message, where), names, where, problems):
+                for message in _messages(convert(recorded, _Message, where), where, problems):
                     history.add(message, where)
         if history.messages:
             yield place, Conversation(session.session_id, history.in_order())
 
 
-def _messages(message: _Message, names: Iterator[str], place: Place, problems: Problems) -> Iterator[Message]:
+def _messages(message: _Message, place: Place, problems: Problems) -> Iterator[Message]:
     """Yield the message, and the results of its tool calls; nothing for what only the screen shows."""
     text, media = part_text(_parts(message.content), place.below("content"), problems)
     time = moment_seconds(message.timestamp)
     if message.type == "user":
-        yield Message(next(names), "user", text, time=time, media=media)
+        yield Message("", "user", text, time=time, media=media)
     elif message.type == "gemini":
         made = message.tool_calls or []
         calls = tuple(ToolCall(call.id, call.name, as_text(call.args)) for call in made)
         told = message.thoughts or ()
         thinking = "\n".join(f"{thought.get('subject', '')}\n{thought.get('description', '')}" for thought in told)
         call = Call(message.model, usage=_usage(message.tokens, place.below("tokens"), problems))
-        yield Message(next(names), "assistant", text, calls, time=time, thinking=thinking, media=media, call=call)
+        yield Message("", "assistant", text, calls, time=time, thinking=thinking, media=media, call=call)
         for at, called in enumerate(made):
             if called.result is not None:
                 text, media = part_text(_parts(called.result), place.below(f"toolCalls[{at}].result"), problems)
                 time = moment_seconds(called.timestamp)
-                yield Message(next(names), "tool", text, answers=called.id, name=called.name, time=time, media=media)
+                yield Message("", "tool", text, answers=called.id, name=called.name, time=time, media=media)
     elif message.type not in ("info", "warning", "error"):  # what only the screen shows
         problems.unknown(f"gemini_cli: message of type {message.type!r}", place)
 
@@ -151,7 +150,7 @@ def _parts(content: _Content) -> list[GeminiPart | str | None]:
 
 def _usage(recorded: Any, place: Place, problems: Problems) -> Usage | None:
     with problems.collect():
-        fields = Fields({} if recorded is None else convert(recorded, dict, place), place)
+        fields = Fields({} if recorded is None else convert(recorded, OBJECT, place), place)
         counts = (fields.typed(name, int) for name in ("input", "output", "cached", "thoughts", "tool"))
         prompt, output, cached, thoughts, tool = counts
         # `input` includes what was cached, but not the prompts of Gemini's own tools, nor `output` the thoughts.

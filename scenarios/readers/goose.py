@@ -33,8 +33,8 @@ from ..media import sized
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, ToolCall
 from ..source import Problems, as_text, convert, decode, records
 from . import Reader, Recordings
-from .fields import Fields
-from .messages import History, role_of, texts
+from .fields import LIST, OBJECT, Fields
+from .messages import History, texts
 from .responses_api import joined
 
 _UNSENT = (
@@ -66,7 +66,7 @@ class Goose(Reader):
             session = _Session(problems)
             for place, raw in records(path, problems):
                 with problems.collect():
-                    record = Fields(decode(raw, dict, place), place)
+                    record = Fields(decode(raw, OBJECT, place), place)
                     if record.at("role") is not None:
                         session.add(record)
                         continue
@@ -132,7 +132,7 @@ class _Session:
         if role not in ("user", "assistant"):
             raise RecordingError(message.place.below("role"), f"unknown role {role!r}", "use user, assistant")
         said, thinking, calls, media = [], [], list[ToolCall](), list[Media]()
-        for at, recorded in enumerate(message.needed("content", list)):
+        for at, recorded in enumerate(message.needed("content", LIST)):
             part = Fields(recorded, message.place.below(f"content[{at}]"))
             match part.needed("type", str):
                 case "text":
@@ -150,10 +150,12 @@ class _Session:
                 case kind if kind not in _UNSENT:
                     self.problems.unknown(f"goose: content of type {kind!r}", part.place)
         if said or thinking or calls or media:
-            answered = {"thinking": "\n".join(thinking), "call": Call()} if role == "assistant" else {}
-            made = tuple(calls) if role == "assistant" else ()
-            name, text = f"m{next(self._names)}", "\n".join(said)
-            yield Message(name, role_of(role, message.place), text, made, time=time, media=tuple(media), **answered)
+            name, text, shown = f"m{next(self._names)}", "\n".join(said), tuple(media)
+            if role == "user":
+                yield Message(name, "user", text, time=time, media=shown)
+            else:
+                made, thought = tuple(calls), "\n".join(thinking)
+                yield Message(name, "assistant", text, made, time=time, thinking=thought, media=shown, call=Call())
 
     def _result(self, part: Fields, time: float | None) -> Message:
         blocks = part.at(part.first("toolResult.value.content|toolResult.value"))

@@ -43,7 +43,7 @@ from .exchanges import (
     gemini_response,
     responses_response,
 )
-from .fields import Fields, as_object
+from .fields import OBJECT, Fields, as_object
 from .messages import (
     ChatMessage,
     ChatResponse,
@@ -255,7 +255,7 @@ class HttpExchanges:
 
     def _invoke(self, exchange: Exchange) -> LoggedRequest | None:
         """Read a request whose body is that of the model's own API: Anthropic's, or Nova's, which is Converse."""
-        body = decode(exchange.request, dict, exchange.asked)
+        body = decode(exchange.request, OBJECT, exchange.asked)
         if "anthropic_version" in body:
             return self._messages(exchange)
         if "messages" in body and not exchange.url.endswith("-stream"):
@@ -265,11 +265,11 @@ class HttpExchanges:
 
     def _converse(self, exchange: Exchange) -> LoggedRequest:
         asked, answered = exchange.asked, exchange.answered
-        request = decode(exchange.request, dict, asked)
+        request = decode(exchange.request, OBJECT, asked)
         if stream := frames(exchange.response, answered):
             response = converse_response(stream, answered)
         else:
-            response = decode(exchange.response, dict, answered)
+            response = decode(exchange.response, OBJECT, answered)
         call = Call(
             _model(exchange.url),
             _provider(exchange.url),
@@ -436,16 +436,16 @@ class HttpExchanges:
                 self._threads[name] = after
 
     def _store(self, exchange: Exchange) -> None:
-        name = Fields(decode(exchange.response, dict, exchange.answered), exchange.answered).text("name")
-        self._stored[name] = decode(exchange.request, dict, exchange.asked)
+        name = Fields(decode(exchange.response, OBJECT, exchange.answered), exchange.answered).text("name")
+        self._stored[name] = decode(exchange.request, OBJECT, exchange.asked)
 
     def _generate(self, exchange: Exchange) -> LoggedRequest | None:
         asked, answered = exchange.asked, exchange.answered
-        request = Fields(decode(exchange.request, dict, asked), asked)
+        request = Fields(decode(exchange.request, OBJECT, asked), asked)
         stream = events(exchange.response)
         if exchange.response.lstrip().startswith(b"["):
             stream = [bytes(part) for part in decode(exchange.response, list[msgspec.Raw], answered)]
-        whole = gemini_response(stream, answered) if stream else decode(exchange.response, dict, answered)
+        whole = gemini_response(stream, answered) if stream else decode(exchange.response, OBJECT, answered)
         response = Fields(whole, answered)
         if not self.responses.new(response.text("responseId"), answered.below("responseId")):
             return None

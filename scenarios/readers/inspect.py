@@ -33,7 +33,7 @@ from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, Scalar, ToolCall
 from ..source import LONGEST, Problems, as_text, convert, decode, file_head, whole_file
 from . import Reader, Recordings
-from .fields import Fields, text_of
+from .fields import LIST, OBJECT, Fields, text_of
 from .messages import History, in_order, iso_seconds, role_of, texts, tool
 from .requests import LoggedRequest, dollars, effort, numbered, other_than, series, usage
 
@@ -242,7 +242,7 @@ def _resolved(value: Any, sample: _Sample, place: Place) -> Any:
 
 def _request(event: Fields, sample: _Sample, problems: Problems) -> LoggedRequest | None:
     """Return a call; None if it was not answered."""
-    if not event.typed("output.choices", list):
+    if not event.typed("output.choices", LIST):
         return None
     place, output = event.place, event.place.below("output")
     sent = [*(event.typed("input", list[_SampleMessage]) or ()), *_pooled(event, sample)]
@@ -255,7 +255,7 @@ def _request(event: Fields, sample: _Sample, problems: Problems) -> LoggedReques
     if finished is None and started is not None and took is not None and took >= 0:
         finished = started + took
     provider, _, asked = event.text("model").rpartition("/")
-    reported, model = event.typed("output.usage", dict), event.text("output.model") or asked
+    reported, model = event.typed("output.usage", OBJECT), event.text("output.model") or asked
     cost = dollars((reported or {}).get("total_cost"), output.below("usage.total_cost"), problems)
     call = Call(
         model,

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from ..media import media_of
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode, records, whole_file
 from . import Reader, Recordings
-from .fields import Fields
+from .fields import LIST, OBJECT, Fields
 from .messages import History
 from .requests import dollars, usage
 from .responses_api import joined
@@ -73,9 +72,9 @@ class OpenCode(Reader):
             with problems.collect():
                 for place, raw in records(path, problems):
                     with problems.collect():
-                        record = Fields(decode(raw, dict, place), place)
+                        record = Fields(decode(raw, OBJECT, place), place)
                         if record.at("messages") is not None:
-                            session = Fields(record.needed("info", dict), place.at("info"))
+                            session = Fields(record.needed("info", OBJECT), place.at("info"))
                             yield from _conversation(session, _exported(record, problems), place, problems)
                         elif record.at("projectID") is not None:
                             yield from _conversation(record, _stored(record, path, problems), place, problems)
@@ -85,12 +84,12 @@ class OpenCode(Reader):
 
 
 def _exported(record: Fields, problems: Problems) -> Iterator[_Recorded]:
-    for at, recorded in enumerate(record.needed("messages", list)):
+    for at, recorded in enumerate(record.needed("messages", LIST)):
         where = record.place.at(f"messages[{at}]")
         with problems.collect():
-            message = Fields(convert(recorded, dict, where), where)
-            parts = enumerate(message.typed("parts", list) or ())
-            info = Fields(message.needed("info", dict), where.below("info"))
+            message = Fields(convert(recorded, OBJECT, where), where)
+            parts = enumerate(message.typed("parts", LIST) or ())
+            info = Fields(message.needed("info", OBJECT), where.below("info"))
             yield _Recorded(info, [Fields(part, where.below(f"parts[{number}]")) for number, part in parts])
 
 
@@ -148,14 +147,13 @@ class _Tables:
 
 def _conversation(session: Fields, recorded: Iterable[_Recorded], place: Place, problems: Problems) -> Recordings:
     history, compactions, system = History(problems), list[Compaction](), ""
-    names = (f"m{number}" for number in count())
     for one in recorded:
         with problems.collect():
             info, role = one.info, one.info.needed("role", str)
             parts = list(_parts(one.parts, problems))
             if role == "user":
                 if not any(part.at("type") == "compaction" for part in parts):  # else it asks for the summary behind it
-                    history.add(_user(info, parts, next(names)), info.place)
+                    history.add(_user(info, parts), info.place)
             elif role != "assistant":
                 raise RecordingError(info.place.below("role"), f"unknown role {role!r}", "use user, assistant")
             elif info.at("summary") is True:
@@ -163,7 +161,7 @@ def _conversation(session: Fields, recorded: Iterable[_Recorded], place: Place, 
             else:
                 told = info.typed("system", str | list[str]) or []  # type: ignore[arg-type]
                 system = system or (told if isinstance(told, str) else "\n".join(told))
-                for message in _answers(info, parts, names, problems):
+                for message in _answers(info, parts, history, problems):
                     history.add(message, info.place)
     if not history.messages:
         return
@@ -186,11 +184,11 @@ def _parts(recorded: Iterable[Fields], problems: Problems) -> Iterator[Fields]:
                 yield part
 
 
-def _user(info: Fields, parts: Sequence[Fields], name: str) -> Message:
+def _user(info: Fields, parts: Sequence[Fields]) -> Message:
     shared = (part for part in parts if part.at("type") == "file")
     files = (media_of({"type": "file", "mime": part.text("mime"), "url": part.text("url")}) for part in shared)
     media = tuple(filter(None, files))
-    return Message(name, "user", _text(parts), time=_seconds(info, "time.created"), media=media)
+    return Message("", "user", _text(parts), time=_seconds(info, "time.created"), media=media)
 
 
 def _compaction(info: Fields, parts: Sequence[Fields], history: History, problems: Problems) -> Iterator[Compaction]:
@@ -204,7 +202,7 @@ def _compaction(info: Fields, parts: Sequence[Fields], history: History, problem
         yield Compaction(history.last, _text(parts), tokens_before=before, time=time, call=call)
 
 
-def _answers(info: Fields, parts: Sequence[Fields], names: Iterator[str], problems: Problems) -> Iterator[Message]:
+def _answers(info: Fields, parts: Sequence[Fields], history: History, problems: Problems) -> Iterator[Message]:
     """Yield the answers of a message, one a step, each with the results of its tools."""
     steps: list[list[Fields]] = [[]]
     for part in parts:
@@ -214,7 +212,7 @@ def _answers(info: Fields, parts: Sequence[Fields], names: Iterator[str], proble
     if len(steps) > 1 and not any(part.at("type") in ("text", "reasoning", "tool") for part in steps[-1]):
         del steps[-1]
     for at, step in enumerate(steps):
-        name, calls, results = next(names), list[ToolCall](), list[tuple[str, Fields]]()
+        name, calls, results = history.next, list[ToolCall](), list[tuple[str, Fields]]()
         for part in (part for part in step if part.at("type") == "tool"):
             called, tool = part.text("callID") or f"{name}c{len(calls)}", part.text("tool")
             calls.append(ToolCall(called, tool, as_text(part.at("state.input") or {})))
@@ -244,13 +242,13 @@ def _answers(info: Fields, parts: Sequence[Fields], names: Iterator[str], proble
             if (status := part.at("state.status")) in ("completed", "error"):
                 text = part.typed("state.output" if status == "completed" else "state.error", str) or ""
                 time, tool = _seconds(part, "state.time.end"), part.text("tool")
-                yield Message(next(names), "tool", text, answers=called, name=tool, time=time)
+                yield Message("", "tool", text, answers=called, name=tool, time=time)
 
 
 def _usage(part: Fields, problems: Problems) -> Usage | None:
     """Return the tokens and cost of a step; None if all tokens are zero: the provider sent none."""
     cost = dollars(part.at("cost"), part.place.below("cost"), problems)
-    counts = _counts(part.typed("tokens", dict))
+    counts = _counts(part.typed("tokens", OBJECT))
     return usage(counts, part.place.below("tokens"), problems, cost or None)
 
 

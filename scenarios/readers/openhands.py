@@ -31,7 +31,7 @@ from ..errors import Place
 from ..model import Call, Compaction, Conversation, Message, Tool, ToolCall, Usage
 from ..source import Problems, convert, decode, records, whole_file
 from . import Reader, Recordings
-from .fields import Fields
+from .fields import OBJECT, Fields
 from .messages import History, iso_seconds, role_of, texts
 from .requests import usage
 
@@ -63,7 +63,7 @@ class _Event(Fields):
     """One event, of which the first three fields are always there."""
 
     def __init__(self, raw: bytes, place: Place) -> None:
-        super().__init__(decode(raw, dict, place), place)
+        super().__init__(decode(raw, OBJECT, place), place)
         self.kind, self.id = self.needed("kind", str), self.needed("id", str)
         self.time = iso_seconds(self.needed("timestamp", str), place.at("timestamp"))
         self.response = self.text("llm_response_id")
@@ -97,7 +97,7 @@ def _usage(folder: Path, problems: Problems) -> dict[str, tuple[str, Usage | Non
     path = next((path for path in (folder / _STATE, folder.parent / _STATE) if path.is_file()), None)
     with problems.collect():
         place = Place(str(path), 1)
-        state = Fields({} if path is None else decode(whole_file(path, problems), dict, place), place)
+        state = Fields({} if path is None else decode(whole_file(path, problems), OBJECT, place), place)
         for use, one in (state.typed("stats.usage_to_metrics", dict[str, dict]) or {}).items():
             at = place.at(f"stats.usage_to_metrics.{use}.token_usages")
             for number, counts in enumerate(convert(one.get("token_usages", []), list[dict[str, Any]], at)):

@@ -29,7 +29,7 @@ from ..model import Call
 from ..source import Problems, convert, decode, whole_file
 from . import Reader, Recordings
 from .attributes import Attributes, model_call, seconds_of
-from .fields import Fields, as_object, decoded
+from .fields import LIST, OBJECT, Fields, as_object, decoded
 from .messages import iso_seconds
 from .spans import TraceSpan, sound, span_records, traces
 
@@ -112,7 +112,7 @@ def _json(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[[], 
     """Yield the place of every span of a JSON file, and a function that reads it."""
     for place, raw in span_records(path, problems):
         with problems.collect():
-            for read, fields in _unpacked(Fields(decode(raw, dict, place), place)):
+            for read, fields in _unpacked(Fields(decode(raw, OBJECT, place), place)):
                 yield fields.place, partial(read, fields)
 
 
@@ -126,7 +126,7 @@ def _unpacked(record: Fields) -> Iterator[tuple[Callable[[Fields], _Recorded], F
     elif record.at("columns") is not None:
         columns = [column for column in _each(record, "columns") if column.at("values") is not None]
         names = [column.text("name") for column in columns]
-        values = (column.needed("values", list) for column in columns)
+        values = (column.needed("values", LIST) for column in columns)
         for number, cells in enumerate(zip(*values, strict=False)):
             row = dict(zip(names, cells, strict=True))
             yield _object, Fields(row, record.place.below(f"columns[].values[{number}]"))
@@ -139,7 +139,7 @@ def _unpacked(record: Fields) -> Iterator[tuple[Callable[[Fields], _Recorded], F
 
 
 def _each(fields: Fields, name: str) -> Iterator[Fields]:
-    for at, one in enumerate(fields.typed(name, list) or ()):
+    for at, one in enumerate(fields.typed(name, LIST) or ()):
         yield Fields(one, fields.place.below(f"{name}[{at}]"))
 
 
@@ -207,7 +207,7 @@ def _jaeger(span: Fields) -> _Recorded:
 
 def _object(span: Fields) -> _Recorded:
     """Return a span as SDKs print it, and as Phoenix and Logfire write it."""
-    place, fields = span.place, Attributes(convert(span.record, dict, span.place))
+    place, fields = span.place, Attributes(convert(span.record, OBJECT, span.place))
     own = fields.text(*_SPAN_IDS)
     if not own:
         raise RecordingError(place, f"no span id ({', '.join(_SPAN_IDS)})", "correct it, or leave this span out")

@@ -17,7 +17,7 @@ from ..model import Call, Conversation, Fact, Media, Message, Probe, Role, Scala
 from ..packed import is_file
 from ..source import Problems, convert, decode, elements, file_head, lines, records, whole_file
 from . import Reader, Recordings
-from .fields import Fields
+from .fields import LIST, OBJECT, Fields
 from .messages import forward, in_order, role_of, seconds
 
 
@@ -92,7 +92,7 @@ class MemoryBank(Reader):
                 continue
             place = Place(str(path))
             try:
-                bank = decode(whole_file(path, problems), dict, place)
+                bank = decode(whole_file(path, problems), OBJECT, place)
             except RecordingError as error:
                 problems.add(error)
                 continue
@@ -189,16 +189,16 @@ class Mtrag(Reader):
     )
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        record = decode(raw, dict, place)
+        record = decode(raw, OBJECT, place)
         if "tasks" not in record:
             yield place, _mtrag_conversation(Fields(record, place), {})
             return
         documents = convert(record.get("documents"), list[_Document], place.at("documents"))
         texts = {document.document_id: document.text or "" for document in documents}
-        for at, task in enumerate(convert(record["tasks"], list, place.at("tasks"))):
+        for at, task in enumerate(convert(record["tasks"], LIST, place.at("tasks"))):
             where = place.at(f"tasks[{at}]")
             with problems.collect():
-                yield where, _mtrag_conversation(Fields(convert(task, dict, where), where), texts)
+                yield where, _mtrag_conversation(Fields(convert(task, OBJECT, where), where), texts)
 
 
 def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversation:

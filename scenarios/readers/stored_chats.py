@@ -22,7 +22,7 @@ from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message
 from ..source import Problems, decode, record_head, records, whole_file
 from . import Reader, Recordings
-from .fields import Fields, as_object, text_of
+from .fields import LIST, OBJECT, Fields, as_object, text_of
 from .prompts import LoggedCall, exchange, stored_messages
 from .requests import LoggedRequest, conversations, numbered, tier, usage
 from .responses_api import COMPACTIONS, HOSTED, OUTPUTS
@@ -61,7 +61,7 @@ class StoredChats(Reader):
         for place, raw in span_records(path, problems):
             with problems.collect():
                 is_list = raw.startswith(b"[")
-                record: Any = decode(raw, list, place) if is_list else decode(raw, dict, place)
+                record: Any = decode(raw, LIST, place) if is_list else decode(raw, OBJECT, place)
                 if isinstance(record, dict) and not any(name in record for name in self.lists):
                     elements.append(record)
                     continue
@@ -240,7 +240,7 @@ def _checkpoints(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, st
 def _states(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, str], _State]]:
     for place, raw in records(path, problems):
         with problems.collect():
-            held = Fields(decode(raw, dict, place), place)
+            held = Fields(decode(raw, OBJECT, place), place)
             thread = held.text("thread_id|checkpoint.thread_id|config.configurable.thread_id") or path.stem
             namespace = held.text("checkpoint_ns|checkpoint.checkpoint_ns|config.configurable.checkpoint_ns")
             names = ("values", "channel_values", "checkpoint.channel_values")
@@ -429,7 +429,7 @@ def _sessions(path: Path, problems: Problems) -> Recordings:
         for place, (_, item) in stored:
             start = start if items else place
             with problems.collect():
-                items.append(decode(str(item).encode(), dict, place.at("message_data")))
+                items.append(decode(str(item).encode(), OBJECT, place.at("message_data")))
         with problems.collect():
             yield start, Conversation(str(session), _messages(items, "", start, problems))
 

@@ -20,7 +20,7 @@ from ..model import Call
 from ..source import Problems, as_text, convert, decode
 from . import Reader, Recordings, anywhere
 from .attributes import Attributes, agent_name, offered_tools, seconds_of, span_kind
-from .fields import Fields, as_object, decoded, text_of
+from .fields import OBJECT, Fields, as_object, decoded, text_of
 from .messages import iso_seconds
 from .prompts import exchange
 from .requests import dollars, effort, other_than, tier, usage
@@ -381,14 +381,14 @@ class DatadogLLM(Tracer):
     def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
         for place, raw in span_records(path, problems):
             with problems.collect():
-                yield from self._unpacked(decode(raw, dict, place), place, "", problems)
+                yield from self._unpacked(decode(raw, OBJECT, place), place, "", problems)
 
     def _unpacked(
         self, record: Any, place: Place, session: str, problems: Problems
     ) -> Iterator[tuple[Place, dict[str, Any]]]:
         """Yield the spans in a request to the API, in an answer of it, or the span itself; with the session around."""
         with problems.collect():
-            held = convert(record, dict, place)
+            held = convert(record, OBJECT, place)
             session = text_of(held.get("session_id")) or session
             for name in ("data", "spans", "attributes"):
                 inner = held.get(name)
@@ -456,7 +456,7 @@ class LangSmith(Tracer):
                 for at, one in enumerate(listed if isinstance(listed, list) else ()):
                     where = place.below(f"{part}[{at}]")
                     with problems.collect():
-                        run = convert(one, dict, where)
+                        run = convert(one, OBJECT, where)
                         if part == "post":
                             begun[str(run.get("id"))] = where, run
                             continue
@@ -524,7 +524,7 @@ class Langfuse(Tracer):
     def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
         for place, raw in span_records(path, problems):
             with problems.collect():
-                yield from self._unpacked(decode(raw, dict, place), place, problems)
+                yield from self._unpacked(decode(raw, OBJECT, place), place, problems)
 
     def _unpacked(
         self, record: dict[str, Any], place: Place, problems: Problems
@@ -536,12 +536,12 @@ class Langfuse(Tracer):
             yield place, record
         elif root is not record or several != "data":
             with problems.collect():
-                held = convert(root, dict, where)
+                held = convert(root, OBJECT, where)
                 yield where, {**held, "traceId": held.get("id"), "parentObservationId": "", "type": "TRACE"}
         for at, one in enumerate(record[several] if several else ()):
             where = place.below(f"{several}[{at}]")
             with problems.collect():
-                yield from self._unpacked(convert(one, dict, where), where, problems)
+                yield from self._unpacked(convert(one, OBJECT, where), where, problems)
 
     def kind_of(self, fields: Fields) -> Kind:
         told = span_kind(self._attributes(fields))
@@ -624,7 +624,7 @@ class MlflowTraces(Tracer):
     def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
         for place, raw in span_records(path, problems):
             with problems.collect():
-                record = decode(raw, dict, place)
+                record = decode(raw, OBJECT, place)
                 record = as_object(record.get("trace")) or record
                 information, data = as_object(record.get("info")), as_object(record.get("data"))
                 metadata = as_object(information.get("trace_metadata", record.get("trace_metadata")))
@@ -634,8 +634,8 @@ class MlflowTraces(Tracer):
                 for number, one in enumerate(spans):
                     where = place.below(f"{at}[{number}]")
                     with problems.collect():
-                        span = convert(one, dict, where)
-                        told = convert(span.get("attributes", {}), dict, where.below("attributes"))
+                        span = convert(one, OBJECT, where)
+                        told = convert(span.get("attributes", {}), OBJECT, where.below("attributes"))
                         # `mlflow.chat.tokenUsage` as `chat_tokenUsage`: a dot in a path leads down
                         flat = {key.removeprefix("mlflow.").replace(".", "_"): _plain(told[key]) for key in told}
                         yield where, {**flat, **span, "session": session}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
 from ..source import Problems, as_text, convert, decode
 from . import Reader, Recordings, anywhere
-from .fields import Fields
+from .fields import LIST, OBJECT, Fields
 from .messages import (
     ChatMessage,
     ChatTool,
@@ -104,11 +103,11 @@ class Tau2(Reader):
     )
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        results = Fields(decode(raw, dict, place), place)
-        for at, run in enumerate(results.needed("simulations", list)):
+        results = Fields(decode(raw, OBJECT, place), place)
+        for at, run in enumerate(results.needed("simulations", LIST)):
             where = place.at(f"simulations[{at}]")
             with problems.collect():
-                simulation = Fields(convert(run, dict, where), where)
+                simulation = Fields(convert(run, OBJECT, where), where)
                 for conversation in _simulation(simulation, results, Path(place.file).stem, problems):
                     yield where, conversation
 
@@ -310,10 +309,10 @@ class SweAgent(Reader):
     shapes = (frozenset({".trajectory", ".history", ".history[].role", ".history[].content", ".info"}),)
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        trajectory = Fields(decode(raw, dict, place), place)
+        trajectory = Fields(decode(raw, OBJECT, place), place)
         name, model = Path(place.file).stem, _swe_model(trajectory, problems)
         histories: dict[str, History] = {}
-        for at, recorded in enumerate(convert(trajectory.at("history"), list, place.at("history"))):
+        for at, recorded in enumerate(convert(trajectory.at("history"), LIST, place.at("history"))):
             where = place.at(f"history[{at}]")
             with problems.collect():
                 turn = convert(recorded, _SweTurn, where)
@@ -343,7 +342,7 @@ def _swe_model(trajectory: Fields, problems: Problems) -> str:
     with problems.collect():
         config = trajectory.at("replay_config")
         if isinstance(config, str):
-            decode(config.encode(), dict, trajectory.place.at("replay_config"))
+            decode(config.encode(), OBJECT, trajectory.place.at("replay_config"))
         return trajectory.typed("replay_config.agent.model.name", str) or ""
     return ""
 
@@ -405,7 +404,7 @@ class Atif(Reader):
     shapes = anywhere((".schema_version", ".agent", ".steps", ".steps[].step_id", ".steps[].source"))
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        trajectory = Fields(decode(raw, dict, place), place)
+        trajectory = Fields(decode(raw, OBJECT, place), place)
         yield from _trajectory(trajectory, trajectory.text("session_id") or Path(place.file).stem, {}, problems)
 
 
@@ -414,15 +413,14 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
     trajectory.needed("schema_version", str)
     place = trajectory.place
     history, compactions = History(problems), list[Compaction]()
-    names = (f"m{number}" for number in count())
-    for at, recorded in enumerate(convert(trajectory.at("steps"), list, place.below("steps"))):
+    for at, recorded in enumerate(convert(trajectory.at("steps"), LIST, place.below("steps"))):
         where = place.below(f"steps[{at}]")
         with problems.collect():
             step = convert(recorded, _AtifStep, where)
             if step.source == "system" and any(message.role == "assistant" for message in history.messages):
                 compactions += _compactions(step, history, where, problems)
             else:
-                for message in _atif_messages(step, trajectory, names, where, problems):
+                for message in _atif_messages(step, trajectory, where, problems):
                     history.add(message, where)
     if history.messages:
         about: dict[str, Scalar] = {"agent": trajectory.text("agent.name"), **meta}
@@ -430,10 +428,10 @@ def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems
         about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
         tools = chat_tools(trajectory.typed("agent.tool_definitions", list[ChatTool]))
         yield place, Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
-    for at, recorded in enumerate(trajectory.typed("subagent_trajectories", list) or ()):
+    for at, recorded in enumerate(trajectory.typed("subagent_trajectories", LIST) or ()):
         where = place.below(f"subagent_trajectories[{at}]")
         with problems.collect():
-            started = Fields(convert(recorded, dict, where), where)
+            started = Fields(convert(recorded, OBJECT, where), where)
             helper = f"{name}/{started.text('agent.name') or at}"
             yield from _trajectory(started, helper, {"parent": name}, problems)
 
@@ -448,21 +446,17 @@ def _compactions(step: _AtifStep, history: History, place: Place, problems: Prob
         problems.unknown("atif: step of the system behind the first answer", place)
 
 
-def _atif_messages(
-    step: _AtifStep, trajectory: Fields, names: Iterator[str], place: Place, problems: Problems
-) -> Iterator[Message]:
+def _atif_messages(step: _AtifStep, trajectory: Fields, place: Place, problems: Problems) -> Iterator[Message]:
     """Yield a step's message and its results."""
     text, media, thinking = texts(step.message, place.below("message"), problems)
     time, calls = _atif_time(step, place), step.tool_calls or []
     if step.source in ("system", "user"):
-        yield Message(next(names), step.source, text, time=time, media=media)  # type: ignore[arg-type]
+        yield Message("", step.source, text, time=time, media=media)  # type: ignore[arg-type]
     elif step.source == "agent":
         made = (ToolCall(call.tool_call_id, call.function_name, as_text(call.arguments or {})) for call in calls)
         thinking = step.reasoning_content or thinking
         answered = None if step.is_copied_context else _atif_call(step, trajectory, place, problems)
-        yield Message(
-            next(names), "assistant", text, tuple(made), time=time, thinking=thinking, media=media, call=answered
-        )
+        yield Message("", "assistant", text, tuple(made), time=time, thinking=thinking, media=media, call=answered)
     else:
         raise RecordingError(place.below("source"), f"unknown source {step.source!r}", "use system, user or agent")
     only = calls[0].tool_call_id if len(calls) == 1 else None
@@ -470,9 +464,9 @@ def _atif_messages(
         text, media, _ = texts(result.content, place.below(f"observation.results[{at}].content"), problems)
         answers = result.source_call_id or only
         if answers:
-            yield Message(next(names), "tool", text, answers=answers, media=media)
+            yield Message("", "tool", text, answers=answers, media=media)
         elif text:
-            yield Message(next(names), "user", text, media=media)
+            yield Message("", "user", text, media=media)
 
 
 def _atif_call(step: _AtifStep, trajectory: Fields, place: Place, problems: Problems) -> Call:
