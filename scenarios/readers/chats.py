@@ -379,7 +379,7 @@ class _Messages:
                 answer = []
             named = part.text("tool_use_id") or (open_calls[0] if open_calls else None)
             open_calls = [name for name in open_calls if name != named]
-            output = part.typed("content", str | list | dict)  # type: ignore[arg-type]
+            output = part.one_of("content", str | list | dict)
             text, media, _ = texts(
                 [output] if isinstance(output, dict) else output, part.place.below("content"), self.problems
             )

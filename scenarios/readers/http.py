@@ -467,15 +467,16 @@ class HttpExchanges:
 
     def _with_stored(self, request: Fields) -> dict[str, Any]:
         """Return a request of Gemini's with the contents in front that it refers to."""
-        if not (name := request.text("cachedContent")):
-            return request.record
-        if (stored := self._stored.get(name)) is None:
-            self.problems.unknown("http: cachedContent that is not in the file", request.place.below("cachedContent"))
-            return request.record
+        whole, stored = as_object(request.record), self._stored.get(name := request.text("cachedContent"))
+        if stored is None:
+            if name:
+                where = request.place.below("cachedContent")
+                self.problems.unknown("http: cachedContent that is not in the file", where)
+            return whole
         before, after = stored.get("contents"), request.at("contents")
         contents = [*(before if isinstance(before, list) else ()), *(after if isinstance(after, list) else ())]
         kept = {name: stored.get(name) for name in ("systemInstruction", "tools")}
-        return {**request.record, **kept, "contents": contents}
+        return {**whole, **kept, "contents": contents}
 
 
 def _numbered(messages: Iterable[Message]) -> tuple[Message, ...]:

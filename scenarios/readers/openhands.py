@@ -98,7 +98,7 @@ def _usage(folder: Path, problems: Problems) -> dict[str, tuple[str, Usage | Non
     with problems.collect():
         place = Place(str(path), 1)
         state = Fields({} if path is None else decode(whole_file(path, problems), OBJECT, place), place)
-        for use, one in (state.typed("stats.usage_to_metrics", dict[str, dict]) or {}).items():
+        for use, one in (state.typed("stats.usage_to_metrics", dict[str, dict[str, Any]]) or {}).items():
             at = place.at(f"stats.usage_to_metrics.{use}.token_usages")
             for number, counts in enumerate(convert(one.get("token_usages", []), list[dict[str, Any]], at)):
                 used = usage(counts, at.at(f"{at.field}[{number}]"), problems)
@@ -157,10 +157,9 @@ class _Conversation:
             call = self._call(event) if role == "assistant" and event.response else None
             return Message(next(self._names), role, text, time=event.time, thinking=thinking, media=media, call=call)
         if event.kind in _RESULTS:
-            shown = next((text for name in ("error", "rejection_reason") if (text := event.typed(name, str))), None)
-            observed = event.at("observation") is not None
-            content = (event.typed("observation.content", str | _Content) if observed else shown) or ""  # type: ignore[arg-type]
-            text, media, _ = texts(content, event.place.at("observation.content"), self._problems)
+            observed, where = event.at("observation") is not None, event.place.at("observation.content")
+            content = event.one_of("observation.content" if observed else "error|rejection_reason", str | _Content)
+            text, media, _ = texts(content, where, self._problems)
             text, name = _shown(event, text) if observed else text, event.text("tool_name")
             answers = event.text("tool_call_id")
             return Message(next(self._names), "tool", text, answers=answers, name=name, time=event.time, media=media)

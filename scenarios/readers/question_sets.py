@@ -337,7 +337,7 @@ def _haystack_conversation(
             if turn.has_answer:
                 evidence.append((session, messages[-1].id))
     probes = []
-    for question, time in questions:
+    for question, asked in questions:
         answer, answerable = (str(question.answer),), not question.question_id.endswith("_abs")
         told = (name for at, name in evidence if record.questions is None or at in question.answer_session_ids)
         probes.append(
@@ -349,7 +349,7 @@ def _haystack_conversation(
                 evidence=tuple(told),
                 category=question.question_type,
                 answerable=answerable,
-                time=time,
+                time=asked,
             )
         )
     answered = dict.fromkeys(name for question, _ in questions for name in question.answer_session_ids)
@@ -657,8 +657,11 @@ def _messages(spoken: Mapping[str, Any], place: Place) -> tuple[tuple[Message, .
 
 def _locomo_time(spoken: Mapping[str, Any], key: str, place: Place) -> float | None:
     where = place.at(f"conversation.{key}")
-    text = convert(spoken.get(key), str | None, where)
-    return None if text is None else seconds(text, "%I:%M %p on %d %B, %Y", where, "1:56 pm on 8 May, 2023")
+    return (
+        None
+        if key not in spoken
+        else seconds(convert(spoken[key], str, where), "%I:%M %p on %d %B, %Y", where, "1:56 pm on 8 May, 2023")
+    )
 
 
 def _locomo_probe(
@@ -816,7 +819,7 @@ def _probes(chat: Path, counts: Mapping[str, int], problems: Problems) -> tuple[
         return (), 0
     with problems.collect():
         place = Place(str(path))
-        by_ability = decode(whole_file(path, problems), dict[str, list], place)
+        by_ability = decode(whole_file(path, problems), dict[str, list[Any]], place)
         asked = ((key, n, one) for key, several in by_ability.items() for n, one in enumerate(several))
         for ability, n, record in asked:
             where = place.at(f"{ability}[{n}]")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..errors import Place, RecordingError
-from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
+from ..model import Call, Compaction, Conversation, Message, Role, Scalar, ToolCall
 from ..source import Problems, as_text, convert, decode
 from . import Reader, Recordings, anywhere
 from .fields import LIST, OBJECT, Fields
@@ -135,7 +135,8 @@ class _Side(NamedTuple):
 
 def _simulation(run: Fields, results: Fields, file: str, problems: Problems) -> Iterator[Conversation]:
     """Yield the agent's conversation, and the user's if usage is recorded for any of its messages."""
-    task, recorded = str(run.needed("task_id", str | int)), list(_flat(run))  # type: ignore[arg-type]
+    run.needed("task_id", object)
+    task, recorded = str(run.one_of("task_id", str | int)), list(_flat(run))
     trial, name = run.typed("trial", int), run.text("id")
     policy = run.text("policy") or results.text("info.environment_info.policy")
     model, system = results.text("info.agent_info.llm"), _system("policy", policy)
@@ -451,7 +452,8 @@ def _atif_messages(step: _AtifStep, trajectory: Fields, place: Place, problems: 
     text, media, thinking = texts(step.message, place.below("message"), problems)
     time, calls = _atif_time(step, place), step.tool_calls or []
     if step.source in ("system", "user"):
-        yield Message("", step.source, text, time=time, media=media)  # type: ignore[arg-type]
+        role: Role = "system" if step.source == "system" else "user"
+        yield Message("", role, text, time=time, media=media)
     elif step.source == "agent":
         made = (ToolCall(call.tool_call_id, call.function_name, as_text(call.arguments or {})) for call in calls)
         thinking = step.reasoning_content or thinking
