@@ -76,9 +76,9 @@ def _overview_actions(overview: Overview) -> TierActions:
     return tier_actions(overview.events, rates)[overview.strategy]
 
 
-def _index_cells(index: IndexRecall | Missing) -> tuple[str, str]:
-    if isinstance(index, Missing):
-        return f"({index.why})", index.detail
+def _index_cells(index: IndexRecall) -> tuple[str, str]:
+    if index.kind == "exact":
+        return f"evidence {_mean(index.exact)}", "exact search"
     evidence = f"evidence {_mean(index.evidence)}, by exact search {_mean(index.exact)}"
     return f"{index.kind} {_mean(index.nearest)}", f"of the exact five · {evidence}"
 
@@ -93,9 +93,10 @@ def overview_json(overview: Overview) -> dict[str, Any]:
             "archive": overview.archive,
             "coders": [asdict(size) for size in overview.coders],
         },
-        "rag": index
-        if isinstance(index, Missing)
-        else {"index": index.kind, **{name: _plain(getattr(index, name)) for name in ("nearest", "evidence", "exact")}},
+        "rag": {
+            "index": index.kind,
+            **{name: _plain(getattr(index, name)) for name in ("nearest", "evidence", "exact")},
+        },
         "tiered": {"strategy": strategy, **tier_actions_json({strategy: _overview_actions(overview)})[strategy]},
     }
 

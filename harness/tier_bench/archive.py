@@ -24,7 +24,7 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.metrics.values import values
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation
-from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, Coding
+from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
 from ctxbench.strategies.tiers.archive.archive import blocks
 from ctxbench.strategies.tiers.archive.codec import KINDS, Dictionary, Kind, build_dictionary
 from ctxbench.strategies.tiers.archive.part import by_field, contents
@@ -356,29 +356,31 @@ ROUNDS = 5
 
 def written(items: Sequence[ArchivedMessage], coding: Coding, folder: Path) -> tuple[int, Speed]:
     """Write an archive of these messages and read every one back. Return the bytes of its files, and its speed."""
-    began = perf_counter()
-    with ArchiveTier(folder, coding) as archive:
-        archive.put(items)
-        archive.seal()
-        writing = perf_counter() - began
-        content = sum(part.raw_bytes for part in archive.parts)
-        decompress, bare = decompression(archive)
-        reading = _best(lambda: _compare(archive, items), 1)
-        taken = sorted(gets(archive, items))
-        size = archive.size
-    opening = _best(lambda: ArchiveTier(folder, write=False).close())
+    file, began = str(folder / "archive.db"), perf_counter()
+    archive = ArchiveTier(BlockTable(file), coding)
+    archive.put(items)
+    archive.seal()
+    writing = perf_counter() - began
+    content = sum(part.raw_bytes for part in archive.parts)
+    decompress, bare = decompression(archive)
+    reading = _best(lambda: _compare(archive, items), 1)
+    taken = sorted(gets(archive, items))
+    archive.close()
+    opening = _best(lambda: ArchiveTier(BlockTable(file)).close())
     get = (taken[len(taken) // 2], taken[len(taken) * 99 // 100], taken[-1])
-    return size, Speed(content / writing, decompress, bare, content / reading, get, opening)
+    return archive.size, Speed(content / writing, decompress, bare, content / reading, get, opening)
 
 
 @contextmanager
 def archive_of(items: Sequence[ArchivedMessage], coding: Coding) -> Iterator[ArchiveTier]:
-    """Write an archive of these messages into a temporary folder, and read every one back before it is used."""
-    with TemporaryDirectory(prefix="ctxbench-archive-") as folder, ArchiveTier(Path(folder), coding) as archive:
+    """Write an archive of these messages into a temporary file, and read every one back before it is used."""
+    with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
+        archive = ArchiveTier(BlockTable(str(Path(folder) / "archive.db")), coding)
         archive.put(items)
         archive.seal()
         _compare(archive, items)
         yield archive
+        archive.close()
 
 
 def decompression(archive: ArchiveTier) -> tuple[float, float]:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
 
 from ctxbench.metrics.figures import figures
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.metrics.value import Missing, Value
+from ctxbench.metrics.value import Value
 from ctxbench.scenarios.embedded import scenario
-from ctxbench.scenarios.errors import MissingExtra
-from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.tiers.archive import Coding
-from ctxbench.strategies.tiers.rag.vector_store import Kind
+from ctxbench.strategies.tiers.rag.vectors import Index
 from ctxbench.strategies.tiers.tiered.stores import POLICY, WORKING_TOKENS
 from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.traces import TRACES
@@ -56,7 +53,7 @@ class Overview:
     archived: int
     """Bytes of its messages as lines of JSON."""
     coders: Sequence[Size]
-    index: IndexRecall | Missing
+    index: IndexRecall
     strategy: str
     """The spec of `tiered`."""
     turns: int
@@ -67,8 +64,10 @@ class Overview:
     """Events of `tiered`."""
 
 
-def overview(folder: Path, watcher: Watcher | None = None, strategy: str = TIERED, turns: int = TURNS) -> Overview:
-    """Measure all tiers. The run of `tiered` is written to a folder."""
+def overview(
+    folder: Path, watcher: Watcher | None = None, strategy: str = TIERED, turns: int = TURNS, index: Index = "exact"
+) -> Overview:
+    """Measure all tiers, with an index of vectors. The run of `tiered` is written to a folder."""
     counter = TokenCounter()
     trace = Load(LOAD, [TRACES[LOAD](0)], "seed")
     policies = list(measured(trace, WORKING_TOKENS, [parse(text) for text in (POLICY, *PEERS)]))
@@ -85,18 +84,9 @@ def overview(folder: Path, watcher: Watcher | None = None, strategy: str = TIERE
         archive=size,
         archived=sum(map(len, blocks)),
         coders=strongest(blocks),
-        index=_index_recall(list(scenario(LOAD, turns))),
+        index=index_recall(list(scenario(LOAD, turns)), index, Models(Settings().checked())),
         strategy=run.manifest.plan.strategies[0],
         turns=turns,
         figures=figures(steps_of(run)),
         events=run.table("events"),
     )
-
-
-def _index_recall(conversations: Sequence[Conversation]) -> IndexRecall | Missing:
-    """Return the recall of hnswlib, which `make bench` compiles, or else of faiss."""
-    kind: Kind = "hnswlib" if find_spec("hnswlib") else "hnsw"
-    try:
-        return index_recall(conversations, kind, Models(Settings().checked()))
-    except MissingExtra as error:
-        return Missing("unsupported", str(error))

@@ -24,7 +24,7 @@ from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.model import Conversation, Probe, independent_units
 from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.tiers.rag import Embed, Fusion, Rag, RagRules, Retriever, passage
-from ctxbench.strategies.tiers.rag.vector_store import Kind, VectorStore
+from ctxbench.strategies.tiers.rag.vectors import Index, Vectors
 
 from ..models import Models
 
@@ -200,7 +200,7 @@ def _recall(outcomes: Sequence[SearchOutcome], at: int) -> Interval | Missing:
 class IndexRecall(NamedTuple):
     """An index of vectors beside an exact search of the same vectors, at the first K."""
 
-    kind: Kind
+    kind: Index
     nearest: Interval | Missing
     """Share of the exact nearest messages that the index finds."""
     evidence: Interval | Missing
@@ -209,7 +209,7 @@ class IndexRecall(NamedTuple):
     """Evidence recall of the exact search."""
 
 
-def index_recall(conversations: Sequence[Conversation], kind: Kind, models: Models) -> IndexRecall:
+def index_recall(conversations: Sequence[Conversation], kind: Index, models: Models) -> IndexRecall:
     """Search the messages before each probe by an index of their vectors, and exactly.
 
     Messages are added as they come, so no search is narrowed to some of them: such a search compares each vector, and
@@ -224,7 +224,7 @@ def index_recall(conversations: Sequence[Conversation], kind: Kind, models: Mode
         held = {message.id: places[message.id] for message in messages}
         came = np.array(list(held.values()), np.int64)
         vectors = models.embed([message.text for message in messages], False, TokenCounter()).vectors
-        exact, index = (VectorStore(vectors.shape[1], name) for name in ("exact", kind))
+        exact, index = (Vectors(vectors.shape[1], name) for name in ("exact", kind))
         # As in `searched`: evidence that comes after a probe cannot be found by it.
         known = (
             (end, probe, [id for id in probe.evidence if held.get(id, end + 1) <= end])

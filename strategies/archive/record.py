@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID, uuid5
@@ -25,18 +24,6 @@ from ..parts.language import moment
 NAMESPACE = UUID("6f1d3a52-5d0c-5b0e-9d55-2f4a7d1c0001")
 """Namespace of the archive's uuids; any fixed one would do."""
 TOOL = "load_tool_history"
-
-
-class StoreError(Exception):
-    """A store that could not be read or written: locked, full, unreachable, damaged. Its text is one line."""
-
-    def __init__(self, where: str, what: str, remedy: str) -> None:
-        super().__init__(where, what, remedy)
-        self.what = what
-
-    def __str__(self) -> str:
-        """Return where, what was wrong and what to do."""
-        return "{}: {} ({})".format(*self.args)
 
 
 class NotArchived(LookupError):
@@ -100,13 +87,6 @@ def fit_column(name: str, most: int = 36) -> str:
     if len(name) <= most and name.isprintable():
         return name
     return identify(name, "", "")
-
-
-def source_texts(sources: object) -> tuple[str, ...]:
-    """Return the texts in the sources column, which other programs may have written."""
-    if not isinstance(sources, Sequence) or isinstance(sources, str):
-        return ()
-    return tuple(source for source in sources if isinstance(source, str))
 
 
 # Characters that databases or tokenizers reject, and white space.

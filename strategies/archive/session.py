@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -16,8 +17,12 @@ from ctxbench.scenarios.view import Messages, Span, shared_prefix
 from ..base import Context, ModelError, StrategyContext
 from ..events import Failed, Loaded
 from ..parts.memories import VectorSearch, WordSearch
-from .archives import Archives, ArchiveSettings, Trigger
-from .record import TOOL, WORDING, Card, NotArchived, StoreError, load_tool
+from .archives import Archives, Trigger
+from .record import TOOL, WORDING, Card, NotArchived, load_tool
+from .store import StoreError
+
+if TYPE_CHECKING:
+    from . import Archive
 
 _NOTHING = Messages()
 
@@ -25,10 +30,10 @@ _NOTHING = Messages()
 class ArchiveSession:
     """The view of one conversation. Each message of the history is read once, as long as its start does not change."""
 
-    def __init__(self, desk: StrategyContext, settings: ArchiveSettings) -> None:
-        self.archives = Archives(desk, settings)
-        self._desk, self._settings = desk, settings
-        self._search = ArchiveSearch(desk)
+    def __init__(self, services: StrategyContext, settings: Archive) -> None:
+        self.archives = Archives(services, settings)
+        self._services, self._settings = services, settings
+        self._search = ArchiveSearch(services)
         self._spliced = SplicedHistory()
         # Place of the placeholder of each uuid.
         self._places: dict[str, int] = {}
@@ -84,14 +89,14 @@ class ArchiveSession:
         if self._tools is None or self._tools[0] is not tools:
             if any(given.name == TOOL for given in tools):
                 self.archives.offered, self._tools = False, None
-                self._desk.record(
+                self._services.record(
                     Failed("load", f"the conversation has a tool {TOOL} of its own", "ours is not offered")
                 )
                 return tools
             language = self.archives.language.decided
             if self._note is None:
                 self._note = Message("archive:note", "system", WORDING[language].note)
-                self._desk.offer(load_tool(language), self.archives.answer)
+                self._services.offer(load_tool(language), self.archives.answer)
             self._tools = tools, (*tools, load_tool(language))
         return self._tools[1]
 
@@ -127,7 +132,7 @@ class ArchiveSession:
             try:
                 processed = self.archives.process(message, self._calls.get(message.answers or ""))
             except StoreError as error:
-                self._desk.record(Failed("archive", str(error), "what is left is sent whole, for now"))
+                self._services.record(Failed("archive", str(error), "what is left is sent whole, for now"))
                 return
             self._waiting.remove(at)
             if processed is not message:
@@ -152,9 +157,9 @@ class ArchiveSession:
             try:
                 text = self.archives.load(card.uuid)
             except (NotArchived, StoreError) as error:
-                self._desk.record(Failed("load", str(error), "the placeholder is sent"))
+                self._services.record(Failed("load", str(error), "the placeholder is sent"))
                 continue
-            self._desk.record(Loaded(card.uuid, self._settings.trigger, len(text)))
+            self._services.record(Loaded(card.uuid, self._settings.trigger, len(text)))
             if card.uuid in self._places:
                 message = history[self._places[card.uuid]]
                 self._loaded[card.uuid] = message if message.text == text else replace(message, text=text)
@@ -267,10 +272,10 @@ class SplicedHistory:
 class ArchiveSearch:
     """A search by words and by meaning over the archived results that one conversation may see."""
 
-    __slots__ = ("_desk", "_vectors", "_words")
+    __slots__ = ("_services", "_vectors", "_words")
 
-    def __init__(self, desk: StrategyContext) -> None:
-        self._desk, self._vectors, self._words = desk, VectorSearch(desk), WordSearch()
+    def __init__(self, services: StrategyContext) -> None:
+        self._services, self._vectors, self._words = services, VectorSearch(services), WordSearch()
 
     def chosen(
         self,
@@ -288,7 +293,7 @@ class ArchiveSearch:
             try:
                 chosen = [card for card, score in self.by_meaning(question, cards, most) if score >= similarity]
             except ModelError as error:
-                self._desk.record(Failed("embedding", str(error), "keywords decide what is loaded"))
+                self._services.record(Failed("embedding", str(error), "keywords decide what is loaded"))
                 has_keyword = mentions(question, keywords)
         if has_keyword:
             chosen += [card for card in self.by_words(question, cards, most) if card not in chosen]

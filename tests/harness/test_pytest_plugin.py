@@ -94,17 +94,6 @@ def test_the_gate_fails_a_session_whose_tests_pass(project: Path) -> None:
     assert "Lost: 1 strategy" in printed
 
 
-def test_a_policy_says_what_is_guarded(project: Path) -> None:
-    """The setting `ctxbench_policy` is the file of `ctxbench gate --policy`; a mistake in it has its place."""
-    run_pytest(project, "--ctxbench-gate=baseline.json", "--ctxbench-update")
-    (project / "pytest.ini").write_text(SETTINGS + "ctxbench_policy = gate.toml\n")
-    assert "gate.toml: there is no such file" in run_pytest(project, "--ctxbench-gate=baseline.json", code=4)
-    (project / "gate.toml").write_text("[metrics.tokens_sent]\nrelative = 0.02\n")
-    assert "Not guarded" in run_pytest(project, "--ctxbench-gate=baseline.json")
-    (project / "gate.toml").write_text("[metrics.tokns_sent]\n")
-    assert "gate.toml:1" in run_pytest(project, "--ctxbench-gate=baseline.json", code=1)
-
-
 def test_several_runs_have_names(project: Path) -> None:
     """One file cannot guard two runs: a folder has a baseline for each name."""
     (project / "test_ours.py").write_text(

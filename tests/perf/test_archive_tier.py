@@ -21,7 +21,7 @@ from ctxbench.metrics.compression import saving
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.source import Problems
-from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, Coding
+from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
 from ctxbench.strategies.tiers.archive.archive import blocks
 
 zstandard: Any = pytest.importorskip("zstandard")
@@ -38,18 +38,18 @@ def items(folder: Path) -> list[ArchivedMessage]:
 
 
 @pytest.mark.parametrize(("name", "least"), [("locomo", 0.15), ("tau-bench", 0.30)])
-def test_below_zstd_9(recordings: Path, tmp_path: Path, name: str, least: float) -> None:
+def test_below_zstd_9(recordings: Path, name: str, least: float) -> None:
     """The whole archive, its dictionary, tables and index counted, beside zstd -9 of the same blocks as JSON."""
     said, coding = items(recordings / name), Coding()
     plain = sum(
         len(zstandard.ZstdCompressor(level=9).compress(as_json(block)))
         for block, _ in blocks(said, coding.block_tokens)
     )
-    with ArchiveTier(tmp_path, coding) as archive:
-        archive.put(said)
-        archive.seal()
-        assert list(archive.items()) == said
-        below = 1 - archive.size / plain
+    archive = ArchiveTier(BlockTable(), coding)
+    archive.put(said)
+    archive.seal()
+    assert list(archive.items()) == said
+    below = 1 - archive.size / plain
     print(f"\n{name}: {archive.size:,} bytes, zstd -9 {plain:,}: {below:.1%} below")
     assert below >= least
 
@@ -61,12 +61,12 @@ def test_decompression_beside_zstd_b(recordings: Path, tmp_path: Path, name: str
     if shutil.which("zstd") is None:
         pytest.skip("no zstd command here")
     coding = Coding(dictionary=dictionary)
-    with ArchiveTier(tmp_path / "archive", coding) as archive:
-        archive.put(items(recordings / name))
-        part = max((part for part in archive.parts if part.sealed and not part.taught), key=lambda part: part.number)
-        content = archive.content(part)
-        (tmp_path / "block").write_bytes(content)
-        ours = max(_once(archive, part, len(content)) for _ in range(ROUNDS))
+    archive = ArchiveTier(BlockTable(str(tmp_path / "archive.db")), coding)
+    archive.put(items(recordings / name))
+    part = max((part for part in archive.parts if part.sealed and not part.taught), key=lambda part: part.number)
+    content = archive.content(part)
+    (tmp_path / "block").write_bytes(content)
+    ours = max(_once(archive, part, len(content)) for _ in range(ROUNDS))
     told = subprocess.run(
         ["zstd", f"-b{coding.level}", "-i1", str(tmp_path / "block")], capture_output=True, text=True, check=True
     )
@@ -88,9 +88,9 @@ def test_one_message_of_a_million_tokens(corpus: list[Conversation], tmp_path: P
         tokens += item.tokens
         if tokens >= MILLION:
             break
-    with ArchiveTier(tmp_path, Coding(level=9)) as archive:
-        archive.put(said)
-        wall, spent = (sorted(gets(archive, said, clock)) for clock in (perf_counter, thread_time))
+    archive = ArchiveTier(BlockTable(str(tmp_path / "archive.db")), Coding(level=9))
+    archive.put(said)
+    wall, spent = (sorted(gets(archive, said, clock)) for clock in (perf_counter, thread_time))
     half, most, longest = (spent[at] * 1e3 for at in (READS // 2, READS * 99 // 100, -1))
     print(f"\n{tokens:,} tokens, {len(said):,} messages: p50 {half:.2f}, p99 {most:.2f}, longest {longest:.2f} ms")
     print(f"by the wall clock: p50 {wall[READS // 2] * 1e3:.2f}, p99 {wall[READS * 99 // 100] * 1e3:.2f} ms")

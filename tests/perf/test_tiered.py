@@ -24,7 +24,7 @@ from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Moved, Recalled
-from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, Coding, MemoryFiles
+from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
 
 pytestmark = pytest.mark.perf
 REPEATS = 2
@@ -79,7 +79,7 @@ def test_a_block(level: int, dictionary: str) -> None:
     """What writing a block of 64K tokens takes, which a call has to wait for, and what is saved."""
     counter = TokenCounter()
     items = [ArchivedMessage(each.id, counter.message(each), each) for each in said().messages[1:3_000]]
-    archive, some, took = ArchiveTier(MemoryFiles(), Coding(level, dictionary)), list[ArchivedMessage](), list[float]()  # type: ignore[arg-type]
+    archive, some, took = ArchiveTier(BlockTable(), Coding(level, dictionary)), list[ArchivedMessage](), list[float]()  # type: ignore[arg-type]
     for item in items:
         some.append(item)
         if sum(each.tokens for each in some) >= 65_536:

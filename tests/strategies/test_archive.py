@@ -13,7 +13,7 @@ from ctxbench.harness.invariants import check, conversations, steps
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, Tool, ToolCall
 from ctxbench.strategies.archive import Archive
-from ctxbench.strategies.archive.archives import Archives, Trigger
+from ctxbench.strategies.archive.archives import Trigger
 from ctxbench.strategies.archive.record import WORDING, Card, Language, identify, is_placeholder, placeholder
 from ctxbench.strategies.chain import parse, spec
 from ctxbench.strategies.events import Archived, Failed
@@ -126,22 +126,6 @@ def test_no_placeholder_is_longer_than_its_result(fresh: bool, trigger: Trigger)
         assert all(COUNTER.text(sent[name]) < COUNTER.text(results[name]) for name in replaced)
         assert replaced == set(opened.view.archives.uuids) == {f"t{at}" for at in range(turn - len(replaced), turn)}  # type: ignore[attr-defined]
     assert 3 < len(replaced) < 9
-
-
-def test_whether_a_placeholder_is_shorter_is_seen_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not at every call; and no summary is made of a result that is shorter than any placeholder."""
-    read: list[str] = []
-    monkeypatch.setattr(Archives, "_summary", lambda _, message, text: read.append(message.id) or text[:500])  # type: ignore[func-returns-value]
-    short, middling = "It is open. " * 9, "".join(f"Gate {n} opens at 07:{n}. " for n in range(10, 24))
-    opened = Opening(
-        Archive(threshold=20),
-        conversation(asking(1, "a", "b", short), asking(2, "a", "b", middling), asking(3, "a", "b", LONG)),
-    )
-    for name in ("a2", "c3", "a3"):
-        sent = opened.at(name)
-        assert (sent["t1"], sent["t2"]) == (short, middling)
-        assert not opened.events
-    assert read == ["t2"]
 
 
 def test_a_fresh_result_is_whole_until_it_is_answered() -> None:
@@ -264,9 +248,7 @@ def test_before_a_window() -> None:
         "archive(trigger='keyword', keywords=())",
         "archive(keep_days=0)",
         "archive(scope='all')",
-        "archive(scope='thread', store='sqlite:///x.db')",
-        "archive(store='nonsense')",
-        "archive(store='oracel://x/y')",
+        "archive(scope='thread', store='x.db')",
         "archive(store='postgresql://me:secret@host/db')",
     ],
 )

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.archive.archives import KEYWORDS
-from ctxbench.strategies.archive.record import Card, identify, query_of, sources_of, summary_of
+from ctxbench.strategies.archive.record import identify, query_of, sources_of, summary_of
 from ctxbench.strategies.archive.session import mentions
 from ctxbench.strategies.events import Archived, Event, Failed, Loaded
-from ctxbench.strategies.parts.memories import WordSearch
 from ctxbench.strategies.parts.passages import relevant_passages
 from tests.strategies.tool_results import COUNTER, LONG, Fake, Opening, asking, at_file, conversation
 
@@ -179,16 +178,6 @@ def test_the_tool_gives_the_whole_result() -> None:
     assert opened.events == (Loaded(uuid, "model", len(MUSEUM)),)
 
 
-def test_a_search_by_words_compares_stems() -> None:
-    """`bookings` finds `booked`; what has only stop words in common with the question is not found at all."""
-    search = WordSearch()
-    assert search.rows(["The ferry was booked.", "And what of the other?"]).tolist() == [0, 1]
-    assert search.scores("What about the bookings?").tolist() == [1.0, 0.0]
-    assert search.scores("What of the others?").tolist() == [0.0, 0.0]
-    text = "The museum opens at nine. " * 15 + "\n" + "The ferry was booked. " * 10
-    assert "ferry" in relevant_passages(text, "What about the bookings?", 90, COUNTER.text)
-
-
 def test_a_summary_by_a_model(tmp_path: Path) -> None:
     """With `summariser` the model is shown the result, and asked once; its failure leaves the extracted summary."""
     model = Fake(reply=lambda _: "Ferry at 09:30.\n" * 100)
@@ -235,12 +224,6 @@ def test_a_summary_is_within_its_length(text: str, most: int) -> None:
     assert len(made) <= most
     made.encode()
     assert "\x00" not in made
-
-
-def test_a_card_is_found_by_its_words() -> None:
-    """Tool, query, summary and sources are what searches look at."""
-    card = Card("u", "c", "m", "", "search", {}, "ferry", "leaves 09:30", 1, ("a.md",), None)
-    assert card.text.split("\n") == ["search", "ferry", "leaves 09:30", "a.md"]
 
 
 def test_a_conversation_that_only_calls() -> None:

@@ -90,7 +90,7 @@ class Fake(Models):
 
 def at_file(folder: Path, **parameters: Any) -> Archive:
     """The strategy with a store in a file."""
-    return Archive(**{"store": f"sqlite:///{folder / 'archive.db'}", "wait": 0.05, **parameters})
+    return Archive(**{"store": str(folder / "archive.db"), "wait": 0.05, **parameters})
 
 
 def archives(strategy: Archive, name: str = "talk") -> Archives:

@@ -356,7 +356,17 @@ def _recorded(name: str, seconds: bool, problems: Problems) -> Load:
     return Load(name, with_look_ups, "conversation")
 
 
+class IndexName(StrEnum):
+    """Index of the vectors of the RAG tier."""
+
+    exact = "exact"
+    hnsw = "hnsw"
+
+
 def every(
+    index: Annotated[
+        IndexName, typer.Option("--index", help="Index of the RAG tier. hnsw needs the extra `hnswlib`.")
+    ] = IndexName.exact,
     json: JsonOption = False,
 ) -> None:
     """Measure all tiers on loads that fill them, a line each, beside the best known alternatives.
@@ -370,7 +380,7 @@ def every(
     from .progress import watching
 
     with TemporaryDirectory() as folder, redirect_stdout(sys.stderr), watching() as watcher:
-        measurement = overview(Path(folder) / "run", watcher)
+        measurement = overview(Path(folder) / "run", watcher, index=index.value)
     if json:
         print_json(overview_json(measurement))
     else:

@@ -1,213 +1,209 @@
-"""An archive of messages, in a folder or in memory.
+"""An archive of messages in a table of blocks.
 
-**Writing.** Messages are in files when `put` returns. They form a small part of their own until there are enough tokens
+**Writing.** Messages are stored when `put` returns. They form a small part of their own until there are enough tokens
 for a block. Then the small parts are written together, at the archive's level, in the smallest layout. Many small
 parts are merged into one.
 
 **The dictionary** is made of the first two blocks, and again each time their number has doubled, until it is full. The
 blocks are then written again with it, and take almost nothing: their text is stored once, in the dictionary.
 
-**Deleting** marks a message, which disappears for every caller at once. `clean` rewrites the files without it once the
+**Deleting** marks a message, which disappears for every caller at once. `clean` rewrites the blocks without it once the
 delay is over, and the dictionary without its text. Time is given by the caller, never read from a clock.
+
+An archive changes by one transaction: new files, a new index, and the removal of the files that it does not name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
-from types import TracebackType
-from typing import Self
+from collections.abc import Iterable, Iterator, Sequence
 
-import msgspec
 from msgspec.structs import replace
 
-from ctxbench.scenarios.model import Message
-
+from ...archive.store import BlockTable, StoreError
 from .codec import Coding, Dictionary, build_dictionary
-from .files import INDEX, ArchiveError, ArchiveIndex, Damaged, Files, FolderFiles, PartEntry
 from .part import (
+    INDEX,
     ArchivedMessage,
+    ArchiveIndex,
     Count,
-    NewPart,
+    DictionaryFile,
+    IndexSection,
+    PartEntry,
     PartMessages,
     PartTable,
     SummaryFrame,
     block_part,
     by_field,
+    checksum,
+    dictionary_name,
+    index_bytes,
+    parse_index,
+    part_name,
+    section_of,
     small_part,
+    summary_of,
+    table_of,
 )
-from .store import ArchiveFiles
 
 PARTS = 16
 """Small parts at which they are merged."""
 DELAY = 5.0
 """Seconds between deleting a message and removing its bytes (004 §4.3)."""
+FIRST = 2
+"""Blocks of the first dictionary."""
+MESSAGES = 1 << 15
+"""Most messages of a block, however few tokens they have."""
+
+
+class Damaged(StoreError):
+    """A file of an archive is altered or missing."""
+
+    def __init__(self, store: BlockTable, name: str) -> None:
+        super().__init__(store.path or "memory", f"{name} is altered or missing", "archive its messages anew")
 
 
 class ArchiveTier:
-    """An archive in a folder, which is created if necessary, or in `MemoryFiles()`. Its errors are ArchiveErrors."""
+    """An archive in a table of blocks. Its errors are StoreErrors."""
 
     def __init__(
-        self,
-        where: Path | Files,
-        coding: Coding | None = None,
-        *,
-        write: bool = True,
-        count: Count | None = None,
-        keep: int = 0,
+        self, store: BlockTable, coding: Coding | None = None, count: Count | None = None, keep: int = 0
     ) -> None:
         """Open the archive. `keep` is the number of decompressed blocks that stay in memory."""
         self.coding = Coding() if coding is None else coding
         """Coding of the next block. It may be replaced at any time."""
         if self.coding.summary and count is None:
             raise ValueError("summaries are measured in tokens: give `count`, which counts the tokens of a text")
-        self._count = count
-        self._catalogue = Catalogue()
-        self._store = ArchiveFiles(FolderFiles(where) if isinstance(where, Path) else where, write, keep)
-        try:
-            self._store.fresh(self._look)
-        except BaseException:
-            self.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        self.store, self.count, self._keep = store, count, keep
+        self.index = ArchiveIndex()
+        """All files of the archive."""
+        self._cache: dict[int, PartMessages] = {}  # decompressed blocks, in order of use
+        self._dictionary = Dictionary()
+        # The place of every message that is not deleted: the number of its part, and its place there.
+        self._parts: dict[int, PartEntry] = {}
+        self._tables: dict[int, PartTable] = {}
+        self._places: dict[str, tuple[int, int]] = {}
+        data = store.read(INDEX)
+        if data is not None:
+            index = parse_index(data)
+            if index is None:
+                raise Damaged(store, INDEX)
+            for part in index.parts:
+                self._tables[part.number] = table_of(self._section(part_name(part.number), part.table))
+            if index.dictionary is not None:
+                frame = self._section(dictionary_name(index.dictionary.number), index.dictionary.data)
+                self._dictionary = Dictionary(Dictionary().decompress(frame), index.dictionary.kind)
+            self._take_in(index)
 
     def close(self) -> None:
-        """Release the lock. All messages are on disk already."""
-        self._store.close()
+        """Close the store."""
+        self.store.close()
 
     def __contains__(self, id: str) -> bool:
-        return self._catalogue.known(id)
+        return id in self._places
 
     def __len__(self) -> int:
-        return len(self._catalogue.places)
+        return len(self._places)
 
     @property
     def ids(self) -> list[str]:
         """Ids of all messages, in order of addition."""
-        return self._catalogue.ids
+        tables = self._tables.items()
+        return [
+            id for number, table in tables for at, id in enumerate(table.ids) if self._places.get(id) == (number, at)
+        ]
 
     @property
     def tokens(self) -> int:
         """Tokens of all messages."""
-        return sum(part.tokens for part in self._store.index.parts)
+        return sum(part.tokens for part in self.index.parts)
 
     @property
     def parts(self) -> tuple[PartEntry, ...]:
         """Parts of the archive, as listed in its index."""
-        return self._store.index.parts
-
-    def files(self) -> set[str]:
-        """Return the names of its files, without the index."""
-        return self._store.index.names()
-
-    def raw(self) -> dict[str, bytes]:
-        """Return the bytes of its files and index, as `MemoryFiles` takes them."""
-        return {name: self._store.files.read(name) for name in sorted({*self.files(), INDEX} if self.parts else ())}
+        return self.index.parts
 
     @property
     def dictionary(self) -> Dictionary:
         """Dictionary of its blocks; an empty one if there is none."""
-        return self._store.dictionary(self._store.index)
+        return self._dictionary
 
     @property
     def size(self) -> int:
-        """Bytes on disk: blocks, tables, dictionary, summaries, index."""
-        return self._store.size()
+        """Bytes of its files: blocks, tables, dictionary, summaries, index."""
+        sections = [section for part in self.parts for section in (part.table, part.content, part.summary) if section]
+        if self.index.dictionary is not None:
+            sections.append(self.index.dictionary.data)
+        return len(index_bytes(self.index)) + sum(section.size for section in sections)
 
     def get(self, id: str) -> ArchivedMessage:
         """Read one message from its block. Raises KeyError for an unknown id, Damaged if it cannot be read."""
-        return self._store.fresh(lambda: self._get(id), self._look)
+        number, at = self._places[id]
+        return ArchivedMessage(id, self._tables[number].tokens[at], self._messages(self._parts[number])[at])
 
     def items(self) -> Iterator[ArchivedMessage]:
         """Yield all messages in order of addition, with one block in memory at a time."""
-        items: dict[str, ArchivedMessage] = {}
-        for id in self.ids:
-            if id not in items:
-                items = self._store.fresh(partial(self._part_of, id), self._look)
-            if id in items:
-                yield items[id]
+        for part in self.parts:
+            yield from self.live(part)
 
     def summaries(self) -> Iterator[SummaryFrame]:
         """Yield the extractive summaries of the blocks that have one. The blocks remain."""
         for part in self.parts:
             if part.summary is not None:
-                yield SummaryFrame(self._catalogue.tables[part.number].ids, self._store.summary(part))
-
-    def content(self, part: PartEntry) -> bytes:
-        """Return the decompressed bytes of a part in its layout."""
-        return self._store.content(part)
+                text = summary_of(self._section(part_name(part.number), part.summary))
+                yield SummaryFrame(self._tables[part.number].ids, text)
 
     def frame(self, part: PartEntry) -> tuple[Dictionary, bytes]:
         """Return the dictionary of a part and its compressed bytes."""
-        return self._store.frame(part)
+        dictionary = self._dictionary if part.dictionary else Dictionary()
+        return dictionary, self._section(part_name(part.number), part.content)
 
-    def verify(self) -> tuple[Damaged, ...]:
-        """Read every byte of every file and every message. Return the damage found."""
-        damage: dict[str, Damaged] = {}
-        for part in self.parts:
-            try:
-                table = self._store.table(part)
-                messages = PartMessages(self._store.content(part), table.ids)
-                for at in range(part.messages):
-                    _ = messages[at]
-                self._store.summary(part)
-                self._store.check_end(part)
-            except Damaged as error:
-                damage[str(error)] = error
-            except FileNotFoundError as error:
-                damage[str(error.filename)] = Damaged(Path(error.filename), "it is missing")
-        return tuple(damage.values())
+    def content(self, part: PartEntry) -> bytes:
+        """Return the decompressed bytes of a part in its layout."""
+        dictionary, frame = self.frame(part)
+        return dictionary.decompress(frame)
 
     def put(self, items: Iterable[ArchivedMessage]) -> int:
         """Store messages, all or none of them. Return how many are new.
 
-        Raises ArchiveError for an id that has another message already, and for a message that JSON cannot restore.
+        Raises ValueError for an empty id, and for an id that has another message already.
         """
-        self._may_write()
-        new = self._new(items)
-        if not new:
-            return 0
+        new: dict[str, ArchivedMessage] = {}
+        for item in items:
+            # `new` is asked as well: one call may name an id twice.
+            known = new.get(item.id) or (self.get(item.id) if item.id in self else None)
+            if not item.id or known not in (None, item):
+                raise ValueError(f"message {item.id!r} is there already: give every message an id of its own")
+            if known is None:
+                new[item.id] = item
         small = [part for part in self.parts if not part.sealed]
-        tokens = sum(part.tokens for part in small) + sum(item.tokens for item in new)
-        if len(small) >= PARTS or tokens >= self.coding.block_tokens:
-            self._write(small, new)
-        else:
-            self._write([], new)
+        tokens = sum(part.tokens for part in small) + sum(item.tokens for item in new.values())
+        if new:
+            is_merged = len(small) >= PARTS or tokens >= self.coding.block_tokens
+            self._write(small if is_merged else [], list(new.values()))
         return len(new)
 
     def seal(self) -> None:
         """Write all small parts as a block, however small."""
-        self._may_write()
         small = [part for part in self.parts if not part.sealed]
         if small:
             self._write(small, [], seal=True)
 
     def delete(self, ids: Iterable[str], now: float) -> int:
         """Mark messages as deleted. Return how many there were. Their bytes stay until `clean`."""
-        self._may_write()
         places_by_part: dict[int, list[int]] = {}
         for id in dict.fromkeys(ids):
             if id in self:
-                number, at = self._catalogue.places[id]
+                number, at = self._places[id]
                 places_by_part.setdefault(number, []).append(at)
-        marked = []
-        for number, places in places_by_part.items():
-            part, table = self._catalogue.parts[number], self._catalogue.tables[number]
-            left = part.tokens - sum(table.tokens[at] for at in places)
-            deleted = tuple(sorted([*part.deleted, *((at, now) for at in places)]))
-            marked.append(msgspec.structs.replace(part, tokens=left, deleted=deleted))
-        if marked:
-            with self._drafting() as draft:
-                draft.mark(marked)
+        parts = []
+        for part in self.parts:
+            if places := places_by_part.get(part.number):
+                left = part.tokens - sum(self._tables[part.number].tokens[at] for at in places)
+                deleted = tuple(sorted([*part.deleted, *((at, now) for at in places)]))
+                part = replace(part, tokens=left, deleted=deleted)
+            parts.append(part)
+        if places_by_part:
+            self._commit({}, replace(self.index, parts=tuple(parts)))
         return sum(map(len, places_by_part.values()))
 
     def clean(self, now: float, delay: float = DELAY, least: float = 0.0) -> int:
@@ -216,265 +212,152 @@ class ArchiveTier:
         A part is due if a message of it was deleted at least `delay` seconds ago and at least the share `least` of its
         messages is deleted.
         """
-        self._may_write()
         due = [part for part in self.parts if any(when + delay <= now for _, when in part.deleted)]
         due = [part for part in due if len(part.deleted) >= least * part.messages]
-        if not due:
-            return 0
         size = self.size
-        with self._drafting() as draft:
+        if due:
+            draft = Draft(self)
             draft.clean(due)
+            self._commit(draft.files, draft.index, draft.dictionary)
         return size - self.size
-
-    def _look(self) -> None:
-        """Update the catalogue from the index."""
-        self._catalogue.read(self._store.index, self._store.table)
-
-    def _may_write(self) -> None:
-        self._store.may_write()
-        # Writing would decide what is new without knowing the ids of the damaged part.
-        if self._catalogue.faults:
-            raise self._catalogue.faults[0]
-
-    @contextmanager
-    def _drafting(self) -> Iterator[Draft]:
-        """Change the archive completely, or not at all if anything is raised."""
-        try:
-            with Draft(self._store, self.coding, self._count).committing() as draft:
-                yield draft
-        finally:
-            self._look()
 
     def _write(self, replaced: list[PartEntry], items: list[ArchivedMessage], seal: bool = False) -> None:
         # Small parts come before the new messages, so the order of
         # addition holds; their deleted messages are left behind.
-        earlier = [item for part in replaced for item in self._live(part)]
-        with self._drafting() as draft:
-            draft.drop(replaced)
-            draft.add([*earlier, *items], seal)
+        earlier = [item for part in replaced for item in self.live(part)]
+        draft = Draft(self)
+        draft.index = replace(draft.index, parts=tuple(part for part in self.parts if part not in replaced))
+        draft.add([*earlier, *items], seal)
+        self._commit(draft.files, draft.index, draft.dictionary)
 
-    def _live(self, part: PartEntry) -> list[ArchivedMessage]:
-        table = self._catalogue.tables[part.number]
-        return live_messages(part, table, self._store.messages(part, table))
-
-    def _get(self, id: str) -> ArchivedMessage:
-        if id not in self:
-            raise KeyError(id)
-        number, at = self._catalogue.places[id]
-        table = self._catalogue.tables[number]
-        return ArchivedMessage(id, table.tokens[at], self._store.messages(self._catalogue.parts[number], table)[at])
-
-    def _part_of(self, id: str) -> dict[str, ArchivedMessage]:
-        """Return all messages of a message's part; none if a writer has deleted it meanwhile."""
-        if id not in self:
-            return {}
-        return {item.id: item for item in self._live(self._catalogue.parts[self._catalogue.places[id][0]])}
-
-    def _new(self, items: Iterable[ArchivedMessage]) -> list[ArchivedMessage]:
-        new: dict[str, ArchivedMessage] = {}
-        for item in items:
-            self._check(item)
-            # `new` is asked as well: one call may name an id twice.
-            known = new.get(item.id) or (self.get(item.id) if item.id in self else None)
-            if known is None:
-                new[item.id] = item
-            elif known != item:
-                what = f"message {item.id!r} is there already, with other content"
-                raise ArchiveError(self._store.files.where, what, "give every message an id of its own")
-        return list(new.values())
-
-    def _check(self, item: ArchivedMessage) -> None:
-        """Raise ArchiveError for a message that JSON cannot restore."""
-        if not item.id or item.tokens < 0:
-            what = f"message {item.id!r} has {item.tokens} tokens" if item.id else "a message has an empty id"
-            raise ArchiveError(self._store.files.where, what, "give an id, and 0 tokens or more")
-        try:
-            # A lone surrogate is legal in Python's strings and in no UTF-8;
-            # NaN times decode as null. Both are found by going there and back.
-            item.id.encode()
-            same = msgspec.json.decode(msgspec.json.encode(item.message), type=Message) == item.message
-        except (UnicodeEncodeError, msgspec.MsgspecError, OverflowError):
-            same = False
-        if not same:
-            what = f"message {item.id!r} cannot be stored as JSON (half a character, or an invalid time)"
-            raise ArchiveError(self._store.files.where, what, "correct it; this call stored nothing")
-
-
-class Catalogue:
-    """The place of every message that is not deleted. A table is read once: no file is written twice."""
-
-    def __init__(self) -> None:
-        self.parts: dict[int, PartEntry] = {}
-        self.tables: dict[int, PartTable] = {}
-        self.places: dict[str, tuple[int, int]] = {}
-        """Number of the part and place in it, by id."""
-        self.faults: tuple[Damaged, ...] = ()
-        """Tables that cannot be read, so that nobody knows which messages they name."""
-
-    def read(self, index: ArchiveIndex, table: Callable[[PartEntry], PartTable]) -> None:
-        """Take in an index, reading only new tables. Raises FileNotFoundError and changes nothing."""
-        tables, faults = dict[int, PartTable](), list[Damaged]()
+    def _commit(self, files: dict[str, bytes], index: ArchiveIndex, dictionary: Dictionary | None = None) -> None:
+        """Write files and the index that names them, and remove the files that it does not name."""
+        names = index.names()
+        written = {name: data for name, data in files.items() if name in names}
+        self.store.replace({**written, INDEX: index_bytes(index)}, self.index.names() - names)
         for part in index.parts:
-            try:
-                tables[part.number] = self.tables.get(part.number) or table(part)
-            except Damaged as error:
-                faults.append(error)
-        stale = [part for number, part in self.parts.items() if number in self.tables]
+            if (data := written.get(part_name(part.number))) is not None:
+                self._tables[part.number] = table_of(data[: part.table.size])
+        if dictionary is not None:
+            self._dictionary = dictionary
+        self._take_in(index)
+
+    def _take_in(self, index: ArchiveIndex) -> None:
+        """Enter the places of new and changed parts, and take out those of parts that are gone."""
+        before = self._parts
         now = {part.number: part for part in index.parts}
-        for part in stale:
-            # Identity, not equality: a writer's index shares the entries that it did
-            # not touch, so a `put` looks at its own parts only. A deletion replaces the
-            # entry of its part, whose places are then all taken out and put in again.
-            if now.get(part.number) is not part:
-                for at, id in enumerate(self.tables[part.number].ids):
-                    if self.places.get(id) == (part.number, at):
-                        del self.places[id]
-        for part in index.parts:
-            if part.number in tables and self.parts.get(part.number) is not part:
+        for number, part in before.items():
+            # Identity: an index shares the entries that did not change, so a `put` looks at its own parts only.
+            if now.get(number) is not part:
+                for at, id in enumerate(self._tables[number].ids):
+                    if self._places.get(id) == (number, at):
+                        del self._places[id]
+        self.index, self._parts = index, now
+        for number, part in now.items():
+            if before.get(number) is not part:
                 deleted = {at for at, _ in part.deleted}
-                for at, id in enumerate(tables[part.number].ids):
-                    if at not in deleted:
-                        self.places[id] = (part.number, at)
-        self.parts, self.tables, self.faults = now, tables, tuple(faults)
+                ids = self._tables[number].ids
+                self._places.update((id, (number, at)) for at, id in enumerate(ids) if at not in deleted)
+        self._tables = {number: self._tables[number] for number in now}
 
-    def known(self, id: str) -> bool:
-        """Return whether a message is there. Raises Damaged if a table cannot be read."""
-        if id in self.places:
-            return True
-        # An unreadable table may name this very message: "not there" would let a writer store it a second time.
-        if self.faults:
-            raise self.faults[0]
-        return False
+    def live(self, part: PartEntry) -> list[ArchivedMessage]:
+        """Return the messages of a part that are not deleted."""
+        table, messages, deleted = self._tables[part.number], self._messages(part), {at for at, _ in part.deleted}
+        places = (at for at in range(part.messages) if at not in deleted)
+        return [ArchivedMessage(table.ids[at], table.tokens[at], messages[at]) for at in places]
 
-    @property
-    def ids(self) -> list[str]:
-        """Ids of all messages, in order of the parts."""
-        return [
-            id
-            for number, table in self.tables.items()
-            for at, id in enumerate(table.ids)
-            if self.places.get(id) == (number, at)
-        ]
+    def _messages(self, part: PartEntry) -> PartMessages:
+        """Return the messages of a part. The last few parts stay in memory."""
+        # Taken out and put back at the end: the dict is in order of use, and its first entry is the one to drop.
+        messages = self._cache.pop(part.number, None) or PartMessages(self.content(part), self._tables[part.number].ids)
+        self._cache[part.number] = messages
+        while len(self._cache) > self._keep:
+            del self._cache[next(iter(self._cache))]
+        return messages
 
-
-FIRST = 2
-"""Blocks of the first dictionary."""
-MESSAGES = 1 << 15
-"""Most messages of a block, however few tokens they have."""
+    def _section(self, name: str, section: IndexSection) -> bytes:
+        data = self.store.read(name, section.start, section.size)
+        if data is None or len(data) < section.size or checksum(data) != section.crc:
+            raise Damaged(self.store, name)
+        return data
 
 
 class Draft:
-    """A change of the archive: new files, and the index that will name them after the commit."""
+    """A change of the archive: new files, and the index that will name them."""
 
-    def __init__(self, store: ArchiveFiles, coding: Coding, count: Count | None) -> None:
-        self._store, self._coding, self._count = store, coding, count
-        self._index = store.index
-
-    @contextmanager
-    def committing(self) -> Iterator[Draft]:
-        """Commit at the end, or remove the new files if anything is raised."""
-        try:
-            yield self
-            self._store.commit(self._index)
-        except BaseException:
-            self._store.abandon()
-            raise
-
-    def drop(self, parts: Sequence[PartEntry]) -> None:
-        """Remove parts."""
-        dropped = {part.number for part in parts}
-        self._index = replace(
-            self._index, parts=tuple(part for part in self._index.parts if part.number not in dropped)
-        )
-
-    def mark(self, parts: Sequence[PartEntry]) -> None:
-        """Replace the index entries of parts; their files do not change."""
-        new = {part.number: part for part in parts}
-        self._index = replace(self._index, parts=tuple(new.get(part.number, part) for part in self._index.parts))
+    def __init__(self, archive: ArchiveTier) -> None:
+        self._archive, self._coding = archive, archive.coding
+        self.index, self.dictionary = archive.index, archive.dictionary
+        self.files: dict[str, bytes] = {}
+        self._items: dict[int, list[ArchivedMessage]] = {}  # of the new parts, by number
 
     def add(self, items: Sequence[ArchivedMessage], seal: bool) -> None:
         """Write messages as blocks, and the rest as a small part, or as a block if `seal`."""
         for block, whole in blocks(items, self._coding.block_tokens):
-            if not (whole or seal):
-                self._put(small_part(self._index.next, block))
-                continue
-            self._put(self._block(block))
-            if self._dictionary_is_due():
-                self._train([part.number for part in self._index.parts if part.sealed])
+            new = self._new_part(block, is_block := whole or seal)
+            self.index = replace(self.index, parts=(*self.index.parts, new))
+            if is_block and self._dictionary_is_due():
+                self._train([part.number for part in self.index.parts if part.sealed])
 
     def clean(self, parts: Sequence[PartEntry]) -> None:
         """Rewrite parts without their deleted messages, and the dictionary without their text."""
         for part in parts:
-            items = self._items(part)
-            if items:
-                new = self._block(items) if part.sealed else small_part(self._index.next, items)
-                # Rewritten blocks are untaught by default; the number of
-                # taught blocks decides when the next dictionary is due.
-                self._put(new._replace(part=replace(new.part, taught=part.taught)), part)
-            else:
-                self.drop([part])
+            # The number of taught blocks decides when the next dictionary is due.
+            self._replace(part, part.taught)
         # The deleted text is still in the dictionary, which is the text
         # of these blocks: all blocks are written again with a new one.
         if any(part.taught for part in parts):
-            self._train([part.number for part in self._index.parts if part.taught])
+            self._train([part.number for part in self.index.parts if part.taught])
 
     def _dictionary_is_due(self) -> bool:
         """Return whether to make a dictionary: there is none, or it has room and is made of half the blocks."""
         if self._coding.dictionary == "none":
             return False
-        taught = sum(part.taught for part in self._index.parts)
-        whole = sum(part.sealed for part in self._index.parts)
+        taught = sum(part.taught for part in self.index.parts)
+        whole = sum(part.sealed for part in self.index.parts)
         if not taught:
             return whole >= FIRST
-        dictionary = self._store.dictionary(self._index)
         # A raw dictionary of twice the blocks is twice as long. A trained one is of zstd's choosing and is made once.
-        room = dictionary.kind == "raw" and 2 * len(dictionary.data) <= self._coding.dictionary_bytes
-        return room and whole >= 2 * taught
+        has_room = 2 * len(self.dictionary.data) <= self._coding.dictionary_bytes
+        return self.dictionary.kind == "raw" and has_room and whole >= 2 * taught
 
     def _train(self, numbers: Sequence[int]) -> None:
         """Make a dictionary of these parts, and write every block with it.
 
         It is made of the layout by fields: matching whole records saves more than columns by key do.
         """
-        blocks = {part.number: (part, self._items(part)) for part in self._index.parts if part.sealed}
-        texts = [by_field(blocks[number][1]) for number in numbers if blocks[number][1]]
-        dictionary = build_dictionary(texts, self._coding)
-        file = None
-        if dictionary.data:
-            file = self._store.put_dictionary(self._index.next, dictionary, self._coding.level)
-        self._index = replace(self._index, dictionary=file, next=self._index.next + 1)
-        for part, items in blocks.values():
-            if items:
-                new = self._block(items)
-                self._put(new._replace(part=replace(new.part, taught=bool(file) and part.number in numbers)), part)
-            else:
-                self.drop([part])
+        taught = [items for part in self.index.parts if part.number in numbers and (items := self._live(part))]
+        self.dictionary, file = build_dictionary([by_field(items) for items in taught], self._coding), None
+        if self.dictionary.kind != "none":
+            frame = Dictionary().compress(self.dictionary.data, self._coding.level)
+            self.files[dictionary_name(self.index.next)] = frame
+            file = DictionaryFile(self.index.next, self.dictionary.kind, section_of(frame))
+        self.index = replace(self.index, dictionary=file, next=self.index.next + 1)
+        for part in self.index.parts:
+            if part.sealed:
+                self._replace(part, file is not None and part.number in numbers)
 
-    def _block(self, items: Sequence[ArchivedMessage]) -> NewPart:
-        dictionary = self._store.dictionary(self._index)
-        using = self._index.dictionary.number if self._index.dictionary else 0
-        return block_part(self._index.next, items, self._coding, dictionary, using, self._count)
+    def _replace(self, part: PartEntry, taught: bool) -> None:
+        """Write a part again without its deleted messages. One that has no others is gone."""
+        items = self._live(part)
+        new = [replace(self._new_part(items, part.sealed), taught=taught)] if items else []
+        at = self.index.parts.index(part)
+        self.index = replace(self.index, parts=(*self.index.parts[:at], *new, *self.index.parts[at + 1 :]))
 
-    def _put(self, new: NewPart, replaced: PartEntry | None = None) -> None:
-        """Add a part, or replace one."""
-        self._store.put_part(new)
-        parts = self._index.parts
-        if replaced is None:
-            parts = (*parts, new.part)
+    def _new_part(self, items: Sequence[ArchivedMessage], is_block: bool) -> PartEntry:
+        """Make a file of messages, and return its entry."""
+        number = self.index.next
+        if is_block:
+            using = self.index.dictionary.number if self.index.dictionary else 0
+            new = block_part(number, items, self._coding, self.dictionary, using, self._archive.count)
         else:
-            parts = tuple(new.part if part.number == replaced.number else part for part in parts)
-        self._index = replace(self._index, parts=parts, next=self._index.next + 1)
+            new = small_part(number, items)
+        self.files[part_name(number)], self._items[number] = new.data, list(items)
+        self.index = replace(self.index, next=number + 1)
+        return new.part
 
-    def _items(self, part: PartEntry) -> list[ArchivedMessage]:
-        table = self._store.table(part)
-        return live_messages(part, table, self._store.messages(part, table))
-
-
-def live_messages(part: PartEntry, table: PartTable, messages: PartMessages) -> list[ArchivedMessage]:
-    """Return the messages of a part that are not deleted."""
-    deleted = {at for at, _ in part.deleted}
-    places = (at for at in range(part.messages) if at not in deleted)
-    return [ArchivedMessage(table.ids[at], table.tokens[at], messages[at]) for at in places]
+    def _live(self, part: PartEntry) -> list[ArchivedMessage]:
+        return self._items[part.number] if part.number in self._items else self._archive.live(part)
 
 
 def blocks(items: Sequence[ArchivedMessage], most: int) -> Iterator[tuple[Sequence[ArchivedMessage], bool]]:

@@ -1,7 +1,11 @@
 """A file of messages: a table of their ids and tokens, their content, and perhaps a summary, a zstd frame each.
 
 Opening the archive needs the table, reading a message needs the content. Each has its own checksum in the index, so
-neither is read for the other, and together they cover every byte of the file.
+neither is read for the other. The index is a file, too:
+
+    ctxbench archive 1          version of the format
+    {"next": 7, "parts": [...], ...}
+    2f8a91c0                    CRC-32C of all above it, in hex
 """
 
 from __future__ import annotations
@@ -9,15 +13,107 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
+from google_crc32c import value as _crc32c
 
 from ctxbench.metrics.extract import extract
 from ctxbench.scenarios.model import Message
 
 from .codec import FAST, Coding, Dictionary
-from .files import IndexSection, PartEntry, checksum
+
+INDEX = "index"
+_MAGIC = b"ctxbench archive 1\n"
+
+
+class IndexSection(msgspec.Struct, frozen=True, array_like=True):
+    """A range of bytes of a file, with its checksum."""
+
+    start: int
+    size: int
+    crc: int
+
+
+class PartEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file of messages: `part-NNNNNN`."""
+
+    number: int
+    messages: int
+    tokens: int
+    """Tokens of the messages that are not deleted."""
+    table: IndexSection
+    content: IndexSection
+    raw_bytes: int
+    """Size of the content before compression."""
+    sealed: bool = False
+    """Whether it is a block; the others are small parts that will be written into blocks."""
+    dictionary: int = 0
+    """Number of its dictionary; 0 = none."""
+    taught: bool = False
+    """Whether the dictionary is made of this part."""
+    summary: IndexSection | None = None
+    deleted: tuple[tuple[int, float], ...] = ()
+    """Places of deleted messages, and the times of their deletion."""
+
+
+class DictionaryFile(msgspec.Struct, frozen=True):
+    """A file with a dictionary: `dictionary-NNNNNN`."""
+
+    number: int
+    kind: Literal["trained", "raw"]
+    data: IndexSection
+
+
+class ArchiveIndex(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All files of an archive."""
+
+    next: int = 1
+    """Number of the next file; never reused."""
+    parts: tuple[PartEntry, ...] = ()
+    dictionary: DictionaryFile | None = None
+
+    def names(self) -> set[str]:
+        """Return the names of all files."""
+        named = {part_name(part.number) for part in self.parts}
+        return named | ({dictionary_name(self.dictionary.number)} if self.dictionary else set())
+
+
+def part_name(number: int) -> str:
+    """Return the name of a file of messages."""
+    return f"part-{number:06}"
+
+
+def dictionary_name(number: int) -> str:
+    """Return the name of a file with a dictionary."""
+    return f"dictionary-{number:06}"
+
+
+def index_bytes(index: ArchiveIndex) -> bytes:
+    """Return the bytes of an index."""
+    body = _MAGIC + msgspec.json.encode(index) + b"\n"
+    return body + f"{checksum(body):08x}\n".encode()
+
+
+def parse_index(data: bytes) -> ArchiveIndex | None:
+    """Parse the bytes of an index; None if they are not as they were written."""
+    # Eight hex digits and the line's end.
+    body, crc = data[:-9], data[-9:]
+    if crc != f"{checksum(body):08x}\n".encode() or not body.startswith(_MAGIC):
+        return None
+    return msgspec.json.decode(body[len(_MAGIC) :], type=ArchiveIndex)
+
+
+def checksum(data: bytes) -> int:
+    """Return the CRC-32C of bytes: it finds every change of one bit, and every burst of up to 32."""
+    crc: int = _crc32c(data)
+    return crc
+
+
+def section_of(data: bytes, start: int = 0) -> IndexSection:
+    """Return the section that these bytes will be."""
+    return IndexSection(start, len(data), checksum(data))
+
 
 _PLAIN = Dictionary()
 _TABLE_LEVEL = 19
@@ -89,8 +185,8 @@ def block_part(
     texts = [item.message.text for item in items if item.message.text]
     text = extract(texts, int(part.tokens * coding.summary), count)
     frame = _PLAIN.compress(text.encode(), coding.level)
-    section = IndexSection(len(best.data), len(frame), checksum(frame))
-    return NewPart(msgspec.structs.replace(part, summary=section), best.data + frame)
+    part = msgspec.structs.replace(part, summary=section_of(frame, len(best.data)))
+    return NewPart(part, best.data + frame)
 
 
 def _new_part(
@@ -103,8 +199,8 @@ def _new_part(
         number,
         len(items),
         sum(table.tokens),
-        IndexSection(0, len(head), checksum(head)),
-        IndexSection(len(head), len(frame), checksum(frame)),
+        section_of(head),
+        section_of(frame, len(head)),
         len(content),
     )
     return NewPart(part, head + frame)

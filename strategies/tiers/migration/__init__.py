@@ -1,33 +1,25 @@
-"""Migration: content moves between tiers on the recorded clock, and no crash loses any (design document 004 §4, §6).
+"""Migration: content moves between tiers on the recorded clock (design document 004 §4, §6).
 
-    migration = Migration(tiers, journal, record, now)
+    migration = Migration(tiers, record, now)
 
-It works without the harness, and sees tiers as stores of bytes (`store.py`). `migration.py` is the interface;
-`selection.py` chooses victims by heat and pressure, `jobs.py` has the queue and the accounts, `moves.py` moves content,
-`journal.py` records where everything is, `alarms.py` has readings, alarms and the tuner. Decision 20 gives the reasons.
+It works without the harness, and sees tiers as stores of bytes. `migration.py` moves content; `selection.py` has the
+heat of items and the policies that choose victims, `jobs.py` the queue, `alarms.py` readings, alarms and the tuner.
+Decision 20 gives the reasons.
 """
 
 from __future__ import annotations
 
-from .alarms import Alarm, Readings, Tuning, find_alarms, tuning_step
-from .jobs import Accounts, Edge, Job, MoveReason, Outcome, Trigger
-from .journal import FileJournal, Journal, JournalError, MemoryJournal
-from .migration import Migration
-from .selection import Heat, HeatWeights
-from .store import ContentStore, Replacement, Tier, TierError
+from .alarms import Readings, Tuning, tuning_step
+from .jobs import Edge, Job, MoveReason, Outcome, Trigger
+from .migration import ContentStore, Migration, Tier, TierError
+from .selection import Heat, HeatWeights, Replacement
 
 __all__ = [
-    "Accounts",
-    "Alarm",
     "ContentStore",
     "Edge",
-    "FileJournal",
     "Heat",
     "HeatWeights",
     "Job",
-    "Journal",
-    "JournalError",
-    "MemoryJournal",
     "Migration",
     "MoveReason",
     "Outcome",
@@ -37,6 +29,5 @@ __all__ = [
     "TierError",
     "Trigger",
     "Tuning",
-    "find_alarms",
     "tuning_step",
 ]

@@ -1,17 +1,14 @@
 """Readings of the tiers, their alarms (004 §6.1), and the adaptive tuner.
 
-    find_alarms(Readings(hit_rate=0.84))  →  (Alarm("working hit rate", 0.84, state="alarm", target=0.9, limit=0.85),)
-
-Six readings have a target and a limit, beyond which they are an alarm. A missing reading is None and raises no alarm. A
-value on the target misses it: the document says < 90 %. Times are recorded or measured seconds, as the caller decides;
-the two never mix.
+Six readings have a target and a limit, beyond which they are an alarm. A missing reading is None and raises no alarm.
+Times are recorded seconds: nothing here is measured.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import NamedTuple
 
 import msgspec
 
@@ -37,60 +34,27 @@ class Readings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Share of the Archive's hard limit that is stored. It is for the tuner and has no alarm."""
 
 
-class Gauge(msgspec.Struct, frozen=True):
+class Gauge(NamedTuple):
     """Target and limit of one reading."""
 
     name: str
     reading: str
     target: float
     limit: float
-    unit: Literal["share", "s"] = "s"
 
-    @property
-    def better(self) -> Literal["lower", "higher"]:
-        """Direction of the target, seen from the limit."""
-        return "lower" if self.target < self.limit else "higher"
-
-    def state(self, value: float) -> Literal["good", "off target", "alarm"]:
-        """Compare a value with target and limit. Raises ValueError for NaN."""
-        if value != value:
-            raise ValueError(f"{self.name} is {value!r}: give a number, or None if it was not measured")
-        sign = 1 if self.better == "lower" else -1
-        if sign * value > sign * self.limit:
-            return "alarm"
-        return "good" if sign * value < sign * self.target else "off target"
+    def is_alarm(self, value: float) -> bool:
+        """Return whether a value is beyond the limit, seen from the target."""
+        return value > self.limit if self.target < self.limit else value < self.limit
 
 
 GAUGES = (
-    Gauge("focus utilisation", "focus_utilisation", 0.90, 0.95, "share"),
-    Gauge("working hit rate", "hit_rate", 0.90, 0.85, "share"),
-    Gauge("archive compression", "compression", 0.90, 0.85, "share"),
+    Gauge("focus utilisation", "focus_utilisation", 0.90, 0.95),
+    Gauge("working hit rate", "hit_rate", 0.90, 0.85),
+    Gauge("archive compression", "compression", 0.90, 0.85),
     Gauge("retrieval latency", "retrieval", 0.3, 0.5),
     Gauge("promotion latency", "promotion", 0.05, 0.1),
     Gauge("demotion latency", "demotion", 0.1, 0.2),
 )
-
-
-class Alarm(msgspec.Struct, frozen=True):
-    """A reading that misses its target."""
-
-    name: str
-    value: float
-    state: Literal["off target", "alarm"]
-    target: float
-    limit: float
-    unit: Literal["share", "s"] = "s"
-
-
-def find_alarms(readings: Readings) -> tuple[Alarm, ...]:
-    """Return the readings that miss their target, in the order of `GAUGES`."""
-    alarms = []
-    for gauge in GAUGES:
-        value: float | None = getattr(readings, gauge.reading)
-        state = "good" if value is None else gauge.state(value)
-        if value is not None and state != "good":
-            alarms.append(Alarm(gauge.name, value, state, gauge.target, gauge.limit, gauge.unit))
-    return tuple(alarms)
 
 
 HIT_RATE, LATENCY, PRESSURE = 0.85, 0.1, 0.8
@@ -143,7 +107,7 @@ WINDOW, LEAST = 100, 20
 """Look-ups of the hit rate, and the fewest for it. The tuner is due after each WINDOW of look-ups."""
 
 
-class TierState(msgspec.Struct, forbid_unknown_fields=True):
+class GaugesState(msgspec.Struct, forbid_unknown_fields=True):
     """State of the gauges in a snapshot."""
 
     hits: list[bool]
@@ -152,19 +116,19 @@ class TierState(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Gauges:
-    """Readings of the tiers over time. Times are recorded seconds: nothing here is measured."""
+    """Readings of the tiers over time."""
 
     __slots__ = ("_alarms", "_hits", "_since")
 
-    def __init__(self, state: TierState | None = None) -> None:
+    def __init__(self, state: GaugesState | None = None) -> None:
         self._hits = deque(state.hits if state else (), WINDOW)
         self._since = state.since if state else 0
         self._alarms = set(state.alarms if state else ())
 
     @property
-    def state(self) -> TierState:
+    def state(self) -> GaugesState:
         """State for a snapshot."""
-        return TierState(list(self._hits), self._since, sorted(self._alarms))
+        return GaugesState(list(self._hits), self._since, sorted(self._alarms))
 
     def look(self, hit: bool) -> None:
         """Count a look-up below Focus, which was a hit in the Working tier or not."""
@@ -209,7 +173,7 @@ class Gauges:
             value: float | None = getattr(readings, gauge.reading)
             if value is None:
                 continue
-            up = gauge.state(value) == "alarm"
+            up = gauge.is_alarm(value)
             if up != (gauge.name in self._alarms):
                 record(Alarmed(gauge.name, round(value, 4), gauge.limit, up))
                 (self._alarms.add if up else self._alarms.discard)(gauge.name)

@@ -1,12 +1,9 @@
-"""The queue of moves between tiers, with priorities and deadlines (004 §4.2 to §4.4), and the accounts of moves.
+"""The queue of moves between tiers, with priorities and deadlines (004 §4.2 to §4.4), and the account of each edge.
 
 The most urgent job is first; of equals the one with the earlier deadline, then the older one. A job past its deadline
 goes before all others, so that none waits for ever. A late prediction is dropped instead, because its use is over. The
 document gives latency budgets of promotions, which are the deadlines here. Priorities and the deadlines of demotions
 are ours.
-
-Queue times are recorded seconds from the request of a move to its commit. Nothing here is measured: a caller that
-measures a move adds the time to `Edge.wall_seconds`.
 """
 
 from __future__ import annotations
@@ -21,7 +18,7 @@ import msgspec
 
 
 class Trigger(StrEnum):
-    """MoveReason for a move."""
+    """Cause of a move."""
 
     FOCUS_REFERENCE = "focus reference"
     EXPLICIT_ACCESS = "explicit access"
@@ -81,11 +78,6 @@ class Job(msgspec.Struct, frozen=True, gc=False):
         """Priority, 0 to 100."""
         return URGENCY[self.trigger].priority
 
-    @property
-    def promotion(self) -> bool:
-        """Whether the item goes up."""
-        return self.trigger in PROMOTIONS
-
 
 class Queue:
     """Jobs, at most one per item: the more urgent one, of equals the older one."""
@@ -98,9 +90,6 @@ class Queue:
         # The same jobs by deadline. Entries of both heaps are outdated unless their number is that of the item's job.
         self._late: list[tuple[float, int, int, str]] = []
         self._count = 0
-
-    def __len__(self) -> int:
-        return len(self._jobs)
 
     def jobs(self) -> list[Job]:
         """Return all jobs in the order of their requests."""
@@ -127,22 +116,19 @@ class Queue:
             # that are taken late leave their entries there.
             self._urgent.clear()
             return None
-        # A job at its deadline is still in time (`late` in the accounts is now > deadline, too).
+        # A job at its deadline is still in time (`late` in the account of its edge is now > deadline, too).
         if self._late[0][0] < now:
-            return self._take(heapq.heappop(self._late)[3])
+            return self._jobs.pop(heapq.heappop(self._late)[3])[1]
         while not self._valid(*self._urgent[0][2:]):
             heapq.heappop(self._urgent)
-        return self._take(heapq.heappop(self._urgent)[3])
+        return self._jobs.pop(heapq.heappop(self._urgent)[3])[1]
 
     def _valid(self, number: int, id: str) -> bool:
         return id in self._jobs and self._jobs[id][0] == number
 
-    def _take(self, id: str) -> Job:
-        return self._jobs.pop(id)[1]
-
 
 class MoveReason(StrEnum):
-    """MoveReason why an item was not moved and stayed where it was."""
+    """Reason why an item was not moved and stayed where it was."""
 
     COLD = "colder than the threshold"
     COOLING = "it came the other way just now"
@@ -151,49 +137,19 @@ class MoveReason(StrEnum):
     STALE = "it is not there any more"
     USED = "it was used since it was to leave"
     EXPIRED = "the prediction is too old"
-    DAMAGED = "no copy of it is as it was written"
-    CORRUPT = "the copy is not what was copied"
-    FAILED = "the tier could not store it"
 
 
 @dataclass(slots=True)
 class Edge:
-    """Moves from one tier to another."""
+    """Account of the moves from one tier to another."""
 
     moves: int = 0
     revived: int = 0
-    """Moves without copying: an earlier copy was still there and intact."""
+    """Moves without copying: an earlier copy was still there."""
     late: int = 0
-    """Moves committed after their deadline."""
+    """Moves after their deadline."""
     tokens: int = 0
-    bytes: int = 0
-    """Bytes copied."""
-    waits: list[float] = field(default_factory=list)
-    """Queue times in recorded seconds."""
-    wall_seconds: list[float] = field(default_factory=list)
-    """Durations measured by the caller."""
     refused: Counter[MoveReason] = field(default_factory=Counter)
-
-
-@dataclass(slots=True)
-class Accounts:
-    """Moves by edge, and counts that belong to no edge."""
-
-    edges: dict[tuple[str, str], Edge] = field(default_factory=dict)
-    reads: Counter[str] = field(default_factory=Counter)
-    """Reads by tier."""
-    cleaned: int = 0
-    """Copies deleted."""
-    salvaged: int = 0
-    """Items with damaged or missing content that another copy replaced."""
-    damaged: int = 0
-    """Copies that were not deleted, because no intact copy would have been left."""
-    undeleted: int = 0
-    """Failures of a tier to delete a copy; it is tried again."""
-
-    def edge(self, source: str, to: str) -> Edge:
-        """Return the account of an edge."""
-        return self.edges.setdefault((source, to), Edge())
 
 
 class Outcome(NamedTuple):
@@ -201,6 +157,6 @@ class Outcome(NamedTuple):
 
     job: Job
     why: MoveReason | None = None
-    """MoveReason why it was not done; None = it was done."""
+    """Reason why it was not done; None = it was done."""
     revived: bool = False
     late: bool = False

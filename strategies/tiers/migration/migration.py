@@ -1,34 +1,103 @@
-"""The interface of migration: which content moves where and when (004 §4). `moves.py` executes the moves.
+"""Migration: which content moves where and when (004 §4).
 
     tiers = Tier("working", a, Quota(131_072)), Tier("archive", b, Quota(1_048_576))
-    migration = Migration(tiers, MemoryJournal(), record, now)
+    migration = Migration(tiers, record, now)
     migration.put("m1", content, tokens, "working", now)
     migration.get("m1", now)                               # from the tier that has it
     migration.promote("m1", "working", Trigger.CACHE_MISS, now)
     migration.run(now)                                     # execute queued jobs and delete due copies
 
 Tiers are given from the top down. `now` is recorded seconds and never goes back. The same calls give the same moves.
+
+A move reserves room, reads the content and compares its checksum, and stores it in the other tier. The copy left behind
+stays for the tier's delay: content that comes back in time is there already, and is not stored again.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+from zlib import crc32
 
 import msgspec
 
+from ctxbench.scenarios.errors import UserError
+
 from ...events import LimitReached, Moved
 from ...parts.units import at_least
+from ..quota import Quota, Quotas
 from .alarms import Readings, Tuning, tuning_step
-from .jobs import Job, MoveReason, Outcome, Queue, Trigger
-from .journal import Journal, JournalError, Locations, Record
-from .moves import MigrationExecutor
-from .selection import Heat
-from .store import Tier, TierError, content_sum
+from .jobs import IDLE, UNCOOLED, Edge, Job, MoveReason, Outcome, Queue, Trigger
+from .selection import Coldest, Heat, Replacement
 
 COOLDOWN = 30.0
 """Seconds in which an item does not move back where it came from. Assumed."""
+DELAY = 5.0
+"""Seconds between a move and the deletion of the copy left behind (004 §4.3)."""
+AGAIN = 5.0
+"""Seconds after which pressure that stays is relieved again."""
+
+
+class TierError(UserError):
+    """The tiers cannot do a request, and nothing has changed. The text says which and why."""
+
+
+class ContentStore(Protocol):
+    """Storage of one tier."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all content, with copies that are not deleted yet."""
+        ...
+
+    def put(self, id: str, content: bytes, tokens: int, now: float) -> None:
+        """Store content, replacing what is there."""
+        ...
+
+    def get(self, id: str) -> bytes:
+        """Return the content as it is now. This is not an access. Raises KeyError."""
+        ...
+
+    def delete(self, id: str, now: float) -> None:
+        """Delete content, if there is any."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """One tier of a hierarchy: its name, its store and its quota."""
+
+    name: str
+    store: ContentStore
+    quota: Quota
+    delay: float = DELAY
+    """Seconds that a copy stays here after its content moved elsewhere."""
+    replacement: Replacement | None = None
+    """Policy that chooses victims. None = the coldest first."""
+
+
+Sum = tuple[int, int]
+"""Length and CRC-32 of content."""
+
+
+def content_sum(content: bytes) -> Sum:
+    """Return the length and CRC-32 of content."""
+    return len(content), crc32(content)
+
+
+class Location(NamedTuple):
+    """The one tier that an item is in."""
+
+    tier: str
+    tokens: int
+    sum: Sum
+    since: float
+    """Time of its arrival there."""
+    came: str = ""
+    """Tier that it came from; empty if it was new."""
 
 
 class Migration:
@@ -37,7 +106,6 @@ class Migration:
     def __init__(
         self,
         tiers: Sequence[Tier],
-        journal: Journal,
         record: Callable[[Moved | LimitReached], None],
         now: float,
         heat: Heat | None = None,
@@ -47,36 +115,46 @@ class Migration:
         self.tiers = {tier.name: tier for tier in tiers}
         if len(self.tiers) < len(tiers) or not tiers:
             raise ValueError(f"tiers must be one or more, with different names: {[tier.name for tier in tiers]}")
-        self._order = list(self.tiers)
         self.heat = Heat() if heat is None else heat
-        self.queue = Queue()
-        self.tuning = Tuning(self.heat.weights)
-        self._executor = MigrationExecutor(tiers, journal, record, self.heat, cooldown)
-        self.accounts = self._executor.accounts
-        self.recovered = self._executor.opened(self._at(now))
+        self.queue, self.tuning = Queue(), Tuning(self.heat.weights)
+        self.edges: dict[tuple[str, str], Edge] = {}
+        """Account of the moves from each tier to each other one."""
+        self._order, self._record, self._cooldown = list(self.tiers), record, cooldown
+        self._quotas = Quotas({tier.name: tier.quota for tier in tiers}, record)
+        self._places: dict[str, Location] = {}
+        self._ids: dict[str, dict[str, None]] = {name: {} for name in self.tiers}  # in order of arrival
+        self._tokens = dict.fromkeys(self.tiers, 0)
+        self._replacements: dict[str, Replacement] = {
+            tier.name: tier.replacement or Coldest(self.heat, self._ids[tier.name]) for tier in tiers
+        }
+        # When the copies left behind are to be deleted, by item and tier; the same as a heap, with outdated entries.
+        self._copies: dict[str, dict[str, float]] = {}
+        self._due: list[tuple[float, str, str]] = []
+        self._looked: dict[str, tuple[float, int]] = {}  # time and level of the last look at each tier's pressure
+        self._now = -math.inf
+        self._at(now)
 
     def __contains__(self, id: str) -> bool:
-        return id in self._executor.locations.places
+        return id in self._places
 
     def __len__(self) -> int:
-        return len(self._executor.locations.places)
+        return len(self._places)
 
     def tier(self, id: str) -> str:
         """Return the tier of an item. Raises KeyError for an unknown id."""
-        return self._executor.locations.places[id].tier
+        return self._places[id].tier
 
     def holds(self, id: str, content: bytes) -> bool:
         """Return whether an item is stored with this content."""
-        place = self._executor.locations.places.get(id)
-        return place is not None and place.sum == content_sum(content)
+        return id in self._places and self._places[id].sum == content_sum(content)
 
     def ids(self, tier: str) -> list[str]:
         """Return the items of a tier in order of arrival."""
-        return self._executor.locations.ids(self._known(tier))
+        return list(self._ids[self._known(tier)])
 
     def tokens(self, tier: str) -> int:
         """Return the tokens of a tier's items."""
-        return self._executor.locations.tokens(self._known(tier))
+        return self._tokens[self._known(tier)]
 
     def pressure(self, tier: str) -> float:
         """Return the tokens in a tier's store, copies left behind included, as a share of its hard limit."""
@@ -87,44 +165,50 @@ class Migration:
         """Store a new item in a tier, or below it if it is larger than the tier. Return its tier.
 
         The same id with the same content counts as a use. Raises TierError and changes nothing if the id has other
-        content, if no tier can store it, and for an invalid id or number of tokens.
+        content, if no tier can store it, and for an empty id or a negative number of tokens.
         """
-        self._valid(id, tokens)
-        names, now = self._executor.selection.down(self._known(tier)), self._at(now)
-        place = self._executor.locations.places.get(id)
+        if not id or tokens < 0:
+            raise TierError(f"an item has an id, and 0 tokens or more, not {id!r} and {tokens}")
+        start, now = self._order.index(self._known(tier)), self._at(now)
+        place = self._places.get(id)
         if place is not None:
             if (place.sum, place.tokens) != (content_sum(content), tokens):
                 raise TierError(f"{id!r} is stored with other content: give changed content a new id")
-            self._executor.use(id, now)
+            self._use(id, now)
             return place.tier
         failures = []
-        for name in names:
-            reason = self._executor.arrive(id, content, tokens, name, now)
+        for name in self._order[start:]:
+            reason = self._make_room(name, tokens, now, frozenset({id}))
             if reason is None:
+                self.tiers[name].store.put(id, content, tokens, now)
+                self._forget_copy(id, name)
+                self._arrive(id, Location(name, tokens, content_sum(content), now))
                 self.heat.use(id, now)
                 return name
+            # The attempt recorded the limits that it would have crossed. Wanting nothing more takes that back.
+            self._want(name)
             failures.append(f"{name}: {reason}")
         raise TierError(f"{id!r}, {tokens:,} tokens, fits nowhere ({'; '.join(failures)})")
 
     def get(self, id: str, now: float) -> bytes:
         """Read an item where it is and count a use. It is not promoted.
 
-        Raises KeyError for an unknown id, and TierError if no copy is intact.
+        Raises KeyError for an unknown id, and TierError if the content is not as it was stored.
         """
-        now, tier = self._at(now), self.tier(id)
-        content = self._executor.mover.read(id, now)
-        if content is None:
-            raise TierError(
-                f"{id!r} is damaged in {tier!r}, and there is no intact copy: restore the tier from a backup"
-            )
-        self.accounts.reads[tier] += 1
-        self._executor.use(id, now)
+        now, content = self._at(now), self._read(id)
+        self._use(id, now)
         return content
 
     def forget(self, id: str, now: float) -> None:
         """Delete an item everywhere. Raises KeyError for an unknown id."""
         now = self._at(now)
-        self._executor.mover.forget(id, now)
+        place = self._places[id]
+        tiers = sorted({*self._copies.get(id, ()), place.tier})
+        self._leave(id, "")
+        self._copies[id] = dict.fromkeys(tiers, now)
+        for tier in tiers:
+            heapq.heappush(self._due, (now, id, tier))
+        self._clean(now)
         self.heat.forget(id)
 
     def promote(self, id: str, to: str, trigger: Trigger, now: float) -> MoveReason | None:
@@ -135,10 +219,10 @@ class Migration:
         request has to be served.
         """
         now, source = self._at(now), self.tier(id)
-        if self._executor.selection.rises(self._known(to), source):
+        if self._is_above(source, self._known(to)):
             raise TierError(f"{id!r} is in {source!r}, above {to!r}: a promotion goes up")
         if trigger is Trigger.PREDICTED_USE and self.heat.score(id, now) < self.tuning.threshold:
-            self.accounts.edge(source, to).refused[MoveReason.COLD] += 1
+            self._edge(source, to).refused[MoveReason.COLD] += 1
             return MoveReason.COLD
         # It is there already. Not declined, so that a caller need not ask where an item is first.
         if source != to:
@@ -147,29 +231,28 @@ class Migration:
 
     def collect(self, tier: str, tokens: int, now: float) -> int:
         """Queue demotions of a tier's coldest items, `tokens` at least (GC pressure). Return the tokens queued."""
-        return self._queue(self.tiers[self._known(tier)], tokens, Trigger.GC_PRESSURE, self._at(now))
+        return self._queue_victims(self._known(tier), tokens, Trigger.GC_PRESSURE, self._at(now))
 
     def decay(self, now: float) -> int:
         """Queue demotions of all cold items. Return the tokens queued."""
         now = self._at(now)
-        tiers = [self.tiers[name] for name in self._order[:-1]]
-        return sum(self._queue(tier, math.inf, Trigger.HOTNESS_DECAY, now) for tier in tiers)
+        return sum(self._queue_victims(name, math.inf, Trigger.HOTNESS_DECAY, now) for name in self._order[:-1])
 
     def run(self, now: float, most: int | None = None) -> tuple[Outcome, ...]:
         """Delete due copies, relieve pressure, and execute at most `most` queued jobs. Return their outcomes."""
         now = self._at(now)
         # Before the moves, which need the room of copies whose time
         # is over; and again after them, for tiers without a delay.
-        self._executor.mover.clean(now)
+        self._clean(now)
         for name in self._order[:-1]:
-            self._executor.pressure.relieve(self.tiers[name], now, self.queue)
+            self._relieve(name, now)
         outcomes: list[Outcome] = []
         while most is None or len(outcomes) < most:
             job = self.queue.pop(now)
             if job is None:
                 break
-            outcomes.append(self._executor.do(job, now))
-        self._executor.mover.clean(now)
+            outcomes.append(self._do(job, now))
+        self._clean(now)
         return tuple(outcomes)
 
     def tune(self, readings: Readings) -> Tuning:
@@ -178,32 +261,196 @@ class Migration:
         self.heat.weights = self.tuning.weights
         return self.tuning
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return locations, heat, queue and tuning as plain data, without content and accounts."""
-        records = list(self._executor.locations.records())
-        uses, jobs = self.heat.state(), self.queue.jobs()
-        looked, policies = dict(self._executor.pressure.looked), self._executor.selection.state()
-        return MigrationState(self._executor.now, records, uses, self.tuning, jobs, looked, policies).plain()
+    def state(self) -> MigrationState:
+        """Return all that future moves depend on, except for content, which the tiers have."""
+        policies = {tier.name: tier.replacement.state() for tier in self.tiers.values() if tier.replacement is not None}
+        return MigrationState(
+            self._now,
+            self._places,
+            self._copies,
+            self.heat.uses,
+            self.tuning,
+            self.queue.jobs(),
+            self._looked,
+            policies,
+        )
 
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        """Restore a snapshot over the same content. Raises TierError or JournalError and changes nothing."""
-        state, locations = read(snapshot)
-        # The recovery records moves, which carry the snapshot's time and not that of this migration.
-        before, self._executor.now = self._executor.now, state.now
-        try:
-            self.recovered = self._executor.reset(locations, state.replacements)
-        except (TierError, JournalError):
-            self._executor.now = before
-            raise
-        self.heat.restore(state.uses)
+    def restore(self, state: MigrationState) -> None:
+        """Continue from a state, in new tiers that have its content. Raises ValueError for other tiers' policies."""
+        for name, policy in state.policies.items():
+            self._replacements[name].restore(policy)
+        self._now, self._looked, self._copies = state.now, state.looked, state.copies
+        for id, place in state.places.items():  # in order of arrival
+            self._hold(id, place)
+        self._due = [(due, id, tier) for id, copies in self._copies.items() for tier, due in copies.items()]
+        heapq.heapify(self._due)
+        self.heat.uses = state.uses
         self.tuning, self.heat.weights = state.tuning, state.tuning.weights
-        self._executor.pressure.looked = state.looked
-        self.queue = Queue()
         for job in state.jobs:
             self.queue.push(job)
+        for name in self._order:
+            self._want(name)
 
-    def _queue(self, tier: Tier, tokens: float, trigger: Trigger, now: float) -> int:
-        return self._executor.pressure.queue_victims(tier, tokens, trigger, now, self.queue)
+    def _do(self, job: Job, now: float, keep: frozenset[str] = frozenset()) -> Outcome:
+        """Execute a job, and account for it. The items in `keep` may not be evicted to make room."""
+        edge = self._edge(job.source, job.to)
+        reason = self._refusal(job, now)
+        if reason is None:
+            reason = self._make_room(job.to, self._places[job.id].tokens, now, keep | {job.id})
+        if reason is not None:
+            edge.refused[reason] += 1
+            # As in `put`: the reserved tokens are not there, and the limits follow what is.
+            self._want(job.to)
+            return Outcome(job, reason)
+        place, content = self._places[job.id], self._read(job.id)
+        is_revived = job.to in self._copies.get(job.id, ())
+        if not is_revived:
+            self.tiers[job.to].store.put(job.id, content, place.tokens, now)
+        self._forget_copy(job.id, job.to)
+        due = now + self.tiers[job.source].delay
+        self._copies.setdefault(job.id, {})[job.source] = due
+        heapq.heappush(self._due, (due, job.id, job.source))
+        self._leave(job.id, job.to, now - job.asked)
+        is_used = job.trigger is not Trigger.PREDICTED_USE
+        self._arrive(job.id, place._replace(tier=job.to, since=now, came=job.source), is_used)
+        late = now > job.deadline
+        edge.moves += 1
+        edge.revived += is_revived
+        edge.late += late
+        edge.tokens += place.tokens
+        return Outcome(job, None, is_revived, late)
+
+    def _refusal(self, job: Job, now: float) -> MoveReason | None:
+        """Return why a job is not done, whether or not there is room."""
+        place = self._places.get(job.id)
+        # A job may have waited while its item was moved or forgotten.
+        if place is None or place.tier != job.source:
+            return MoveReason.STALE
+        if job.trigger is Trigger.PREDICTED_USE and now > job.deadline:
+            return MoveReason.EXPIRED
+        if job.trigger in IDLE and self.heat.last(job.id) > job.asked:
+            return MoveReason.USED
+        if job.trigger not in UNCOOLED and self._is_cooling(job.id, job.to, now):
+            return MoveReason.COOLING
+        return None
+
+    def _make_room(self, name: str, tokens: int, now: float, keep: frozenset[str]) -> MoveReason | None:
+        """Reserve tokens in a tier, evicting its items if necessary (hard pressure)."""
+        quota = self.tiers[name].quota
+        if tokens > quota.hard:
+            return MoveReason.TOO_LARGE
+        if not self._want(name, tokens):
+            soft = quota.limits[1][1]
+            # Down to the soft limit and not just as far as needed: scoring all items for one victim would cost O(n) an
+            # arrival. Freeing 5 % at once makes that some twenty scores each. An item larger than the soft limit asks
+            # only for its own room.
+            goal = soft - tokens if tokens <= soft else quota.hard - tokens
+            victims = self._victims(name, now, keep)
+            # Each victim is moved before the next is chosen, and may itself make room in the tier below; `keep` grows
+            # on the way down, so no item is asked to leave for its own sake.
+            while self._tokens[name] > goal and (victim := next(victims, None)) is not None:
+                self._do(Job.of(victim[0], name, victim[1], Trigger.HARD_PRESSURE, now), now, keep)
+        return None if self._want(name, tokens) else MoveReason.NO_ROOM
+
+    def _relieve(self, name: str, now: float) -> None:
+        """Queue demotions when soft or medium pressure rises, and again after a while if it stays."""
+        held, quota = self._tokens[name], self.tiers[name].quota
+        level = min(quota.level(held), 2)
+        when, before = self._looked.get(name, (-math.inf, 0))
+        if level <= before and now < when + AGAIN:
+            return
+        self._looked[name] = now, level
+        if level:
+            trigger = Trigger.MEDIUM_PRESSURE if level == 2 else Trigger.SOFT_PRESSURE
+            # The + 1: a level is reached at its limit, so the tier is relieved one token below.
+            self._queue_victims(name, held - quota.limits[0][1] + 1, trigger, now)
+
+    def _queue_victims(self, name: str, tokens: float, trigger: Trigger, now: float) -> int:
+        """Queue victims of a tier until they have `tokens` together. Return their tokens."""
+        victims = self._victims(name, now, cold=trigger in (Trigger.SOFT_PRESSURE, Trigger.HOTNESS_DECAY))
+        queued = 0
+        while queued < tokens and (victim := next(victims, None)) is not None:
+            id, to = victim
+            if not self._is_cooling(id, to, now):
+                self.queue.push(Job.of(id, name, to, trigger, now))
+                queued += self._places[id].tokens
+        return queued
+
+    def _victims(
+        self, name: str, now: float, keep: frozenset[str] = frozenset(), cold: bool = False
+    ) -> Iterator[tuple[str, str]]:
+        """Yield victims with the tier that takes them, in order of eviction. Each is chosen when it is needed."""
+        below = [self.tiers[lower] for lower in self._order[self._order.index(name) + 1 :]]
+        for id in self._replacements[name].leaving(now, cold):
+            # A policy may know items that have moved or are kept; it yields them without knowing that.
+            place = self._places.get(id)
+            if place is not None and place.tier == name and id not in keep:
+                to = next((tier.name for tier in below if place.tokens <= tier.quota.hard), None)
+                if to is not None:
+                    yield id, to
+
+    def _is_above(self, tier: str, other: str) -> bool:
+        return self._order.index(tier) < self._order.index(other)
+
+    def _is_cooling(self, id: str, to: str, now: float) -> bool:
+        """Return whether a move would take an item back where it came from just now."""
+        place = self._places[id]
+        if not place.came or now >= place.since + self._cooldown:
+            return False
+        # Came up from Archive and is to go down, or came down and is to go up. On in the same direction is no way back.
+        return self._is_above(to, place.tier) != self._is_above(place.tier, place.came)
+
+    def _read(self, id: str) -> bytes:
+        place = self._places[id]
+        content = self.tiers[place.tier].store.get(id)
+        if content_sum(content) != place.sum:
+            raise TierError(f"{id!r} is damaged in {place.tier!r}: its checksum differs")
+        return content
+
+    def _use(self, id: str, now: float) -> None:
+        self.heat.use(id, now)
+        self._replacements[self._places[id].tier].use(id, now)
+
+    def _arrive(self, id: str, place: Location, is_used: bool = True) -> None:
+        """Enter an item in its new tier, and inform the policy."""
+        self._hold(id, place)
+        self._replacements[place.tier].come(id, place.tokens, place.since, is_used)
+
+    def _hold(self, id: str, place: Location) -> None:
+        self._places[id] = place
+        self._ids[place.tier][id] = None
+        self._tokens[place.tier] += place.tokens
+
+    def _leave(self, id: str, to: str, queue_time: float = 0.0) -> None:
+        """Take an item out of its tier, inform the policy, and record the move; an empty `to` is nowhere."""
+        place = self._places.pop(id)
+        del self._ids[place.tier][id]
+        self._tokens[place.tier] -= place.tokens
+        self._replacements[place.tier].gone(id)
+        self._record(Moved((id,), place.tier, to, place.tokens, queue_time))
+        self._want(place.tier)
+
+    def _clean(self, now: float) -> None:
+        """Delete the copies that are due."""
+        while self._due and self._due[0][0] <= now:
+            due, id, tier = heapq.heappop(self._due)
+            # Otherwise the copy was revived or given another time since this entry was made.
+            if self._copies.get(id, {}).get(tier) == due:
+                self.tiers[tier].store.delete(id, now)
+                self._forget_copy(id, tier)
+
+    def _forget_copy(self, id: str, tier: str) -> None:
+        copies = self._copies.get(id, {})
+        copies.pop(tier, None)
+        if not copies:
+            self._copies.pop(id, None)
+
+    def _want(self, tier: str, more: int = 0) -> bool:
+        """Return whether a tier may hold its items and `more` tokens. Crossed limits are recorded."""
+        return self._quotas.want(tier, self._tokens[tier] + more)
+
+    def _edge(self, source: str, to: str) -> Edge:
+        return self.edges.setdefault((source, to), Edge())
 
     def _known(self, tier: str) -> str:
         if tier not in self.tiers:
@@ -211,51 +458,20 @@ class Migration:
         return tier
 
     def _at(self, now: float) -> float:
-        if not math.isfinite(now) or now < self._executor.now:
-            raise TierError(f"the clock says {now}, and said {self._executor.now} before: it never goes back")
-        self._executor.now = float(now)
-        return self._executor.now
-
-    @staticmethod
-    def _valid(id: str, tokens: int) -> None:
-        try:
-            wrong = not id.encode()
-        except UnicodeEncodeError:
-            wrong = True
-        if wrong or tokens < 0:
-            raise TierError(f"an item has an id that is text, and 0 tokens or more, not {id!r} and {tokens}")
+        if not math.isfinite(now) or now < self._now:
+            raise TierError(f"the clock says {now}, and said {self._now} before: it never goes back")
+        self._now = float(now)
+        return self._now
 
 
-VERSION = 2
-
-
-class MigrationState(msgspec.Struct, forbid_unknown_fields=True):
-    """The state that future moves depend on, except for content, which the tiers have."""
+class MigrationState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that future moves depend on, except for content."""
 
     now: float
-    records: list[Record]
+    places: dict[str, Location]
+    copies: dict[str, dict[str, float]]
     uses: dict[str, tuple[float, float]]
     tuning: Tuning
     jobs: list[Job]
     looked: dict[str, tuple[float, int]]
-    replacements: dict[str, Any]
-    version: int = VERSION
-
-    def plain(self) -> dict[str, Any]:
-        """Return the state as plain data."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        return plain
-
-
-def read(snapshot: dict[str, Any]) -> tuple[MigrationState, Locations]:
-    """Read a snapshot and its locations. Raises TierError if it is invalid or of another version."""
-    try:
-        state = msgspec.convert(snapshot, MigrationState)
-        if state.version != VERSION:
-            raise ValueError(f"it is of version {state.version}, this is {VERSION}")
-        locations = Locations()
-        for record in state.records:
-            locations.apply(record)
-    except (msgspec.ValidationError, ValueError) as error:
-        raise TierError(f"this is no snapshot of a migration: {error}") from None
-    return state, locations
+    policies: dict[str, Any]

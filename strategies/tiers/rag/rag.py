@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
@@ -28,12 +27,11 @@ from ctxbench.metrics.rows import Rows
 from ctxbench.scenarios.model import Message
 
 from ...parts.units import at_least
-from ..snapshot_file import SnapshotReader, SnapshotWriter, reading, writing
+from ..snapshot_file import SnapshotReader, SnapshotWriter
 from .bm25 import Bm25
 from .fusion import NOTHING, Numbers, Ranked, Scores, reciprocal_rank, relative, top_k, weighted
 from .graph import EntityGraph
-from .hnsw import GRAPH, Graph
-from .vector_store import Kind, VectorStore
+from .vectors import GRAPH, Graph, Index, Vectors
 
 Retriever = Literal["vector", "bm25", "graph"]
 
@@ -103,7 +101,7 @@ class RagRules:
     retrievers: tuple[Retriever, ...] = RETRIEVERS
     words: bool = True
     """Whether content words are entities of the graph, too."""
-    index: Kind = "auto"
+    index: Index = "exact"
     graph: Graph = GRAPH
     fusing: Fusion = FUSING
     entries: int | None = None
@@ -153,7 +151,7 @@ class Rag:
         self.users: dict[str, Rows[np.int64]] = {}
         self.waiting: list[int] = []
         """Numbers of passages that are not embedded yet."""
-        self.vectors: VectorStore | None = None
+        self.vectors: Vectors | None = None
         self.bm25 = Bm25(most=rules.entries)
         self.graph = EntityGraph(with_words=rules.words)
 
@@ -269,7 +267,7 @@ class Rag:
             batch = self.waiting[:_BATCH]
             vectors = self._embed([self._at(number).text for number in batch], False)
             if self.vectors is None:
-                self.vectors = VectorStore(vectors.shape[1], self.rules.index, self.rules.graph)
+                self.vectors = Vectors(vectors.shape[1], self.rules.index, self.rules.graph)
             self.vectors.add(np.array(batch, np.int64), vectors)
             # Only after the vectors are stored: an embedder that fails leaves its batch waiting for the next search.
             self.waiting = self.waiting[_BATCH:]
@@ -357,9 +355,6 @@ def _is_encodable(passage: Passage) -> bool:
     return True
 
 
-KIND = "RAG tier"
-
-
 class _About(msgspec.Struct, frozen=True):
     """Rules and embedder that the contents of a snapshot depend on."""
 
@@ -368,15 +363,9 @@ class _About(msgspec.Struct, frozen=True):
     model: str
 
 
-def save(rag: Rag, path: Path, model: str = "") -> None:
-    """Write the tier to a file. `model` names the embedder whose vectors it has. Raises SnapshotError."""
-    with writing(path, KIND) as writer:
-        write_sections(rag, writer, model)
-
-
-def write_sections(rag: Rag, writer: SnapshotWriter, model: str = "") -> None:
-    """Write the tier as sections of a snapshot."""
-    writer.json("about", _About(rag.rules.retrievers, rag.rules.words, model))
+def save(rag: Rag, writer: SnapshotWriter, model: str = "") -> None:
+    """Write the tier as sections of a snapshot. `model` names the embedder whose vectors it has."""
+    writer.json("rag", _About(rag.rules.retrievers, rag.rules.words, model))
     writer.json("passages", rag.passages)
     writer.json("waiting", rag.waiting)
     if "bm25" in rag.rules.retrievers:
@@ -387,41 +376,9 @@ def write_sections(rag: Rag, writer: SnapshotWriter, model: str = "") -> None:
         rag.vectors.save(writer)
 
 
-def load(
-    path: Path,
-    rules: RagRules = RULES,
-    embed: Embed | None = None,
-    model: str = "",
-    dimension: int | None = None,
-) -> Rag:
-    """Read the tier from a file, to be searched by these rules. Raises SnapshotError if it does not fit them.
-
-    `dimension` is the number of coordinates of the embedder's vectors; None = any.
-    """
-    with reading(path, KIND) as reader:
-        return read_sections(reader, rules, embed, model, dimension)
-
-
-def read_sections(
-    reader: SnapshotReader, rules: RagRules, embed: Embed | None, model: str = "", dimension: int | None = None
-) -> Rag:
-    """Read the tier from sections of a snapshot."""
-    _check(reader, rules, model)
-    rag = Rag(rules, embed)
-    rag.passages = reader.json("passages", list[Passage | None])
-    _index_passages(rag)
-    rag.waiting = reader.json("waiting", list[int]) if "vector" in rules.retrievers else []
-    if "bm25" in rules.retrievers:
-        rag.bm25 = Bm25.load(reader, most=rules.entries)
-    if "graph" in rules.retrievers:
-        rag.graph = EntityGraph.load(reader, with_words=rules.words)
-    if "vector" in rules.retrievers and reader.has("vectors.kind"):
-        rag.vectors = VectorStore.load(reader, dimension, rules.index, rules.graph)
-    return rag
-
-
-def _check(reader: SnapshotReader, rules: RagRules, model: str) -> None:
-    about = reader.json("about", _About)
+def load(reader: SnapshotReader, rules: RagRules = RULES, embed: Embed | None = None, model: str = "") -> Rag:
+    """Read the tier, to be searched by these rules. Raises SnapshotError if it does not fit them."""
+    about, rag = reader.json("rag", _About), Rag(rules, embed)
     missing = [name for name in rules.retrievers if name not in about.retrievers]
     if missing:
         raise reader.refuse(f"was written without {', '.join(missing)}: leave them out, or build it again")
@@ -429,16 +386,20 @@ def _check(reader: SnapshotReader, rules: RagRules, model: str) -> None:
         raise reader.refuse(f"its vectors are from the embedder {about.model!r}, not {model!r}: build it again")
     if "graph" in rules.retrievers and about.words != rules.words:
         raise reader.refuse(f"its entities were made with words={about.words}: build it again")
-
-
-def _index_passages(rag: Rag) -> None:
-    """Compute ids, times and users from the passages."""
-    living = [(number, passage) for number, passage in enumerate(rag.passages) if passage is not None]
-    rag.numbers = {passage.id: number for number, passage in living}
-    times, alive = np.zeros(len(rag.passages)), np.zeros(len(rag.passages), np.bool_)
-    for number, passage in living:
+    rag.passages = reader.json("passages", list[Passage | None])
+    for number, passage in enumerate(rag.passages):
         # Deleted passages keep their number in every index; their time is never read.
-        times[number], alive[number] = passage.time, True
-        rag.users.setdefault(passage.user, Rows(np.int64)).add(np.array([number]))
-    rag.times.add(times)
-    rag.alive.add(alive)
+        rag.times.add(np.array([passage.time if passage is not None else 0.0], np.float64))
+        rag.alive.add(np.array([passage is not None]))
+        if passage is not None:
+            rag.numbers[passage.id] = number
+            rag.users.setdefault(passage.user, Rows(np.int64)).add(np.array([number]))
+    if "bm25" in rules.retrievers:
+        rag.bm25 = Bm25.load(reader, most=rules.entries)
+    if "graph" in rules.retrievers:
+        rag.graph = EntityGraph.load(reader, with_words=rules.words)
+    if "vector" in rules.retrievers:
+        rag.waiting = reader.json("waiting", list[int])
+        if reader.has("vectors"):
+            rag.vectors = Vectors.load(reader, rules.index, rules.graph)
+    return rag

@@ -1,149 +1,259 @@
-"""The interface of search by unit vectors, and its exact form.
+"""Unit vectors of documents, searched exactly, or by a graph (HNSW, Malkov & Yashunin 2018) of hnswlib.
 
-`Exact` compares a query with every vector. `hnsw.FaissHnsw` and `hnsw.Hnswlib` walk a graph and compare it with some of
-them: faster from tens of thousands of vectors on, but a near vector may be missed. `vector_store.VectorStore` uses the
-exact one while there are few vectors.
+**Exact** search is one matrix product. It is the default: nothing is missed, and it needs nothing beside NumPy.
+
+**hnsw** compares a query with a few vectors of a graph: faster from tens of thousands of vectors on, but a near vector
+may be missed. Few vectors that pass a filter are compared one by one, exactly, if that is less work than a walk, which
+a filter makes longer. If a walk finds too few, all that pass are compared. A deleted vector stays in the graph as a
+passage; when a share of all is dead (`DEAD`), the graph is built again from the rest.
+
+Equal vectors wreck a graph: their nearest neighbours are each other, so no link leads in or out (20 000 equal vectors
+among 2 000 others: recall 0.011). So each different vector is stored once, in a slot, and its documents share it.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ctxbench.metrics.rows import Rows
+from ctxbench.scenarios.errors import MissingExtra
 
 from ..snapshot_file import SnapshotReader, SnapshotWriter
-from .fusion import NOTHING, Numbers, Ranked, top_k
+from .fusion import NOTHING, Numbers, Ranked, Scores, top_k
 
 Matrix = NDArray[np.float32]
+Index = Literal["exact", "hnsw"]
 
 DEAD = 0.25
-"""Share of vectors that may be deleted before an index is rebuilt without them."""
+"""Share of vectors that may be deleted before the others are stored anew."""
 DECIMALS = 6
 """Decimals of a cosine. Further ones differ between machines, and must not change an order."""
+SEED = 100
 
 
-class VectorIndex(Protocol):
-    """Unit vectors under ascending keys."""
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Parameters of an HNSW graph: M, efConstruction and efSearch of the paper.
 
-    kind: ClassVar[str]
+    The defaults find 95 % of the ten nearest of a million vectors (docs/decisions/0017-rag-tier.md).
+    """
 
-    @property
-    def dimension(self) -> int:
-        """Number of coordinates of a vector."""
-        ...
+    links: int = 24
+    """Neighbours of a vector on each level; twice as many on the lowest."""
+    construction: int = 160
+    """Candidates examined to place a vector."""
+    search: int = 256
+    """Candidates in the list of a search."""
+    threads: int = 1
+    """Threads that add vectors. With one the same vectors give the same graph."""
+
+
+GRAPH = Graph()
+
+
+def is_cheaper_exactly(among: int, of: int, graph: Graph) -> bool:
+    """Return whether comparing `among` vectors is less work than a walk over `of` vectors of which only these pass.
+
+    A walk that needs `search` passing vectors meets `search · of / among`, and compares about `links` for each.
+    """
+    return among * among <= graph.search * graph.links * of
+
+
+class Vectors:
+    """Unit vectors under the numbers of documents, which ascend."""
+
+    __slots__ = ("_graph", "_keys", "_matrix", "_slot_of", "_slots", "_uses", "_walker", "dimension", "index")
+
+    def __init__(self, dimension: int, index: Index = "exact", graph: Graph = GRAPH) -> None:
+        self.dimension, self.index, self._graph = dimension, index, graph
+        self._keys = Keys()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._slots = Rows(np.int64)  # slot of the vector of each document
+        self._uses = Rows(np.int64)  # number of documents of each slot
+        self._slot_of: dict[bytes, int] = {}  # by digest of the vector
+        self._matrix: Rows[np.float32] = Rows(np.float32, self.dimension)  # empty if hnswlib has the vectors
+        self._walker = None if self.index == "exact" else HnswGraph(self.dimension, self._graph)
 
     def __len__(self) -> int:
-        """Return the number of vectors."""
-        ...
+        """Return the number of documents."""
+        return self._keys.live
 
-    def add(self, keys: Numbers, vectors: Matrix) -> None:
-        """Add a vector for each key. Raises ValueError for another dimension, and for keys that do not ascend."""
-        ...
+    @property
+    def different(self) -> int:
+        """Number of vectors in use, which are all different."""
+        return len(self._slot_of)
 
-    def delete(self, keys: Numbers) -> None:
-        """Delete vectors. Unknown keys are ignored."""
-        ...
+    def add(self, numbers: Numbers, vectors: Matrix) -> None:
+        """Add the vectors of documents. Raises ValueError for vectors that do not fit, and adds none."""
+        matrix = _checked(vectors, self.dimension)
+        if len(matrix) != len(numbers):
+            raise ValueError(f"{len(matrix)} vectors for {len(numbers)} documents")
+        self._keys.add(numbers)
+        self._store(matrix)
+
+    def _store(self, matrix: Matrix) -> None:
+        slots, new = [], list[int]()
+        for at, vector in enumerate(matrix):
+            next_slot = self._uses.size + len(new)
+            slots.append(self._slot_of.setdefault(_digest(vector), next_slot))
+            if slots[-1] == next_slot:
+                new.append(at)
+        self._slots.add(np.array(slots, np.int64))
+        if self._walker is None:
+            self._matrix.add(matrix[new])
+        else:
+            self._walker.add(matrix[new])
+        self._uses.add(np.zeros(len(new), np.int64))
+        np.add.at(self._uses.all, slots, 1)
+
+    def delete(self, numbers: Numbers) -> None:
+        """Delete documents. Unknown ones are ignored."""
+        rows = self._keys.delete(numbers)
+        slots = self._slots.all[rows]
+        np.subtract.at(self._uses.all, slots, 1)
+        unused = np.unique(slots[self._uses.all[slots] == 0])
+        for vector in self._vectors(unused):
+            del self._slot_of[_digest(vector)]
+        if self._walker is not None:
+            self._walker.delete(unused)
+        if self._uses.size - self.different > DEAD * self._uses.size:
+            self._compact()
+
+    def _compact(self) -> None:
+        """Store everything anew, without dead rows and unused slots."""
+        living = self._vectors(self._slots.all[self._keys.drop_dead()])
+        self._clear()
+        self._store(living)
 
     def search(self, query: Matrix, k: int, among: Numbers | None = None) -> Ranked:
-        """Return the `k` nearest by cosine, all or among the sorted keys `among`; fewer only if none is left."""
-        ...
+        """Return the `k` nearest documents by cosine, all or among the sorted `among`; of equals the later first."""
+        if not len(self):
+            return NOTHING
+        query = _checked(query, self.dimension)[0]
+        rows = self._keys.living() if among is None else self._keys.rows(among)
+        slots = self._slots.all[rows]
+        if self._walker is not None:
+            nearest = self._walk(query, k, slots, is_filtered=among is not None)
+            # Without equal vectors each document has the slot of its own row.
+            has_own = self._uses.size == len(self._keys) and among is None
+            rows = nearest if has_own else rows[np.isin(slots, nearest)]
+            slots = self._slots.all[rows]
+        elif among is None:
+            return top_k(self._keys.of(rows), _rounded(self._matrix.all @ query)[slots], k)
+        return top_k(self._keys.of(rows), _rounded(self._vectors(slots) @ query), k)
 
-    def cosines(self, query: Matrix, keys: Numbers) -> NDArray[np.float64]:
-        """Return the exact cosine of each key, -1 for an unknown one."""
-        ...
+    def _walk(self, query: Matrix, k: int, slots: Numbers, is_filtered: bool) -> Numbers:
+        """Return the slots nearest to a query among these: those that a walk finds, or all if that is less work."""
+        assert self._walker is not None
+        passing = np.unique(slots) if is_filtered else None
+        size = self.different if passing is None else len(passing)
+        if passing is not None and is_cheaper_exactly(size, self._uses.size, self._graph):
+            return passing
+        nearest = self._walker.search(query, min(k, size), passing)
+        return np.unique(slots) if nearest is None else nearest
 
-    def take(self) -> tuple[Numbers, Matrix]:
-        """Return all keys and vectors."""
-        ...
+    def score(self, query: Matrix, numbers: Numbers) -> Scores:
+        """Return the exact cosine of each document, -1 for an unknown one."""
+        rows, there = self._keys.find(numbers)
+        cosines = np.full(len(numbers), -1.0)
+        if there.any():
+            vectors = self._vectors(self._slots.all[rows[there]])
+            cosines[there] = _rounded(vectors @ _checked(query, self.dimension)[0])
+        return cosines
 
     def save(self, writer: SnapshotWriter) -> None:
-        """Write the index."""
-        ...
+        """Write the documents and their vectors. A graph is built again from them."""
+        rows = self._keys.living()
+        slots, places = np.unique(self._slots.all[rows], return_inverse=True)
+        writer.array("vectors.documents", self._keys.of(rows))
+        writer.array("vectors.slots", places)
+        writer.array("vectors", self._vectors(slots))
+
+    @classmethod
+    def load(cls, reader: SnapshotReader, index: Index = "exact", graph: Graph = GRAPH) -> Vectors:
+        """Read vectors."""
+        vectors = reader.array("vectors")
+        store = cls(vectors.shape[1], index, graph)
+        store.add(reader.array("vectors.documents"), vectors[reader.array("vectors.slots")])
+        return store
+
+    def _vectors(self, slots: Numbers) -> Matrix:
+        return self._matrix.all[slots] if self._walker is None else self._walker.vectors(slots)
 
 
-def checked(vectors: Matrix, dimension: int, keys: Numbers | None = None) -> Matrix:
+class HnswGraph:
+    """The index of hnswlib over unit vectors, by inner product. Vectors are numbered in order of addition."""
+
+    __slots__ = ("_graph", "_index", "_size", "dimension")
+
+    def __init__(self, dimension: int, graph: Graph) -> None:
+        try:
+            import hnswlib
+        except ModuleNotFoundError:
+            raise MissingExtra("hnswlib", "hnswlib") from None
+        self.dimension, self._graph, self._size = dimension, graph, 0
+        self._index: Any = hnswlib.Index(space="ip", dim=dimension)
+        self._index.init_index(1024, M=graph.links, ef_construction=graph.construction, random_seed=SEED)
+
+    def add(self, vectors: Matrix) -> None:
+        """Add vectors."""
+        start, self._size = self._size, self._size + len(vectors)
+        if self._size > self._index.get_max_elements():
+            self._index.resize_index(max(self._size, 2 * self._index.get_max_elements()))
+        if len(vectors):
+            self._index.add_items(vectors, np.arange(start, self._size), num_threads=self._graph.threads)
+
+    def delete(self, numbers: Numbers) -> None:
+        """Mark vectors as deleted."""
+        for number in numbers.tolist():
+            self._index.mark_deleted(number)
+
+    def vectors(self, numbers: Numbers) -> Matrix:
+        """Return vectors that are not deleted."""
+        if not len(numbers):
+            return np.zeros((0, self.dimension), np.float32)
+        return np.asarray(self._index.get_items(numbers, return_type="numpy"), np.float32)
+
+    def search(self, query: Matrix, k: int, among: Numbers | None) -> Numbers | None:
+        """Return the `k` nearest that a walk finds, all or among these; None if it finds fewer."""
+        keep, passes = max(self._graph.search, k), None
+        if among is not None:
+            passing = np.zeros(self._size, np.bool_)
+            passing[among] = True
+            keep, passes = min(self._size, keep * self._size // max(len(among), 1)), passing.__getitem__
+        self._index.set_ef(keep)
+        try:
+            nearest, _ = self._index.knn_query(query, k, num_threads=1, filter=passes)
+        except RuntimeError:
+            return None
+        numbers: Numbers = nearest[0].astype(np.int64)
+        return numbers
+
+
+def _digest(vector: Matrix) -> bytes:
+    return hashlib.blake2b(vector.tobytes(), digest_size=16).digest()
+
+
+def _checked(vectors: Matrix, dimension: int) -> Matrix:
     """Return vectors as a matrix of 32-bit rows. Raises ValueError for another shape and for missing numbers."""
     matrix = np.ascontiguousarray(np.atleast_2d(vectors), np.float32)
     if matrix.shape[1] != dimension:
         raise ValueError(f"vectors have {matrix.shape[1]} coordinates, the index has {dimension}")
-    if keys is not None and len(matrix) != len(keys):
-        raise ValueError(f"{len(matrix)} vectors for {len(keys)} keys")
     if not np.isfinite(matrix).all():
         raise ValueError("a vector has a coordinate that is no number")
     return matrix
 
 
-class Exact:
-    """Exact search: one matrix product compares a query with every vector."""
-
-    kind: ClassVar[str] = "exact"
-    __slots__ = ("_keys", "_matrix", "dimension")
-
-    def __init__(self, dimension: int) -> None:
-        self.dimension = dimension
-        self._keys = Keys()
-        self._matrix: Rows[np.float32] = Rows(np.float32, dimension)
-
-    def __len__(self) -> int:
-        return self._keys.live
-
-    def add(self, keys: Numbers, vectors: Matrix) -> None:
-        matrix = checked(vectors, self.dimension, keys)
-        self._keys.add(keys)
-        self._matrix.add(matrix)
-
-    def delete(self, keys: Numbers) -> None:
-        self._keys.delete(keys)
-        if self._keys.dead > DEAD * len(self._keys):
-            living = self._matrix.all[self._keys.drop_dead()]
-            self._matrix = Rows(np.float32, self.dimension)
-            self._matrix.add(living)
-
-    def search(self, query: Matrix, k: int, among: Numbers | None = None) -> Ranked:
-        if not len(self):
-            return NOTHING
-        query = checked(query, self.dimension)[0]
-        if among is not None:
-            rows = self._keys.rows(among)
-            return top_k(self._keys.of(rows), rounded(self._matrix.all[rows] @ query), k)
-        cosines = rounded(self._matrix.all @ query)
-        if not self._keys.dead:
-            return top_k(self._keys.all, cosines, k)
-        rows = self._keys.living()
-        return top_k(self._keys.of(rows), cosines[rows], k)
-
-    def cosines(self, query: Matrix, keys: Numbers) -> NDArray[np.float64]:
-        rows, there = self._keys.find(keys)
-        cosines = np.full(len(keys), -1.0)
-        cosines[there] = rounded(self._matrix.all[rows[there]] @ checked(query, self.dimension)[0])
-        return cosines
-
-    def take(self) -> tuple[Numbers, Matrix]:
-        rows = self._keys.living()
-        return self._keys.of(rows), self._matrix.all[rows]
-
-    def save(self, writer: SnapshotWriter) -> None:
-        keys, vectors = self.take()
-        writer.json("vectors.kind", self.kind)
-        writer.array("vectors.keys", keys)
-        writer.array("vectors", vectors)
-
-    @classmethod
-    def load(cls, reader: SnapshotReader) -> Exact:
-        """Read an index."""
-        vectors = reader.array("vectors")
-        index = cls(vectors.shape[1])
-        index.add(reader.array("vectors.keys"), vectors)
-        return index
-
-
-def rounded(cosines: Matrix) -> NDArray[np.float64]:
-    """Round cosines to DECIMALS."""
-    cosines_64: NDArray[np.float64] = cosines.astype(np.float64).round(DECIMALS)
-    return cosines_64
+def _rounded(cosines: Matrix) -> Scores:
+    rounded: Scores = cosines.astype(np.float64).round(DECIMALS)
+    return rounded
 
 
 class Keys:

@@ -171,17 +171,14 @@ class TieredSession:
         return places
 
     def _read_below(self, messages: Sequence[Message], is_named: bool, now: float) -> list[tuple[str, str]] | None:
-        """Read messages that were not sent at the last call. Return ids and tiers; None if one cannot be read."""
+        """Read messages that were not sent at the last call. Return ids and tiers; None if one is not there."""
         loans = []
         for message in messages:
             if message.id not in self.tiers:
                 return None
             if message.id not in self.tiers.loans.sent:
                 trigger = Trigger.FOCUS_REFERENCE if is_named else _TRIGGERS[self.tiers.migration.tier(message.id)]
-                read = self.tiers.read(message.id, trigger, now)
-                if read is None:
-                    return None
-                loans.append((message.id, read.tier))
+                loans.append((message.id, self.tiers.read(message.id, trigger, now).tier))
         return loans
 
     def _units(self, history: Messages, here: set[str], room: int) -> Units:

@@ -1,18 +1,17 @@
-"""Snapshots of the four tiers in one file: equal behaviour after loading, or SnapshotError (004 §8.1).
+"""Snapshots of the four tiers in one file, `.hctx`: equal behaviour after loading, or SnapshotError (004 §8.1).
 
     save(tiers, path)
     tiers = load(path, record)
 
 The file has Focus's messages and loans, Working's content with the history of its policy, the Archive's files and the
-messages that wait for them, RAG's content, the index, and migration's records, heat, queue and tuning. It has no counts
-for reports: the run has those. A restored archive is in memory, wherever it was before.
+messages that wait for them, RAG's content, the index, and migration's locations, heat, queue and tuning. A restored
+archive is in memory, wherever it was before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,35 +20,32 @@ import msgspec
 from ctxbench.scenarios.model import Message
 
 from ...events import Compressed, Moved
-from ..archive import ArchivedMessage, ArchiveTier, MemoryFiles
+from ..archive import ArchivedMessage, ArchiveTier, BlockTable
 from ..archive.codec import Coding
-from ..migration.alarms import Gauges
-from ..migration.alarms import TierState as Gauged
-from ..migration.store import Sum
+from ..migration.alarms import Gauges, GaugesState
+from ..migration.migration import MigrationState, Sum
 from ..rag import Embed
-from ..rag.rag import read_sections, write_sections
+from ..rag import load as load_index
+from ..rag import save as save_index
 from ..snapshot_file import SnapshotReader, reading, writing
 from .quotes import Prints, Quotes
 from .stores import KEPT, DictStore, TierRules
 from .tiers import Event, Loans, Tiers
 
 KIND = "memory tiers"
-VERSION = 3
+Held = dict[str, tuple[bytes, int]]
 
 
 class _State(msgspec.Struct, forbid_unknown_fields=True):
     """The state of the tiers without the Archive's files and the index."""
 
-    version: int
     rules: dict[str, Any]
     now: float
     focus: dict[str, tuple[Message, int]]
-    turn: str
-    called: dict[str, float | None]
-    sent: list[str]
+    loans: Loans
     question: str
-    working: dict[str, tuple[bytes, int]]
-    rag: dict[str, tuple[bytes, int]]
+    working: Held
+    rag: Held
     block: int
     coding: dict[str, Any]
     sizes: dict[str, int]
@@ -58,9 +54,9 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     dead: dict[str, Sum]
     saved: float | None
     unreported: Compressed | None
-    migration: dict[str, Any]
+    migration: MigrationState
     moves: list[Moved]
-    gauges: Gauged
+    gauges: GaugesState
     successors: dict[str, Any] | None
     prints: Prints
     files: list[str]
@@ -68,30 +64,12 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
 
 def save(tiers: Tiers, path: Path, model: str = "") -> None:
     """Write all tiers to a file. `model` names the embedder, if there is one. Raises SnapshotError."""
-    with writing(path, KIND) as writer:
-        files = tiers.blocks.archive.raw()
-        writer.json("state", _state(tiers, list(files)))
-        for number, data in enumerate(files.values()):
-            writer.stream(f"archive.{number}", partial(_write_bytes, data))
-        write_sections(tiers.index, writer, model)
-
-
-def load(path: Path, record: Callable[[Event], None], embed: Embed | None = None, model: str = "") -> Tiers:
-    """Read all tiers from a file. Later events go to `record`. Raises SnapshotError."""
-    with reading(path, KIND) as reader:
-        return _restore(reader, record, embed, model)
-
-
-def _state(tiers: Tiers, files: list[str]) -> _State:
-    blocks, successors = tiers.blocks, tiers.successors
-    return _State(
-        version=VERSION,
+    blocks, successors, files = tiers.blocks, tiers.successors, tiers.blocks.archive.store.all()
+    state = _State(
         rules=asdict(tiers.rules),
         now=tiers.clock.now,
         focus=tiers.focus,
-        turn=tiers.loans.turn,
-        called=tiers.loans.called,
-        sent=sorted(tiers.loans.sent),
+        loans=tiers.loans,
         question=tiers.question,
         working=tiers.working.held,
         rag=tiers.rag.held,
@@ -103,25 +81,33 @@ def _state(tiers: Tiers, files: list[str]) -> _State:
         dead=blocks.dead,
         saved=blocks.saved,
         unreported=blocks.unreported,
-        migration=tiers.migration.snapshot(),
+        migration=tiers.migration.state(),
         moves=tiers.moves,
         gauges=tiers.gauges.state,
         successors=None if successors is None else successors.state(),
         prints=tiers.quotes.prints,
-        files=files,
+        files=list(files),
     )
+    with writing(path, KIND) as writer:
+        writer.json("state", state)
+        for name, data in files.items():
+            writer.bytes(f"archive/{name}", data)
+        save_index(tiers.index, writer, model)
 
 
-def _restore(reader: SnapshotReader, record: Callable[[Event], None], embed: Embed | None, model: str) -> Tiers:
-    state = reader.json("state", _State)
-    if state.version != VERSION:
-        raise reader.refuse(f"is of version {state.version}, this ctxbench reads {VERSION}: build it again")
-    rules = msgspec.convert(state.rules, TierRules)
-    files = {name: reader.stream(f"archive.{at}")(reader.size(f"archive.{at}")) for at, name in enumerate(state.files)}
-    archive = ArchiveTier(MemoryFiles(files), msgspec.convert(state.coding, Coding), keep=KEPT)
-    tiers = Tiers(rules, _ignore, embed, archive, state.block)
-    tiers.clock.now, tiers.focus = state.now, state.focus
-    tiers.loans = Loans(state.turn, state.called, set(state.sent))
+def load(path: Path, record: Callable[[Event], None], embed: Embed | None = None, model: str = "") -> Tiers:
+    """Read all tiers from a file. Later events go to `record`. Raises SnapshotError."""
+    with reading(path, KIND) as reader:
+        return _restored(reader, record, embed, model)
+
+
+def _restored(reader: SnapshotReader, record: Callable[[Event], None], embed: Embed | None, model: str) -> Tiers:
+    state, store = reader.json("state", _State), BlockTable()
+    if state.files:
+        store.replace({name: reader.bytes(f"archive/{name}") for name in state.files}, ())
+    archive = ArchiveTier(store, msgspec.convert(state.coding, Coding), keep=KEPT)
+    tiers = Tiers(msgspec.convert(state.rules, TierRules), _ignore, embed, archive, state.block)
+    tiers.clock.now, tiers.focus, tiers.loans = state.now, state.focus, state.loans
     tiers.question, tiers.gauges, tiers.quotes = state.question, Gauges(state.gauges), Quotes(state.prints)
     _hold(tiers.working, state.working)
     _hold(tiers.rag, state.rag)
@@ -132,19 +118,15 @@ def _restore(reader: SnapshotReader, record: Callable[[Event], None], embed: Emb
     blocks.tokens = sum(state.sizes.values())
     if tiers.successors is not None and state.successors is not None:
         tiers.successors.restore(state.successors)
-    tiers.index = read_sections(reader, tiers.index.rules, embed, model)
+    tiers.index = load_index(reader, tiers.index.rules, embed, model)
     tiers.migration.restore(state.migration)
     tiers.moves, tiers.record = state.moves, record
     return tiers
 
 
-def _hold(store: DictStore, held: dict[str, tuple[bytes, int]]) -> None:
+def _hold(store: DictStore, held: Held) -> None:
     store.held, store.tokens = held, sum(tokens for _, tokens in held.values())
 
 
 def _ignore(event: Event) -> None:
     """Ignore events while tiers are restored: they were recorded when they first happened."""
-
-
-def _write_bytes(data: bytes, write: Callable[[bytes], None]) -> None:
-    write(data)

@@ -11,8 +11,8 @@ from ctxbench.scenarios.model import Message
 
 from ...events import Compressed
 from ...parts.units import at_least
-from ..archive import ArchivedMessage, ArchiveTier, Coding, MemoryFiles
-from ..migration.store import Sum, content_sum
+from ..archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
+from ..migration.migration import Sum, content_sum
 from ..rag import Retriever
 from ..rag.rag import RagRules
 from ..working.belady import Belady
@@ -49,9 +49,6 @@ class DictStore:
     def get(self, id: str) -> bytes:
         """Return the content of an id."""
         return self.held[id][0]
-
-    def __contains__(self, id: str) -> bool:
-        return id in self.held
 
     def delete(self, id: str, now: float) -> None:  # noqa: ARG002
         """Delete the content of an id, if there is any."""
@@ -101,9 +98,6 @@ class Blocks:
         item = self.waiting.get(id) or self.archive.get(id)
         return content_of(item.message)
 
-    def __contains__(self, id: str) -> bool:
-        return id in self.sizes
-
     def delete(self, id: str, now: float) -> None:  # noqa: ARG002
         """Delete the content of an id. Its bytes may stay in a block until the block is rewritten."""
         self.tokens -= self.sizes.pop(id, 0)
@@ -144,7 +138,7 @@ DICTIONARY_BYTES = 1 << 18
 
 def memory_archive(block: int) -> ArchiveTier:
     """Return an empty archive in memory, with blocks of some tokens."""
-    return ArchiveTier(MemoryFiles(), Coding(LEVEL, "raw", DICTIONARY_BYTES, block_tokens=block), keep=KEPT)
+    return ArchiveTier(BlockTable(), Coding(LEVEL, "raw", DICTIONARY_BYTES, block_tokens=block), keep=KEPT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from ctxbench.scenarios.model import Message
 from ...base import ModelError
 from ...events import Alarmed, Compressed, Failed, LimitReached, Moved
 from ..archive import ArchiveTier
-from ..migration import MemoryJournal, Migration, Replacement, Tier, TierError, Trigger
+from ..migration import Migration, Replacement, Tier, Trigger
 from ..migration.alarms import Gauges
 from ..migration.selection import Coldest, Heat
 from ..quota import Quota
@@ -107,19 +107,13 @@ class Tiers:
         self.blocks = Blocks(archive, rules.block if block is None else block)
         self.working, self.rag = DictStore(), DictStore()
         rows = (
-            Tier(WORKING, self.working, Quota(rules.working), durable=False, replacement=self.by_policy),
-            Tier(
-                ARCHIVE,
-                self.blocks,
-                Quota(rules.archive),
-                durable=False,
-                replacement=ByPolicy(Lru(rules.archive), cooling),
-            ),
-            Tier(RAG, self.rag, Quota(UNBOUNDED), durable=False),
+            Tier(WORKING, self.working, Quota(rules.working), replacement=self.by_policy),
+            Tier(ARCHIVE, self.blocks, Quota(rules.archive), replacement=ByPolicy(Lru(rules.archive), cooling)),
+            Tier(RAG, self.rag, Quota(UNBOUNDED)),
         )
         self.moves: list[Moved] = []
         """Moves since the last `run`."""
-        self.migration = Migration(rows, MemoryJournal(), self._note, self.clock.now, heat)
+        self.migration = Migration(rows, self._note, self.clock.now, heat)
         self.question = ""
         """Query of the last search."""
         self._like: NDArray[np.float64] | None = None
@@ -178,18 +172,13 @@ class Tiers:
         """Return the messages below that a text quotes."""
         return [self._passage(number).id for number in self.quotes.quoted(text, lambda at: self._passage(at).text)]
 
-    def read(self, id: str, trigger: Trigger, now: float, asked: bool = True) -> Read | None:
-        """Read a message where it is; None if it is damaged. A look-up (`asked`) counts as a hit or a miss.
+    def read(self, id: str, trigger: Trigger, now: float, asked: bool = True) -> Read:
+        """Read a message where it is. A look-up (`asked`) counts as a hit or a miss.
 
         The message is promoted to Working if it was named or is hot. Most search results are never named, and promoting
         them would evict messages that are.
         """
-        tier = self.migration.tier(id)
-        try:
-            content = self.migration.get(id, now)
-        except TierError as error:
-            self.record(Failed("load", str(error), "it is not sent"))
-            return None
+        tier, content = self.migration.tier(id), self.migration.get(id, now)
         if asked:
             self.gauges.look(tier == WORKING)
         hot = self.migration.heat.score(id, now) >= self.migration.tuning.threshold
@@ -294,8 +283,8 @@ class ByPolicy(Replacement):
     def __init__(self, policy: Policy, heat: Heat | None = None) -> None:
         """With the `heat` of the items, cold ones leave before room is needed, whatever the policy."""
         self.policy = policy
-        self._coldest = None if heat is None else Coldest(heat, lambda: list(self._tokens))
         self._tokens: dict[str, int] = {}  # of all items in the tier
+        self._coldest = None if heat is None else Coldest(heat, self._tokens)
         self._out: dict[str, None] = {}  # evicted items still in the tier, the first victim first
 
     def come(self, id: str, tokens: int, now: float, used: bool) -> None:
@@ -335,7 +324,8 @@ class ByPolicy(Replacement):
         policy = self.policy.restored(saved.policy)
         if policy.tokens.keys() | set(saved.out) != saved.tokens.keys() or policy.tokens.keys() & set(saved.out):
             raise ValueError("this is no state of a policy: its items are not those of its tier")
-        self.policy, self._tokens, self._out = policy, saved.tokens, dict.fromkeys(saved.out)
+        self.policy, self._out = policy, dict.fromkeys(saved.out)
+        self._tokens.update(saved.tokens)
 
 
 class MigrationClock:

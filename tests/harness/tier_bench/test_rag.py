@@ -16,11 +16,10 @@ from ctxbench.scenarios.model import Conversation, Message, Probe
 from ctxbench.scenarios.readers.question_sets import Locomo
 from ctxbench.scenarios.source import Problems
 from ctxbench.strategies.tiers.rag import RETRIEVERS
-from ctxbench.strategies.tiers.rag.hnsw import FaissHnsw
-from ctxbench.strategies.tiers.rag.vector_store import Kind
+from ctxbench.strategies.tiers.rag.vectors import Index
 from tests.harness.command import ctxbench
 
-NEEDS_FAISS = pytest.mark.skipif(find_spec("faiss") is None, reason="needs faiss-cpu")
+NEEDS_HNSWLIB = pytest.mark.skipif(find_spec("hnswlib") is None, reason="needs hnswlib")
 
 
 def conversation(name: str = "c") -> Conversation:
@@ -40,8 +39,8 @@ def conversation(name: str = "c") -> Conversation:
     return Conversation(name, tuple(Message(at, role, text) for at, role, text in said), probes=probes)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", ["exact", pytest.param("hnsw", marks=NEEDS_FAISS)])
-def test_an_index_beside_an_exact_search(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", ["exact", pytest.param("hnsw", marks=NEEDS_HNSWLIB)])
+def test_an_index_beside_an_exact_search(kind: Index) -> None:
     """So few vectors are all found, and the evidence recall is that of the tier whose only retriever they are."""
     outcomes, _ = together(measured([conversation()], ("vector",), OFFLINE))
     found = index_recall([conversation()], kind, OFFLINE)
@@ -49,21 +48,6 @@ def test_an_index_beside_an_exact_search(kind: Kind) -> None:
     assert not isinstance(found.nearest, Missing)
     assert found.nearest.mean == 1
     assert found.evidence == found.exact == row.recalls[0]
-
-
-@NEEDS_FAISS
-def test_an_index_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where enough was said, the graph is walked: comparing each vector would find all, however bad the graph is."""
-    texts = [f"Topic {at}: item {at * 7} of list {at % 11}." for at in range(60)]
-    said = tuple(Message(f"m{at}", "user", text) for at, text in enumerate(texts))
-    probes = tuple(
-        Probe(f"p{at}", f"Of what is item {at * 7}?", (f"{at}",), (f"m{at}",), "single", after=f"m{at + 5}")
-        for at in range(10, 50)
-    )
-    monkeypatch.setattr(FaissHnsw, "_compare", lambda *_: pytest.fail("each vector was compared"))
-    found = index_recall([Conversation("x", said, probes=probes)], "hnsw", OFFLINE)
-    assert not isinstance(found.nearest, Missing)
-    assert 0.5 < found.nearest.mean <= 1
 
 
 @pytest.mark.parametrize("after", ["s", "m1"])
@@ -151,10 +135,3 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_bytes(Conversation("c", conversation().messages).to_json() + b"\n")
     said = ctxbench("lab", "bench-tier", "rag", "c.jsonl", cwd=tmp_path, code=2).stderr
     assert "no conversation has a probe with evidence" in said
-
-
-def test_what_is_not_timed_may_be_remembered() -> None:
-    """Searches that are not timed find the same, way by way, as those that forget what the one before worked out."""
-    timed, _ = together(measured([conversation("a"), conversation("b")], RETRIEVERS, OFFLINE))
-    untimed, _ = together(measured([conversation("a"), conversation("b")], RETRIEVERS, OFFLINE, timed=False))
-    assert [found._replace(seconds=0.0) for found in timed] == [found._replace(seconds=0.0) for found in untimed]

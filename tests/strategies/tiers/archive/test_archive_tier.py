@@ -1,20 +1,19 @@
-"""The archive as a whole, against a dict; its blocks, its dictionary, deleting, several readers."""
+"""The archive as a whole, against a dict; its blocks, its dictionary, deleting, damage."""
 
 from __future__ import annotations
 
-import shutil
+from copy import deepcopy
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ctxbench.scenarios.model import Message
-from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveError, ArchiveTier, Coding, files
+from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding, Damaged
 from tests.examples import examples
 from tests.strategies.tiers.archive.builders import MESSAGES, SMALL, item, items
-from tests.strategies.tiers.archive.disk import Disk
 
 IDS = st.integers(0, 30).map(lambda number: f"talk/{number}")
 
@@ -24,15 +23,14 @@ class AgainstADict(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(mkdtemp())
-        self.usual, files.os = files.os, Disk()  # type: ignore[assignment, attr-defined]
+        self.folder = TemporaryDirectory()
         self.there: dict[str, ArchivedMessage] = {}
         self.now = 0.0
 
     @initialize(dictionary=st.sampled_from(["none", "trained", "raw"]))
     def begin(self, dictionary: str) -> None:
         self.coding = Coding(level=1, block_tokens=60, dictionary=dictionary, dictionary_bytes=2000)  # type: ignore[arg-type]
-        self.archive = ArchiveTier(self.folder, self.coding)
+        self.archive = self.opened()
 
     @rule(new=st.lists(st.tuples(IDS, st.integers(0, 30), MESSAGES), max_size=6, unique_by=lambda each: each[0]))
     def put(self, new: list[tuple[str, int, Message]]) -> None:
@@ -57,7 +55,7 @@ class AgainstADict(RuleBasedStateMachine):
     @rule()
     def open_again(self) -> None:
         self.archive.close()
-        self.archive = ArchiveTier(self.folder, self.coding)
+        self.archive = self.opened()
 
     @invariant()
     def is_the_same(self) -> None:
@@ -68,12 +66,14 @@ class AgainstADict(RuleBasedStateMachine):
             assert self.archive.tokens == sum(each.tokens for each in self.there.values())
             for id in list(self.there)[:2]:
                 assert self.archive.get(id) == self.there[id]
-            assert self.archive.verify() == ()
+            assert self.archive.size == sum(map(len, self.archive.store.all().values())) or not self.archive.parts
+
+    def opened(self) -> ArchiveTier:
+        return ArchiveTier(BlockTable(f"{self.folder.name}/archive.db"), self.coding)
 
     def teardown(self) -> None:
         self.archive.close()
-        files.os = self.usual  # type: ignore[assignment, attr-defined]
-        shutil.rmtree(self.folder)
+        self.folder.cleanup()
 
 
 TestAgainstADict = AgainstADict.TestCase
@@ -82,76 +82,104 @@ TestAgainstADict.settings = examples(40, steps=12)
 
 def test_put_get_and_what_is_not_there(tmp_path: Path) -> None:
     """A message is there as soon as it is put, and after the archive is opened again."""
-    with ArchiveTier(tmp_path) as archive:
-        archive.put([item(1, "hello")])
-        assert archive.get("talk/m1").message.text == "hello"
-    with ArchiveTier(tmp_path, write=False) as archive:
-        assert "talk/m1" in archive
-        assert "talk/m2" not in archive
-        with pytest.raises(KeyError):
-            archive.get("talk/m2")
+    file = str(tmp_path / "archive.db")
+    ArchiveTier(BlockTable(file)).put([item(1, "hello")])
+    archive = ArchiveTier(BlockTable(file))
+    assert archive.get("talk/m1").message.text == "hello"
+    assert "talk/m1" in archive
+    assert "talk/m2" not in archive
+    with pytest.raises(KeyError):
+        archive.get("talk/m2")
 
 
-def test_blocks_hold_as_many_tokens_as_they_may(tmp_path: Path) -> None:
+def test_a_copy_goes_on_by_itself() -> None:
+    """What is put into the one is not in the other."""
+    archive = ArchiveTier(BlockTable(), SMALL)
+    archive.put(items(5))
+    copy = deepcopy(archive)
+    copy.put([item(7)])
+    archive.delete(["talk/m1"], now=0.0)
+    assert ("talk/m7" in archive, "talk/m1" in copy) == (False, True)
+    assert list(copy.items()) == [*items(5), item(7)]
+
+
+def test_the_same_id_twice() -> None:
+    """The same message again is no second one; another under its id is refused, and nothing of that call is stored."""
+    archive = ArchiveTier(BlockTable(), SMALL)
+    archive.put(items(3))
+    assert archive.put([item(1)]) == 0
+    for bad in ([item(8), item(1, "other")], [item(8), item(8, "other")], [ArchivedMessage("", 1, item(8).message)]):
+        with pytest.raises(ValueError, match="give every message an id of its own"):
+            archive.put(bad)
+    assert list(archive.items()) == items(3)
+
+
+def test_damage_costs_one_block_only() -> None:
+    """Messages of other blocks are read; those of this one raise, and never come back wrong."""
+    archive = ArchiveTier(BlockTable(), Coding(level=1, block_tokens=40, dictionary="none"))
+    archive.put(items(8))
+    store = archive.store
+    for name in ("part-000001", "index"):
+        data = store.read(name) or b""
+        store.replace({name: data[:-1] + bytes([data[-1] ^ 1])}, ())
+    with pytest.raises(Damaged, match="index is altered or missing"):
+        ArchiveTier(store)
+    assert archive.get("talk/m7") == item(7)
+    with pytest.raises(Damaged, match="part-000001 is altered or missing"):
+        archive.get("talk/m0")
+
+
+def test_blocks_hold_as_many_tokens_as_they_may() -> None:
     """Messages of 10 tokens fill blocks of 40; what is left over is no block until it is sealed."""
-    with ArchiveTier(tmp_path, SMALL) as archive:
-        archive.put(items(10))
-        assert [(part.messages, part.sealed) for part in archive.parts] == [(4, True), (4, True), (2, False)]
-        archive.seal()
-        assert [part.sealed for part in archive.parts] == [True, True, True]
-        assert archive.ids == [each.id for each in items(10)]
+    archive = ArchiveTier(BlockTable(), SMALL)
+    archive.put(items(10))
+    assert [(part.messages, part.sealed) for part in archive.parts] == [(4, True), (4, True), (2, False)]
+    archive.seal()
+    assert [part.sealed for part in archive.parts] == [True, True, True]
+    assert archive.ids == [each.id for each in items(10)]
 
 
-def test_the_same_blocks_however_the_messages_came(tmp_path: Path) -> None:
+def test_the_same_blocks_however_the_messages_came() -> None:
     """One by one or all at once: the same messages stand in the same blocks."""
     cuts = []
-    for name, sizes in (("one", [10]), ("many", [1] * 10), ("some", [3, 3, 4])):
-        with ArchiveTier(tmp_path / name, SMALL) as archive:
-            left = items(10)
-            for size in sizes:
-                archive.put(left[:size])
-                left = left[size:]
-            cuts.append([part.messages for part in archive.parts if part.sealed])
+    for sizes in ([10], [1] * 10, [3, 3, 4]):
+        archive = ArchiveTier(BlockTable(), SMALL)
+        left = items(10)
+        for size in sizes:
+            archive.put(left[:size])
+            left = left[size:]
+        cuts.append([part.messages for part in archive.parts if part.sealed])
     assert cuts == [[4, 4]] * 3
 
 
-def test_the_same_messages_give_the_same_bytes(tmp_path: Path) -> None:
-    """Two archives of the same puts are the same files."""
-    for name in ("one", "two"):
-        with ArchiveTier(tmp_path / name, SMALL) as archive:
-            archive.put(items(13))
-    one, two = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "two"))
-    assert one == two
-
-
-def test_a_message_larger_than_a_block_is_a_block(tmp_path: Path) -> None:
+def test_a_message_larger_than_a_block_is_a_block() -> None:
     """It stands alone, and comes back whole."""
-    with ArchiveTier(tmp_path, SMALL) as archive:
-        archive.put([item(0), item(1, "long " * 999, 999), item(2)])
-        assert [part.messages for part in archive.parts] == [1, 1, 1]
-        assert archive.get("talk/m1").message.text == "long " * 999
+    archive = ArchiveTier(BlockTable(), SMALL)
+    archive.put([item(0), item(1, "long " * 999, 999), item(2)])
+    assert [part.messages for part in archive.parts] == [1, 1, 1]
+    assert archive.get("talk/m1").message.text == "long " * 999
 
 
-def test_few_small_parts_are_kept(tmp_path: Path) -> None:
+def test_few_small_parts_are_kept() -> None:
     """A hundred puts of one message do not make a hundred files."""
-    with ArchiveTier(tmp_path) as archive:
-        for each in items(100):
-            archive.put([each])
-        assert len(archive.parts) <= 16
-        assert list(archive.items()) == items(100)
+    archive = ArchiveTier(BlockTable())
+    for each in items(100):
+        archive.put([each])
+    assert len(archive.parts) <= 16
+    assert list(archive.items()) == items(100)
 
 
-def test_what_the_dictionary_was_made_of_takes_almost_nothing(tmp_path: Path) -> None:
+def test_what_the_dictionary_was_made_of_takes_almost_nothing() -> None:
     """The text of the first blocks is stored once, in the dictionary."""
     texts = [f"{number * 7919 % 10007} is what {number * 104729 % 9973} had said" for number in range(12)]
-    with ArchiveTier(tmp_path, SMALL) as archive:
-        archive.put([item(at, text) for at, text in enumerate(texts)])
-        taught = [part for part in archive.parts if part.taught]
-        assert len(taught) == 2
-        assert all(part.content.size < part.raw_bytes / 4 for part in taught)
+    archive = ArchiveTier(BlockTable(), SMALL)
+    archive.put([item(at, text) for at, text in enumerate(texts)])
+    taught = [part for part in archive.parts if part.taught]
+    assert len(taught) == 2
+    assert all(part.content.size < part.raw_bytes / 4 for part in taught)
 
 
-def test_deleted_text_is_nowhere_once_it_is_cleaned(tmp_path: Path) -> None:
+def test_deleted_text_is_nowhere_once_it_is_cleaned() -> None:
     """Not in a block, not in the dictionary: not before the delay, and all of it after."""
     secret = "the password is hunter-2-correct-horse"
 
@@ -159,71 +187,54 @@ def test_deleted_text_is_nowhere_once_it_is_cleaned(tmp_path: Path) -> None:
         contents = [archive.content(part) for part in archive.parts]
         return any(secret.encode() in each for each in [*contents, archive.dictionary.data])
 
-    with ArchiveTier(tmp_path, SMALL) as archive:
-        archive.put([item(0, secret), *items(12)[1:]])
-        assert archive.delete(["talk/m0", "talk/m0", "nobody"], now=100.0) == 1
-        assert "talk/m0" not in archive
-        assert archive.clean(now=104.9) == 0
-        assert found(archive)
-        archive.clean(now=105.0)
-        assert not found(archive)
-        assert list(archive.items()) == items(12)[1:]
-        assert archive.put([item(0, "another")]) == 1
+    archive = ArchiveTier(BlockTable(), SMALL)
+    archive.put([item(0, secret), *items(12)[1:]])
+    assert archive.delete(["talk/m0", "talk/m0", "nobody"], now=100.0) == 1
+    assert "talk/m0" not in archive
+    assert archive.clean(now=104.9) == 0
+    assert found(archive)
+    archive.clean(now=105.0)
+    assert not found(archive)
+    assert list(archive.items()) == items(12)[1:]
+    assert archive.put([item(0, "another")]) == 1
 
 
-def test_all_deleted(tmp_path: Path) -> None:
+def test_all_deleted() -> None:
     """An archive of nothing is an archive, and its dictionary is gone as well."""
-    with ArchiveTier(tmp_path, SMALL) as archive:
-        archive.put(items(12))
-        archive.delete(archive.ids, now=0.0)
-        assert archive.clean(now=9.0) > 0
-        assert (archive.parts, archive.dictionary.data, archive.tokens) == ((), b"", 0)
-        assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "index"]
+    archive = ArchiveTier(BlockTable(), SMALL)
+    archive.put(items(12))
+    archive.delete(archive.ids, now=0.0)
+    assert archive.clean(now=9.0) > 0
+    assert (archive.parts, archive.dictionary.data, archive.tokens) == ((), b"", 0)
+    assert list(archive.store.all()) == ["index"]
 
 
-def test_a_reader_goes_on_while_a_writer_replaces_its_files(tmp_path: Path) -> None:
-    """It reads the new index, and finds every message that is still there."""
-    with ArchiveTier(tmp_path, SMALL) as writer:
-        writer.put(items(9))
-        reader = ArchiveTier(tmp_path, write=False)
-        writer.put(items(9, "more"))
-        writer.delete(["talk/m1"], now=0.0)
-        writer.clean(now=9.0)
-        assert reader.get("talk/m2") == item(2)
-        with pytest.raises(KeyError):
-            reader.get("talk/m1")
-        assert len(list(reader.items())) == 17
-        with pytest.raises(ArchiveError, match="open for reading only"):
-            reader.put(items(1))
-
-
-def test_100k_identical_messages(tmp_path: Path) -> None:
+def test_100k_identical_messages() -> None:
     """They take less than a byte each, and each is there."""
     same = [ArchivedMessage(f"talk/m{at}", 9, Message(f"m{at}", "user", "Are you there?")) for at in range(100_000)]
-    with ArchiveTier(tmp_path, Coding(level=3, dictionary="none")) as archive:
-        assert archive.put(same) == 100_000
-        assert archive.size < 100_000
-        assert archive.get("talk/m77777") == same[77_777]
+    archive = ArchiveTier(BlockTable(), Coding(level=3, dictionary="none"))
+    assert archive.put(same) == 100_000
+    assert archive.size < 100_000
+    assert archive.get("talk/m77777") == same[77_777]
 
 
-def test_summaries_stand_beside_the_blocks(tmp_path: Path) -> None:
+def test_summaries_stand_beside_the_blocks() -> None:
     """Each block has a summary of at most the tokens asked for; the messages are there as they were."""
     coding = Coding(level=1, block_tokens=100, summary=0.2)
     said = [item(at, f"Booking {at}00{at} for Anna Smith costs {at}5 euros.", 12) for at in range(20)]
-    with ArchiveTier(tmp_path, coding, count=lambda text: len(text.split())) as archive:
-        archive.put(said)
-        archive.seal()
-        summaries = list(archive.summaries())
-        assert [id for summary in summaries for id in summary.ids] == [each.id for each in said]
-        assert all(0 < len(summary.text.split()) <= 20 for summary in summaries)
-        assert list(archive.items()) == said
-        assert archive.verify() == ()
+    archive = ArchiveTier(BlockTable(), coding, count=lambda text: len(text.split()))
+    archive.put(said)
+    archive.seal()
+    summaries = list(archive.summaries())
+    assert [id for summary in summaries for id in summary.ids] == [each.id for each in said]
+    assert all(0 < len(summary.text.split()) <= 20 for summary in summaries)
+    assert list(archive.items()) == said
 
 
-def test_a_coding_may_change(tmp_path: Path) -> None:
+def test_a_coding_may_change() -> None:
     """The next blocks are written with it, the others read as before."""
-    with ArchiveTier(tmp_path, SMALL) as archive:
-        archive.put(items(9))
-        archive.coding = Coding(level=22, dictionary="none", block_tokens=20)
-        archive.put(items(9, "more"))
-        assert list(archive.items()) == [*items(9), *items(9, "more")]
+    archive = ArchiveTier(BlockTable(), SMALL)
+    archive.put(items(9))
+    archive.coding = Coding(level=22, dictionary="none", block_tokens=20)
+    archive.put(items(9, "more"))
+    assert list(archive.items()) == [*items(9), *items(9, "more")]

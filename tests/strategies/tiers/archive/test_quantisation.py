@@ -42,18 +42,6 @@ def test_too_few_are_searched_exactly() -> None:
     np.testing.assert_array_equal(coded.search(known, 3), exact(known, known, 3))
 
 
-def test_the_same_vectors_give_the_same_answers() -> None:
-    """Learning has no chance in it."""
-    known, asked = some(1000), some(20, seed=1)
-    np.testing.assert_array_equal(Quantised(known).search(asked, 10, 50), Quantised(known).search(asked, 10, 50))
-
-
-def test_fewer_than_asked_for_and_none() -> None:
-    """Places that are not there are -1."""
-    assert Quantised(some(2)).search(some(1), 5).tolist()[0][2:] == [-1, -1, -1]
-    assert Quantised(some(0)).search(some(1), 2).tolist() == [[-1, -1]]
-
-
 @pytest.mark.parametrize(
     ("width", "ratio", "bits", "pieces"), [(2048, 16, 4, 1024), (384, 16, 8, 96), (100, 16, 4, 50)]
 )

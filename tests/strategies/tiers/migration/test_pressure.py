@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ctxbench.strategies.tiers.migration import (
     Heat,
-    MemoryJournal,
     Migration,
     MoveReason,
     Replacement,
@@ -14,9 +13,9 @@ from ctxbench.strategies.tiers.migration import (
     Trigger,
 )
 from ctxbench.strategies.tiers.quota import Quota
+from ctxbench.strategies.tiers.tiered.stores import DictStore
 
-from .bench import WORDS, Bench
-from .stores import NAMES, Memory
+from .bench import NAMES, WORDS, Bench
 
 
 def test_hard_pressure_sends_the_coldest_down_at_once() -> None:
@@ -94,8 +93,7 @@ def test_a_late_prediction_is_dropped_and_a_late_access_is_done() -> None:
         ("b", None, True),
         ("a", MoveReason.EXPIRED, False),
     ]
-    edge = bench.migration.accounts.edges["archive", "working"]
-    assert (edge.late, edge.waits) == (1, [6])
+    assert bench.migration.edges["archive", "working"].late == 1
 
 
 def test_decay_sends_down_what_nobody_uses() -> None:
@@ -131,10 +129,10 @@ def test_the_policy_of_a_tier_says_who_leaves() -> None:
                 self.told.append(f"ask {id}")
                 yield id
 
-    memories, named = [Memory(), Memory()], Named()
-    upper = Tier("upper", memories[0], Quota(20), replacement=named)
-    lower = Tier("lower", memories[1], Quota(100))
-    migration = Migration([upper, lower], MemoryJournal(), lambda event: None, 0)
+    named = Named()
+    upper = Tier("upper", DictStore(), Quota(20), replacement=named)
+    lower = Tier("lower", DictStore(), Quota(100))
+    migration = Migration([upper, lower], lambda event: None, 0)
     for id in "abc":
         migration.put(id, WORDS, 9, "upper", 0)
     migration.get("a", 1)
@@ -142,28 +140,8 @@ def test_the_policy_of_a_tier_says_who_leaves() -> None:
     assert named.told == [("a", 9, 0, True), ("b", 9, 0, True), "ask z", "ask b", "b", ("c", 9, 0, True), ("a", 1)]
 
 
-def test_what_goes_up_into_memory_keeps_its_copy_on_disk() -> None:
-    """A tier that ends with its process holds the content, the disk backs it. A crash falls back to that."""
-    memory, disk, journal = Memory(), Memory(), MemoryJournal()
-
-    def opened(memory: Memory, now: float) -> Migration:
-        rows = [Tier("memory", memory, Quota(100), durable=False), Tier("disk", disk, Quota(100))]
-        return Migration(rows, journal, lambda event: None, now, cooldown=0)
-
-    migration = opened(memory, 0)
-    migration.put("a", WORDS, 10, "disk", 0)
-    migration.put("b", WORDS, 10, "memory", 0)
-    migration.promote("a", "memory", Trigger.CACHE_MISS, 0)
-    migration.run(0)
-    migration.run(1_000)
-    assert "a" in disk
-    again = opened(Memory(), 1_001)
-    assert (again.recovered.salvaged, again.recovered.lost) == (("a",), ("b",))
-    assert (again.get("a", 1_001), again.tier("a"), "b" in again) == (WORDS, "disk", False)
-
-
 def test_the_same_calls_give_the_same_moves() -> None:
-    """Twice the same load: equal events, equal snapshots, equal journals."""
+    """Twice the same load: equal events, equal states."""
 
     def load() -> tuple[object, ...]:
         bench = Bench()
@@ -176,6 +154,6 @@ def test_the_same_calls_give_the_same_moves() -> None:
             else:
                 bench.migration.put(id, WORDS, 3 + step % 9, NAMES[step % 3], step)
             bench.migration.run(step)
-        return bench.events, bench.migration.snapshot(), list(bench.journal.records())
+        return bench.events, bench.migration.state()
 
     assert load() == load()

@@ -44,7 +44,7 @@ def test_an_item_waits_once() -> None:
     assert queue.push(job("a", Trigger.CACHE_MISS))
     assert not queue.push(job("a", Trigger.PREDICTED_USE))
     assert not queue.push(job("a", Trigger.CACHE_MISS))
-    assert len(queue) == 1
+    assert len(queue.jobs()) == 1
     found = queue.pop(0)
     assert found is not None
     assert found.trigger is Trigger.CACHE_MISS

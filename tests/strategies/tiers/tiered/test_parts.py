@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,16 +12,14 @@ from ctxbench.metrics.grounding import QUOTED
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.events import Alarmed
-from ctxbench.strategies.tiers.archive import ArchiveError, ArchiveTier, Coding, MemoryFiles, files
-from ctxbench.strategies.tiers.migration import MemoryJournal, Migration, MoveReason, Readings, Tier, TierError, Trigger
+from ctxbench.strategies.tiers.archive import ArchiveTier, BlockTable, Coding
+from ctxbench.strategies.tiers.migration import MoveReason, Readings, Trigger
 from ctxbench.strategies.tiers.migration.alarms import Gauges
 from ctxbench.strategies.tiers.migration.jobs import Job, Outcome
-from ctxbench.strategies.tiers.quota import Quota
 from ctxbench.strategies.tiers.tiered.quotes import Quotes
 from ctxbench.strategies.tiers.tiered.session import insert_recalled
 from ctxbench.strategies.tiers.tiered.stores import Blocks, content_of
 from ctxbench.strategies.tiers.tiered.tiers import MigrationClock
-from tests.strategies.tiers.archive.disk import FULL, READ_ONLY, Disk
 
 FAST = Coding(level=1, dictionary="none", block_tokens=30)
 
@@ -35,7 +31,7 @@ def content(number: int, text: str = "") -> bytes:
 @given(st.lists(st.tuples(st.sampled_from("pdf"), st.integers(0, 5), st.integers(0, 1)), max_size=40))
 def test_blocks_are_a_dictionary(steps: list[tuple[str, int, int]]) -> None:
     """Whatever is put, put again with other content, deleted and flushed: it has what a dictionary would."""
-    blocks, plain = Blocks(ArchiveTier(MemoryFiles(), FAST), block=25), dict[str, bytes]()
+    blocks, plain = Blocks(ArchiveTier(BlockTable(), FAST), block=25), dict[str, bytes]()
     for now, (what, number, other) in enumerate(steps):
         id = f"m{number}"
         if what == "p":
@@ -46,26 +42,26 @@ def test_blocks_are_a_dictionary(steps: list[tuple[str, int, int]]) -> None:
             plain.pop(id, None)
         else:
             blocks.flush(now)
-        assert {id for id in (f"m{each}" for each in range(6)) if id in blocks} == plain.keys()
+        assert {id for id in (f"m{each}" for each in range(6)) if id in blocks.sizes} == plain.keys()
         assert {id: blocks.get(id) for id in plain} == plain
         assert blocks.tokens == 10 * len(plain)
 
 
 def test_what_comes_back_is_not_written_again() -> None:
     """Deleted and put again with the same content, it is where it was: no new file."""
-    blocks = Blocks(ArchiveTier(MemoryFiles(), FAST), block=20)
+    blocks = Blocks(ArchiveTier(BlockTable(), FAST), block=20)
     for number in range(2):
         blocks.put(f"m{number}", content(number), 10, 0)
-    before = blocks.archive.files()
+    before = blocks.archive.parts
     assert len(blocks.archive) == 2
     blocks.delete("m0", 1)
     blocks.put("m0", content(0), 10, 2)
-    assert (blocks.get("m0"), blocks.waiting, blocks.archive.files()) == (content(0), {}, before)
+    assert (blocks.get("m0"), blocks.waiting, blocks.archive.parts) == (content(0), {}, before)
 
 
 def test_what_is_dead_is_cleaned_when_half_of_its_block_is() -> None:
     """Blocks of three messages: one dead is left where it is, two are not."""
-    blocks = Blocks(ArchiveTier(MemoryFiles(), FAST), block=30)
+    blocks = Blocks(ArchiveTier(BlockTable(), FAST), block=30)
     for number in range(3):
         blocks.put(f"m{number}", content(number), 10, 0)
     for number, messages in ((0, [3, 3]), (1, [3, 3, 1])):
@@ -74,30 +70,6 @@ def test_what_is_dead_is_cleaned_when_half_of_its_block_is() -> None:
             blocks.put(f"n{number}{at}", content(10 * number + at, "new"), 10, 1)
         assert sorted(part.messages for part in blocks.archive.parts) == sorted(messages)
     assert blocks.saved is not None
-
-
-@pytest.mark.parametrize(("error", "says"), [(FULL, "disk is full"), (READ_ONLY, "read-only")])
-def test_an_archive_that_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, says: str
-) -> None:
-    """On a disk that is full or read-only the move fails, and the content stays where it was."""
-    monkeypatch.setattr(files, "os", Disk())
-    with ArchiveTier(tmp_path / "archive", FAST) as archive:
-        blocks, upper = Blocks(archive, block=0), Blocks(ArchiveTier(MemoryFiles(), FAST), block=0)
-        rows = [Tier("upper", upper, Quota(25, 1, 1)), Tier("archive", blocks, Quota(1_000))]
-        migration = Migration(rows, MemoryJournal(), lambda event: None, 0)
-        for number in range(2):
-            migration.put(f"m{number}", content(number), 10, "upper", 0)
-        monkeypatch.setattr(files, "os", Disk(0, error))
-        with pytest.raises(ArchiveError, match=says):
-            blocks.put("x", content(9), 10, 0)
-        with pytest.raises(TierError, match="fits nowhere"):
-            migration.put("m2", content(2), 10, "upper", 1)
-        assert set(migration.accounts.edges["upper", "archive"].refused) == {MoveReason.FAILED}
-        monkeypatch.setattr(files, "os", Disk())
-        assert [migration.get(f"m{number}", 2) for number in range(2)] == [content(0), content(1)]
-        assert migration.put("m2", content(2), 10, "upper", 3) == "upper"
-        assert migration.ids("archive") == ["m0"]
 
 
 def test_the_clock_never_goes_back() -> None:

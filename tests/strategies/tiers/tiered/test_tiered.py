@@ -211,20 +211,6 @@ def test_an_embedder_that_fails() -> None:
         assert ("u1" in last.ids) == found
 
 
-def test_damaged_content_is_not_sent() -> None:
-    """A bit of it turned over in the tier where it is: it is left out, and said so."""
-    talk = Talk(Tiered(limit=400, recall=150, k=2), chat(PIN, "Which pin has the garage door?"))
-    calls = list(talk.conversation.calls())
-    list(talk.play(calls[:-1]))
-    tiers = talk.opened.tiers
-    assert tiers.migration.tier("u1") == "working"
-    content, tokens = tiers.working.held["u1"]
-    tiers.working.held["u1"] = content.replace(b"4711", b"4712"), tokens
-    (last,) = talk.play(calls[-1:])
-    assert "u1" not in last.ids
-    assert [event.what for event in last.of(Failed)] == ["load"]  # type: ignore[attr-defined]
-
-
 def test_the_alarms_and_quotas_are_told() -> None:
     """All limits are crossed, and few look-ups end in Working."""
     tiered = Tiered(limit=2_000, working=1_500, archive=6_000, recall=700)
