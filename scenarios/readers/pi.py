@@ -1,4 +1,4 @@
-""""""
+"""Sessions of the pi coding agent, and what OpenClaw, which is built on it, writes of its own agents."""
 
 from __future__ import annotations
 
@@ -258,30 +258,20 @@ def agent_message(
     message: AgentMessage, name: str, time: float | None, effort: str, place: Place, problems: Problems
 ) -> Message | None:
     """Return a message of pi in our form, with the id `name`; None if the model never saw it."""
+    if isinstance(message, _Bash):
+        return None if message.exclude_from_context else Message(name, "user", _bash_text(message), time=time)
+    text, thinking, media = _parts(message.content)
     match message:
         case _Assistant():
-            text, thinking, media = _parts(message.content)
-            calls = tuple(
-                ToolCall(block.id, block.name, json_text(block.arguments))
-                for block in message.content
-                if isinstance(block, _ToolCall)
-            )
+            made = (block for block in message.content if isinstance(block, _ToolCall))
+            calls = tuple(ToolCall(block.id, block.name, json_text(block.arguments)) for block in made)
             call = _call(message, effort, place, problems)
             return Message(name, "assistant", text, calls, time=time, thinking=thinking, media=media, call=call)
-        case _ToolResult(tool_call_id=call_id, tool_name=tool, content=content):
-            text, _, media = _parts(content)
-            return Message(name, "tool", text, answers=call_id, name=tool, time=time, media=media)
-        case _Bash() as bash:
-            return None if bash.exclude_from_context else Message(name, "user", _bash_text(bash), time=time)
-        case _User(content=content):
-            text, _, media = _parts(content)
-            return Message(name, "user", text, time=time, media=media)
-        case _Developer(content=content):
-            text, _, media = _parts(content)
-            return Message(name, "system", text, time=time, media=media)
-        case _Custom(content=content, custom_type=kind):
-            text, _, media = _parts(content)
+        case _ToolResult(tool_call_id=answers, tool_name=tool):
+            return Message(name, "tool", text, answers=answers, name=tool, time=time, media=media)
+        case _Custom(custom_type=kind):
             return Message(name, "user", text, name=kind, time=time, media=media)
+    return Message(name, "system" if isinstance(message, _Developer) else "user", text, time=time, media=media)
 
 
 def _parts(content: _Content) -> tuple[str, str, tuple[Media, ...]]:
