@@ -1,12 +1,4 @@
-"""Anthropic Messages API requests: `{system, tools, messages, …}`, or logs of them, `{"request": …, "response": …}`.
-
-Source: docs.anthropic.com/en/api/messages. One JSON object, an array, or JSON Lines; requests of one file that extend
-each other are one conversation. Cache breakpoints of a request (`cache_control`) are stored with its answer, so only
-logs have them. A message with several marked blocks gets one breakpoint, after it; a mark on the whole request is one
-after its last message. A block `compaction` holds the summary by which the API replaces all messages before it, and
-`usage.iterations` the requests of a response that is several. The form has no times. Sampling options and headers are
-not read, images only counted.
-"""
+"""Requests to Anthropic's API, with or without the responses."""
 
 from __future__ import annotations
 
@@ -81,7 +73,15 @@ def _shapes() -> Iterator[frozenset[str]]:
 
 
 class AnthropicMessages(Reader):
-    """Requests to Anthropic's API, with or without the responses."""
+    """Anthropic Messages API requests: `{system, tools, messages, …}`, or logs of them, `{"request", "response"}`.
+
+    Source: docs.anthropic.com/en/api/messages. One JSON object, an array, or JSON Lines; requests of one file that
+    extend each other are one conversation. Cache breakpoints of a request (`cache_control`) are stored with its answer,
+    so only logs have them. A message with several marked blocks gets one breakpoint, after it; a mark on the whole
+    request is one after its last message. A block `compaction` holds the summary by which the API replaces all messages
+    before it, and `usage.iterations` the requests of a response that is several. The form has no times. Sampling
+    options and headers are not read, images only counted.
+    """
 
     about = "Anthropic Messages API requests, alone or as {request, response} logs"
     shapes = tuple(_shapes())

@@ -1,24 +1,4 @@
-"""Claude Code sessions: JSON Lines, `<project>/<session>.jsonl`, and `agent-<id>.jsonl` of the agents that it starts.
-
-Source: what Claude Code writes below `~/.claude/projects` (undocumented; checked against public programs that read it,
-up to version 2.1). The sessions have no system prompt, tool schemas, cache marks, or start times of calls. Not read:
-paths, and attachments of prompts (`attachment` lines), which are counted in the notes as lines of unknown types are.
-
-- One response is several lines, one block each, with the same `requestId`. They become one message in the place of the
-  first line, with the time and usage of the last one: usage grows from line to line.
-- Lines form a tree (`uuid`, `parentUuid`; across a compaction `logicalParentUuid`). The conversation is the branch that
-  ends at the last line; `meta["off_branch"]` counts the lines that a rewind left behind. Results of parallel tools hang
-  on the line of their own call, so results of a response on the branch belong to the branch. A line whose parent is
-  lost (damaged, or in another file) follows the line before it.
-- Agents and other sessions in the file are conversations of their own with `meta["parent"]`. A session that is
-  continued by another one in the same file is part of that one. An agent's lines are marked by `isSidechain`, stand in
-  a file of their own (`<session>/subagents/agent-<id>.jsonl`), or are inside of lines of type `progress`, there without
-  parents and in their order. Agents write to the cache for five minutes where their session writes for an hour.
-- Within one response the provider may call the model several times (`usage.iterations`), and an advisor beside it. The
-  usage of the response is their sum; a call's is that of the last iteration, with the output of all.
-- A compaction's summary is no message, since the history is complete; in a file that begins with one, it is a message.
-- Model `<synthetic>` means that no call was made: the message has no `Call`.
-"""
+"""Sessions of Claude Code."""
 
 from __future__ import annotations
 
@@ -97,7 +77,30 @@ class _Line(NamedTuple):
 
 
 class ClaudeCode(Reader):
-    """Sessions of Claude Code."""
+    """Claude Code sessions: JSON Lines, `<project>/<session>.jsonl`, and `agent-<id>.jsonl` of the agents it starts.
+
+    Source: what Claude Code writes below `~/.claude/projects` (undocumented; checked against public programs that read
+    it, up to version 2.1). The sessions have no system prompt, tool schemas, cache marks, or start times of calls. Not
+    read: paths, and attachments of prompts (`attachment` lines), which are counted in the notes as lines of unknown
+    types are.
+
+    - One response is several lines, one block each, with the same `requestId`. They become one message in the place of
+      the first line, with the time and usage of the last one: usage grows from line to line.
+    - Lines form a tree (`uuid`, `parentUuid`; across a compaction `logicalParentUuid`). The conversation is the branch
+      that ends at the last line; `meta["off_branch"]` counts the lines that a rewind left behind. Results of parallel
+      tools hang on the line of their own call, so results of a response on the branch belong to the branch. A line
+      whose parent is lost (damaged, or in another file) follows the line before it.
+    - Agents and other sessions in the file are conversations of their own with `meta["parent"]`. A session that is
+      continued by another one in the same file is part of that one. An agent's lines are marked by `isSidechain`, stand
+      in a file of their own (`<session>/subagents/agent-<id>.jsonl`), or are inside of lines of type `progress`, there
+      without parents and in their order. Agents write to the cache for five minutes where their session writes for an
+      hour.
+    - Within one response the provider may call the model several times (`usage.iterations`), and an advisor beside it.
+      The usage of the response is their sum; a call's is that of the last iteration, with the output of all.
+    - A compaction's summary is no message, since the history is complete; in a file that begins with one, it is a
+      message.
+    - Model `<synthetic>` means that no call was made: the message has no `Call`.
+    """
 
     about = "Claude Code sessions (JSON Lines)"
     shapes = (frozenset({".type", ".uuid", ".parentUuid", ".sessionId", ".message", ".message.role"}),)

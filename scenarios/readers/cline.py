@@ -1,27 +1,4 @@
-"""Cline sessions, and the task folders of Cline and Roo Code.
-
-A session of Cline's SDK (2026), `<session>.messages.json`:
-
-    {sessionId, agent, system_prompt, messages: [{id, role, content: text | [blocks], ts, modelInfo: {id, provider},
-      metrics: {inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cost}, metadata: {kind}}]}
-
-A task's folder, `tasks/<id>/`: `api_conversation_history.json`, a list of such messages without metrics, and
-`ui_messages.json`, the screen, with a row `say: "api_req_started"` for each request: a JSON text with tokensIn,
-tokensOut, cacheWrites, cacheReads, cost.
-
-Sources: github.com/cline/cline, `sdk/packages/core`; github.com/RooCodeInc/Roo-Code, `src/core/task-persistence` (the
-folders are read by its code, on written examples: no recorded one was at hand). Blocks are those of Anthropic, and
-`file`, which is read with its path. No tool schemas and no starts of calls; the folders have no system prompt, and no
-model where messages have no `modelInfo`. Times are milliseconds.
-
-- `inputTokens` is the whole prompt. `tokensIn` is it only where a row says `apiProtocol: "openai"`; else what was read
-  and written comes on top.
-- The rows of a folder belong to the answers that follow them in time, the last one to each. Where messages have no
-  times, they are counted off from the last, if there are as many.
-- A compaction of the SDK leaves a notice in the first message it keeps, `metadata.kind: "compaction"`, and takes the
-  metrics of those it keeps. A summary in the middle (`compaction_summary`, Roo's `isSummary`) is a compaction; at the
-  start of a file it is a message.
-"""
+"""Sessions of Cline and Roo Code."""
 
 from __future__ import annotations
 
@@ -63,7 +40,30 @@ class _Session(msgspec.Struct, rename="camel"):
 
 
 class Cline(Reader):
-    """Sessions of Cline and Roo Code."""
+    """Cline sessions, and the task folders of Cline and Roo Code.
+
+    A session of Cline's SDK (2026), `<session>.messages.json`:
+
+        {sessionId, agent, system_prompt, messages: [{id, role, content: text | [blocks], ts, modelInfo: {id, provider},
+          metrics: {inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cost}, metadata: {kind}}]}
+
+    A task's folder, `tasks/<id>/`: `api_conversation_history.json`, a list of such messages without metrics, and
+    `ui_messages.json`, the screen, with a row `say: "api_req_started"` for each request: a JSON text with tokensIn,
+    tokensOut, cacheWrites, cacheReads, cost.
+
+    Sources: github.com/cline/cline, `sdk/packages/core`; github.com/RooCodeInc/Roo-Code, `src/core/task-persistence`
+    (the folders are read by its code, on written examples: no recorded one was at hand). Blocks are those of Anthropic,
+    and `file`, which is read with its path. No tool schemas and no starts of calls; the folders have no system prompt,
+    and no model where messages have no `modelInfo`. Times are milliseconds.
+
+    - `inputTokens` is the whole prompt. `tokensIn` is it only where a row says `apiProtocol: "openai"`; else what was
+      read and written comes on top.
+    - The rows of a folder belong to the answers that follow them in time, the last one to each. Where messages have no
+      times, they are counted off from the last, if there are as many.
+    - A compaction of the SDK leaves a notice in the first message it keeps, `metadata.kind: "compaction"`, and takes
+      the metrics of those it keeps. A summary in the middle (`compaction_summary`, Roo's `isSummary`) is a compaction;
+      at the start of a file it is a message.
+    """
 
     about = "Cline sessions, and task folders of Cline and Roo Code"
     shapes = (frozenset({".sessionId", ".messages", ".messages[].role", ".messages[].content", ".system_prompt"}),)

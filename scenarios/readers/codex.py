@@ -1,24 +1,4 @@
-"""Codex rollouts: JSON Lines of `{timestamp, type, payload}`, `~/.codex/sessions/<date>/rollout-<time>-<id>.jsonl`.
-
-Source: github.com/openai/codex, `codex-rs/protocol` and `codex-rs/rollout` (checked up to version 0.144). The rollouts
-have no schemas of the built-in tools, no start times of calls and no cache marks. Reasoning is there as far as it was
-summarised; the rest is encrypted.
-
-- `response_item` rows are what the model was sent and what it answered. `event_msg` rows show the same on the screen
-  and are not read, but for `token_count` and where a turn begins, is aborted or taken back.
-- A reply is several items: reasoning, messages, tool calls. They become one assistant message. It ends before the
-  tools' outputs, which stand before its `token_count` row. A row that repeats the sum of the row before it is no call,
-  and neither is one of zero tokens, which follows a compaction. The last reply of a session may lack its row.
-- `input_tokens` includes what was read from the cache; `reasoning_output_tokens` are part of the output.
-- The system prompt is `base_instructions` of the first `session_meta` row; a resumed session repeats the row. A forked
-  session begins with its parent's rows, token counts included: they are read, but they all have the time of the fork,
-  so their messages have no time. Where the parent is read too, these calls are counted in both.
-- `dynamic_tools` are offered to the model, but for those that it has to search for (`deferLoading`).
-- A compaction replaces the history by its users' messages and an encrypted summary, which is shown by a placeholder.
-  The compacting call has no usage.
-- What OpenAI ran itself (`web_search_call`) has no result in the rollout: `meta["hosted_tool_calls"]` counts it.
-- Rows and items of another type are counted in the notes of the run.
-"""
+"""Sessions of Codex."""
 
 from __future__ import annotations
 
@@ -102,7 +82,27 @@ class _Event(msgspec.Struct):
 
 
 class Codex(Reader):
-    """Sessions of Codex."""
+    """Codex rollouts: JSON Lines of `{timestamp, type, payload}`, `~/.codex/sessions/<date>/rollout-<time>-<id>.jsonl`.
+
+    Source: github.com/openai/codex, `codex-rs/protocol` and `codex-rs/rollout` (checked up to version 0.144). The
+    rollouts have no schemas of the built-in tools, no start times of calls and no cache marks. Reasoning is there as
+    far as it was summarised; the rest is encrypted.
+
+    - `response_item` rows are what the model was sent and what it answered. `event_msg` rows show the same on the
+      screen and are not read, but for `token_count` and where a turn begins, is aborted or taken back.
+    - A reply is several items: reasoning, messages, tool calls. They become one assistant message. It ends before the
+      tools' outputs, which stand before its `token_count` row. A row that repeats the sum of the row before it is no
+      call, and neither is one of zero tokens, which follows a compaction. The last reply of a session may lack its row.
+    - `input_tokens` includes what was read from the cache; `reasoning_output_tokens` are part of the output.
+    - The system prompt is `base_instructions` of the first `session_meta` row; a resumed session repeats the row. A
+      forked session begins with its parent's rows, token counts included: they are read, but they all have the time of
+      the fork, so their messages have no time. Where the parent is read too, these calls are counted in both.
+    - `dynamic_tools` are offered to the model, but for those that it has to search for (`deferLoading`).
+    - A compaction replaces the history by its users' messages and an encrypted summary, which is shown by a
+      placeholder. The compacting call has no usage.
+    - What OpenAI ran itself (`web_search_call`) has no result in the rollout: `meta["hosted_tool_calls"]` counts it.
+    - Rows and items of another type are counted in the notes of the run.
+    """
 
     about = "Codex rollouts (JSON Lines)"
     shapes = (

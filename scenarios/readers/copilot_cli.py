@@ -1,19 +1,4 @@
-"""GitHub Copilot CLI sessions: JSON Lines, `~/.copilot/session-state/<session>/events.jsonl`.
-
-    {type: "user.message" | "assistant.message" | "tool.execution_complete" …, data, id, parentId, timestamp}
-
-Source: the files themselves (undocumented; version 1.0.72) and the events of github.com/github/copilot-sdk. There are
-no prompt tokens, no cache reads and no tool schemas; the tokens of an answer are recorded.
-
-- A call is one or several `assistant.message` rows with the same `apiCallId`, the last of which has the tokens. They
-  become one message in the place of the first. The call starts at its `assistant.turn_start`.
-- Users' messages are read as they are sent (`transformedContent`), reminders of the program among them. A resumed
-  session repeats its system message.
-- A `session.compaction_complete` that succeeded is a compaction. Rows of an agent that a tool call started
-  (`parentToolCallId`) are a conversation of their own, `<session>/<agent>`, which begins with the `prompt` of that
-  call. Both are read by the SDK's events, on written examples: no recorded one was at hand.
-- Hooks, permissions, and what else belongs to the session alone, are not sent.
-"""
+"""Sessions of GitHub Copilot CLI."""
 
 from __future__ import annotations
 
@@ -50,7 +35,22 @@ class _ToolRequest(msgspec.Struct, rename="camel"):
 
 
 class CopilotCli(Reader):
-    """Sessions of GitHub Copilot CLI."""
+    """GitHub Copilot CLI sessions: JSON Lines, `~/.copilot/session-state/<session>/events.jsonl`.
+
+        {type: "user.message" | "assistant.message" | "tool.execution_complete" …, data, id, parentId, timestamp}
+
+    Source: the files themselves (undocumented; version 1.0.72) and the events of github.com/github/copilot-sdk. There
+    are no prompt tokens, no cache reads and no tool schemas; the tokens of an answer are recorded.
+
+    - A call is one or several `assistant.message` rows with the same `apiCallId`, the last of which has the tokens.
+      They become one message in the place of the first. The call starts at its `assistant.turn_start`.
+    - Users' messages are read as they are sent (`transformedContent`), reminders of the program among them. A resumed
+      session repeats its system message.
+    - A `session.compaction_complete` that succeeded is a compaction. Rows of an agent that a tool call started
+      (`parentToolCallId`) are a conversation of their own, `<session>/<agent>`, which begins with the `prompt` of that
+      call. Both are read by the SDK's events, on written examples: no recorded one was at hand.
+    - Hooks, permissions, and what else belongs to the session alone, are not sent.
+    """
 
     about = "GitHub Copilot CLI sessions (JSON Lines)"
     shapes = (frozenset({".type", ".data", ".id", ".parentId", ".timestamp"}),)

@@ -1,21 +1,4 @@
-"""goose sessions: JSON Lines (`~/.local/share/goose/sessions/<id>.jsonl`, up to version 1.9), or an export as JSON.
-
-    {working_dir, description, accumulated_input_tokens …}   the first line, then a message a line
-    {id, name, working_dir, conversation: [messages]}        `goose session export --format json`
-
-    message: {role, created, content: [{type: "text" | "image" | "thinking"} ·
-      {type: "toolRequest", id, toolCall: {status, value: {name, arguments}}} ·
-      {type: "toolResponse", id, toolResult: {status, value: [blocks] | {content: [blocks]}, error}}],
-      metadata: {userVisible, agentVisible}}
-
-Source: github.com/block/goose, `crates/goose/src/conversation/message.rs`, by its code; tested on written examples
-alone. There are no models, no tool schemas, no system prompt and no usage of single calls: totals are in `meta`. Times
-are whole seconds.
-
-- Messages that the agent alone sees, behind some that it sees no more, are the summary of a compaction; the messages
-  before them stay in the history.
-- A tool's error is its result. Requests for confirmation and notices are not sent.
-"""
+"""Sessions of goose."""
 
 from __future__ import annotations
 
@@ -49,7 +32,24 @@ class _Called(msgspec.Struct):
 
 
 class Goose(Reader):
-    """Sessions of goose."""
+    """goose sessions: JSON Lines (`~/.local/share/goose/sessions/<id>.jsonl`, up to version 1.9), or an export as JSON.
+
+        {working_dir, description, accumulated_input_tokens …}   the first line, then a message a line
+        {id, name, working_dir, conversation: [messages]}        `goose session export --format json`
+
+        message: {role, created, content: [{type: "text" | "image" | "thinking"} ·
+          {type: "toolRequest", id, toolCall: {status, value: {name, arguments}}} ·
+          {type: "toolResponse", id, toolResult: {status, value: [blocks] | {content: [blocks]}, error}}],
+          metadata: {userVisible, agentVisible}}
+
+    Source: github.com/block/goose, `crates/goose/src/conversation/message.rs`, by its code; tested on written examples
+    alone. There are no models, no tool schemas, no system prompt and no usage of single calls: totals are in `meta`.
+    Times are whole seconds.
+
+    - Messages that the agent alone sees, behind some that it sees no more, are the summary of a compaction; the
+      messages before them stay in the history.
+    - A tool's error is its result. Requests for confirmation and notices are not sent.
+    """
 
     about = "goose sessions (JSON Lines, exported JSON)"
     shapes = (frozenset({".working_dir", ".conversation", ".conversation[].role", ".conversation[].content[].type"}),)

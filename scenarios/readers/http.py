@@ -1,19 +1,4 @@
-"""HTTP recordings of model APIs: VCR cassettes (YAML or JSON) and HAR files, with whole prompts and reported usage.
-
-Read are OpenAI's chat form, which most hosts speak, OpenAI's Responses API, Anthropic's Messages (also as Vertex and
-Bedrock take them), Gemini's generateContent (also of Vertex) and Bedrock's Converse, streamed or not. Requests that
-extend each other are one conversation. Other requests are counted in the notes, and so are those that failed. Bedrock
-and Vertex follow the published schemas, and are tested on written cassettes: no recorded one was at hand.
-
-- Where the recorder has no times, those that the provider states are read: the start (`created`), the `date`.
-- `previous_response_id` stands for the messages of that response's request, its answer, and what comes new. The
-  instructions are not carried over.
-- A `compaction` item stands for all messages before it. The history stays complete, and the compaction is beside it,
-  with the prompt that was compacted in tokens. `/responses/compact` makes such items and is no call of its own.
-- `cachedContent` of Gemini stands for the contents that a request before it has stored.
-- A breakpoint within a message (`prompt_cache_breakpoint`, `cache_control`) counts as one after it.
-- What OpenAI ran itself (a web search) has no result: it is counted in the notes.
-"""
+"""Requests to model APIs as they were sent."""
 
 from __future__ import annotations
 
@@ -85,7 +70,22 @@ _CASSETTE = re.compile(rb"(?:\A|\n)interactions:\s*(?:#.*)?\n\s*- ")
 
 
 class HttpRecordings(Reader):
-    """Requests to model APIs as they were sent."""
+    """HTTP recordings of model APIs: VCR cassettes (YAML or JSON) and HAR files, with whole prompts and reported usage.
+
+    Read are OpenAI's chat form, which most hosts speak, OpenAI's Responses API, Anthropic's Messages (also as Vertex
+    and Bedrock take them), Gemini's generateContent (also of Vertex) and Bedrock's Converse, streamed or not. Requests
+    that extend each other are one conversation. Other requests are counted in the notes, and so are those that failed.
+    Bedrock and Vertex follow the published schemas, and are tested on written cassettes: no recorded one was at hand.
+
+    - Where the recorder has no times, those that the provider states are read: the start (`created`), the `date`.
+    - `previous_response_id` stands for the messages of that response's request, its answer, and what comes new. The
+      instructions are not carried over.
+    - A `compaction` item stands for all messages before it. The history stays complete, and the compaction is beside
+      it, with the prompt that was compacted in tokens. `/responses/compact` makes such items and is no call of its own.
+    - `cachedContent` of Gemini stands for the contents that a request before it has stored.
+    - A breakpoint within a message (`prompt_cache_breakpoint`, `cache_control`) counts as one after it.
+    - What OpenAI ran itself (a web search) has no result: it is counted in the notes.
+    """
 
     about = "HTTP recordings of model APIs: VCR cassettes (YAML, JSON) and HAR files"
     shapes = (

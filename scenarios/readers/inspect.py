@@ -1,18 +1,4 @@
-"""Logs of Inspect, the UK AI Security Institute's evaluation framework: `.eval` (a zip archive) and `.json`.
-
-    {eval: {task, model}, samples: [{id, epoch, messages, scores, attachments: {hash: text},
-      events: [{event: "model", model, input, tools, config, output: {choices, usage, time}, timestamp, completed}]}]}
-
-Source: inspect.aisi.org.uk/eval-logs, github.com/UKGovernmentBEIS/inspect_ai. An archive has `header.json` and a file
-`samples/<id>_epoch_<n>.json` per sample, compressed by deflate or zstd.
-
-- Every `model` event is a call with its whole request; those that extend each other are one conversation, as in logs of
-  requests. Calls of another agent, or of a scorer, are conversations of their own: `<task>/<sample>/<name>`.
-- Messages may stand in `message_pool`, to which `input_refs` refer by ranges, and long texts in `attachments`.
-- `input_tokens` holds what was read from the cache or not, by version and provider: `total_tokens` tells.
-- Answers from Inspect's own cache have no usage: nobody was billed.
-- A sample without events has its last messages alone, without usage.
-"""
+"""Samples of Inspect's evaluations."""
 
 from __future__ import annotations
 
@@ -90,7 +76,22 @@ class _Event(msgspec.Struct):
 
 
 class Inspect(Reader):
-    """Samples of Inspect's evaluations."""
+    """Logs of Inspect, the UK AI Security Institute's evaluation framework: `.eval` (a zip archive) and `.json`.
+
+        {eval: {task, model}, samples: [{id, epoch, messages, scores, attachments: {hash: text},
+          events: [{event: "model", model, input, tools, config, output: {choices, usage, time}, timestamp}]}]}
+
+    Source: inspect.aisi.org.uk/eval-logs, github.com/UKGovernmentBEIS/inspect_ai. An archive has `header.json` and a
+    file `samples/<id>_epoch_<n>.json` per sample, compressed by deflate or zstd.
+
+    - Every `model` event is a call with its whole request; those that extend each other are one conversation, as in
+      logs of requests. Calls of another agent, or of a scorer, are conversations of their own:
+      `<task>/<sample>/<name>`.
+    - Messages may stand in `message_pool`, to which `input_refs` refer by ranges, and long texts in `attachments`.
+    - `input_tokens` holds what was read from the cache or not, by version and provider: `total_tokens` tells.
+    - Answers from Inspect's own cache have no usage: nobody was billed.
+    - A sample without events has its last messages alone, without usage.
+    """
 
     about = "Inspect logs (.eval and .json)"
     shapes = (frozenset({".eval", ".eval.task", ".samples", ".samples[].epoch", ".samples[].messages[].role"}),)

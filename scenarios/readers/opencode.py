@@ -1,21 +1,4 @@
-"""OpenCode sessions: `opencode export`, a dump of its tables, or its storage folder (up to version 1.1).
-
-    export    {info: session, messages: [{info: message, parts: [part]}]}
-    tables    sessions.json, messages.json and parts.json in one folder, arrays of rows with the JSON text `data`
-    storage   session/<project>/<session>.json · message/<session>/<message>.json · part/<message>/<part>.json
-
-Source: github.com/sst/opencode, `packages/opencode/src/session`. The tables are tested on recorded ones, export and
-storage on written examples. No tool schemas; a system prompt only where messages hold it (`system`).
-
-- A part `step-finish` ends a call: its tokens are that call's. Older versions have several in a message. Tool parts
-  hold call and result: the results become messages behind the answer.
-- `input` leaves out what was read or written; `reasoning` is billed as output, beside it. Tokens that are all zero are
-  no usage: the provider sent none.
-- An answer with tools is complete when the last of them starts; the message's end is that of its tools.
-- An answer with `summary` is a compaction: it stands for all messages before the request for it, which is no message.
-- A session started by another has `meta["parent"]`. Parts of the screen (snapshots, patches, retries) are not sent, nor
-  are texts that are `ignored`.
-"""
+"""Sessions of OpenCode."""
 
 from __future__ import annotations
 
@@ -47,7 +30,25 @@ class _Recorded:
 
 
 class OpenCode(Reader):
-    """Sessions of OpenCode."""
+    """OpenCode sessions: `opencode export`, a dump of its tables, or its storage folder (up to version 1.1).
+
+        export    {info: session, messages: [{info: message, parts: [part]}]}
+        tables    sessions.json, messages.json and parts.json in one folder, arrays of rows with the JSON text `data`
+        storage   session/<project>/<session>.json · message/<session>/<message>.json · part/<message>/<part>.json
+
+    Source: github.com/sst/opencode, `packages/opencode/src/session`. The tables are tested on recorded ones, export and
+    storage on written examples. No tool schemas; a system prompt only where messages hold it (`system`).
+
+    - A part `step-finish` ends a call: its tokens are that call's. Older versions have several in a message. Tool parts
+      hold call and result: the results become messages behind the answer.
+    - `input` leaves out what was read or written; `reasoning` is billed as output, beside it. Tokens that are all zero
+      are no usage: the provider sent none.
+    - An answer with tools is complete when the last of them starts; the message's end is that of its tools.
+    - An answer with `summary` is a compaction: it stands for all messages before the request for it, which is no
+      message.
+    - A session started by another has `meta["parent"]`. Parts of the screen (snapshots, patches, retries) are not sent,
+      nor are texts that are `ignored`.
+    """
 
     about = "OpenCode sessions (export, tables, storage folder)"
     shapes = (

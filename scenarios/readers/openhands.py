@@ -1,22 +1,4 @@
-"""Events of OpenHands 1 (its SDK, CLI and server): a JSON file each, `<conversation>/events/event-<number>-<id>.json`.
-
-    SystemPromptEvent  {system_prompt: {text}, dynamic_context, tools: [{title, description}]}
-    MessageEvent       {llm_message: {role, content: [blocks], reasoning_content}, extended_content, llm_response_id}
-    ActionEvent        {thought, reasoning_content, tool_call: {id, name, arguments}, llm_response_id}
-    ObservationEvent   {tool_call_id, observation: {content}} · AgentErrorEvent {error} · UserRejectObservation
-    Condensation       {forgotten_event_ids, summary}
-
-Source: github.com/OpenHands/software-agent-sdk, `openhands/sdk/event`. Requests of the same SDK, which it logs with
-usage, are read by `litellm_log`. Events have the tools' descriptions and not their schemas, and no starts of calls.
-
-- Actions with one `llm_response_id` are one call: a message with all their tool calls in the place of the first.
-- Usage stands by that id in `base_state.json` beside the folder of events, where it is there
-  (`stats.usage_to_metrics.*.token_usages`); the file is tested on written examples.
-- A condensation replaces the messages that it names by its summary. What it leaves in front of them is not told apart.
-- The output of a command is put as the model reads it (`to_llm_content`): with its folder, interpreter and exit code.
-  What the SDK cuts from outputs of more than 30,000 characters is not cut.
-- Times without a zone are taken as UTC. Events that no model sees (states, pauses, hooks) are not read.
-"""
+"""Conversations of OpenHands 1."""
 
 from __future__ import annotations
 
@@ -70,7 +52,26 @@ class _Event(Fields):
 
 
 class OpenHands(Reader):
-    """Conversations of OpenHands 1."""
+    """Events of OpenHands 1 (its SDK, CLI and server): a JSON file each, `<conversation>/events/event-<n>-<id>.json`.
+
+        SystemPromptEvent  {system_prompt: {text}, dynamic_context, tools: [{title, description}]}
+        MessageEvent       {llm_message: {role, content: [blocks], reasoning_content}, llm_response_id}
+        ActionEvent        {thought, reasoning_content, tool_call: {id, name, arguments}, llm_response_id}
+        ObservationEvent   {tool_call_id, observation: {content}} · AgentErrorEvent {error} · UserRejectObservation
+        Condensation       {forgotten_event_ids, summary}
+
+    Source: github.com/OpenHands/software-agent-sdk, `openhands/sdk/event`. Requests of the same SDK, which it logs with
+    usage, are read by `litellm_log`. Events have the tools' descriptions and not their schemas, and no starts of calls.
+
+    - Actions with one `llm_response_id` are one call: a message with all their tool calls in the place of the first.
+    - Usage stands by that id in `base_state.json` beside the folder of events, where it is there
+      (`stats.usage_to_metrics.*.token_usages`); the file is tested on written examples.
+    - A condensation replaces the messages that it names by its summary. What it leaves in front of them is not told
+      apart.
+    - The output of a command is put as the model reads it (`to_llm_content`): with its folder, interpreter and exit
+      code. What the SDK cuts from outputs of more than 30,000 characters is not cut.
+    - Times without a zone are taken as UTC. Events that no model sees (states, pauses, hooks) are not read.
+    """
 
     about = "OpenHands 1 events (one JSON file an event)"
     shapes = (frozenset({".kind", ".id", ".timestamp", ".source"}),)

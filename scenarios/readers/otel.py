@@ -1,17 +1,4 @@
-"""OpenTelemetry traces of model calls, by the GenAI conventions and those before them (`attributes.py`).
-
-    OTLP       {resourceSpans: [{scopeSpans: [{spans: [{traceId, spanId, attributes: [{key, value: {intValue}}]}]}]}]}
-               as JSON, JSON Lines (the collector's file exporter), or protobuf (`.pb`, `.binpb`, `.otlp`; extra: otlp)
-    Tempo      the same with `batches`, older exports with `instrumentationLibrarySpans`
-    Jaeger     {data: [{traceID, spans: [{spanID, operationName, references, startTime, tags: [{key, value}]}]}]}
-    SDKs       the objects that exporters print: {name, spanContext | context, attributes, startTime | start_time}
-    Phoenix    {name, context.span_id, parent_id, attributes} with flat or nested attributes
-    Logfire    rows of its table `records`: {span_name, span_id, parent_span_id, start_timestamp, attributes}, as its
-               API answers: {rows: [row]} or {columns: [{name, values}]}
-
-All files of a folder are read together, for a session may have several traces. Spans that are no model call, agent or
-tool only connect the others. Times of prompts are not recorded; an answer has the end of its span.
-"""
+"""Traces of OpenTelemetry and of what writes its spans."""
 
 from __future__ import annotations
 
@@ -58,7 +45,20 @@ class _Recorded(NamedTuple):
 
 
 class Otel(Reader):
-    """Traces of OpenTelemetry and of what writes its spans."""
+    """OpenTelemetry traces of model calls, by the GenAI conventions and those before them (`attributes.py`).
+
+        OTLP       {resourceSpans: [{scopeSpans: [{spans: [{traceId, spanId, attributes: [{key, value}]}]}]}]}
+                   as JSON, JSON Lines (the collector's file exporter), or protobuf (`.pb`, `.binpb`, `.otlp`)
+        Tempo      the same with `batches`, older exports with `instrumentationLibrarySpans`
+        Jaeger     {data: [{traceID, spans: [{spanID, operationName, references, startTime, tags: [{key, value}]}]}]}
+        SDKs       the objects that exporters print: {name, spanContext | context, attributes, startTime | start_time}
+        Phoenix    {name, context.span_id, parent_id, attributes} with flat or nested attributes
+        Logfire    rows of its table `records`: {span_name, span_id, parent_span_id, start_timestamp, attributes}, as
+                   its API answers: {rows: [row]} or {columns: [{name, values}]}
+
+    All files of a folder are read together, for a session may have several traces. Spans that are no model call, agent
+    or tool only connect the others. Times of prompts are not recorded; an answer has the end of its span.
+    """
 
     about = "OpenTelemetry GenAI spans: OTLP JSON or protobuf, Tempo, Jaeger, SDK exports, Phoenix, Logfire"
     shapes = tuple(
