@@ -179,7 +179,9 @@ class _Tree:
             self.groups.append(self._group(at))
             if line.response:
                 self.responses.setdefault(line.response, []).append(at)
-            if _only_results(line) and (parent := self._parent(at)) is not None:
+            said = blocks(line.message.content) if isinstance(line.message, _User) else None
+            results_alone = said is not None and all(block.type == "tool_result" for block in said)
+            if results_alone and (parent := self._parent(at)) is not None:
                 self.results.setdefault(parent, []).append(at)
 
     def conversations(self, stem: str) -> Iterator[tuple[str, list[_Line], dict[str, Scalar]]]:
@@ -247,11 +249,6 @@ class _Tree:
         responses = [at for name in names for at in self.responses[name]]
         results = [result for at in responses for result in self.results.get(at, ())]
         return branch.union(responses, results)
-
-
-def _only_results(line: _Line) -> bool:
-    message = line.message
-    return isinstance(message, _User) and all(block.type == "tool_result" for block in blocks(message.content))
 
 
 def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], problems: Problems) -> Conversation:

@@ -151,10 +151,16 @@ class _Rollout:
 
     def add(self, row: _Row, place: Place) -> None:
         """Add the next row. Raises RecordingError if it cannot be read."""
-        where, time = place.at("payload"), self._time(row)
+        where, written = place.at("payload"), row.timestamp.timestamp()
+        # A fork writes its parent's rows anew when it begins: their times say nothing about when they were said.
+        time = None if self.parent and written - self._began < _COPYING else written
         match row.type:
             case "session_meta":
-                self._meta(decode(row.payload, _Session, where), row)
+                session = decode(row.payload, _Session, where)
+                if self.session is None:
+                    self.session, self.parent, self._began = session, session.forked_from_id, written
+                elif session.id != self.session.id:
+                    self.parent = self.parent or session.id
             case "turn_context":
                 self.turn = decode(row.payload, _Turn, where)
             case "response_item":
@@ -182,18 +188,6 @@ class _Rollout:
             compactions=tuple(self.compactions),
             meta=meta,
         )
-
-    def _time(self, row: _Row) -> float | None:
-        """Return the time of a row; None for rows that a fork copied from its parent."""
-        # A fork writes its parent's rows anew when it begins: their times say nothing about when they were said.
-        time = row.timestamp.timestamp()
-        return None if self.parent and time - self._began < _COPYING else time
-
-    def _meta(self, session: _Session, row: _Row) -> None:
-        if self.session is None:
-            self.session, self.parent, self._began = session, session.forked_from_id, row.timestamp.timestamp()
-        elif session.id != self.session.id:
-            self.parent = self.parent or session.id
 
     def _item(self, item: Item, time: float | None, place: Place) -> None:
         if item.type in OUTPUTS:

@@ -301,7 +301,8 @@ class HttpExchanges:
             return None
         thread = self._thread(request, asked)
         system = [Message("", "system", request.instructions)] if request.instructions else []
-        messages, offset = _numbered([*system, *thread.messages]), len(system)
+        whole, offset = enumerate([*system, *thread.messages]), len(system)
+        messages = tuple(msgspec.structs.replace(message, id=f"m{at}") for at, message in whole)
         started = exchange.started or response.created_at
         finished = response.completed_at or exchange.finished
         ttl = _ttl(request.prompt_cache_options)
@@ -477,10 +478,6 @@ class HttpExchanges:
         contents = [*(before if isinstance(before, list) else ()), *(after if isinstance(after, list) else ())]
         kept = {name: stored.get(name) for name in ("systemInstruction", "tools")}
         return {**whole, **kept, "contents": contents}
-
-
-def _numbered(messages: Iterable[Message]) -> tuple[Message, ...]:
-    return tuple(msgspec.structs.replace(message, id=f"m{at}") for at, message in enumerate(messages))
 
 
 def _ttl(options: Any) -> str:

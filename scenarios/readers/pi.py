@@ -193,7 +193,9 @@ def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Pr
                 compactions.append(_compaction(line, branch, history))
         elif line.entry.type == "session_init":
             tools = line.entry.tools
-            if (prompt := _prompt(line.entry)) and not any(message.text == prompt for message in history.messages):
+            prompt = line.entry.system_prompt
+            prompt = prompt if isinstance(prompt, str) else "\n\n".join(prompt)
+            if prompt and not any(message.text == prompt for message in history.messages):
                 history.add(Message(line.name, "system", prompt, time=moment_seconds(line.entry.timestamp)), line.place)
         elif (message := _message(line, effort, problems)) is not None:
             history.add(message, line.place.at("message"))
@@ -203,10 +205,6 @@ def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Pr
     name = header.id or path.stem
     offered = tuple(map(Tool, tools))
     return Conversation(name, history.in_order(), tools=offered, compactions=tuple(compactions), meta=meta)
-
-
-def _prompt(entry: _Entry) -> str:
-    return entry.system_prompt if isinstance(entry.system_prompt, str) else "\n\n".join(entry.system_prompt)
 
 
 def _branch(entries: list[_Line]) -> list[_Line]:
