@@ -3,9 +3,8 @@
 **Exact** search is one matrix product. It is the default: nothing is missed, and it needs nothing beside NumPy.
 
 **hnsw** compares a query with a few vectors of a graph: faster from tens of thousands of vectors on, but a near vector
-may be missed. Few vectors that pass a filter are compared one by one, exactly, if that is less work than a walk, which
-a filter makes longer. If a walk finds too few, all that pass are compared. A deleted vector stays in the graph as a
-passage; when a share of all is dead (`DEAD`), the graph is built again from the rest.
+may be missed. Vectors that pass a filter are compared one by one, exactly, and so are all if a walk finds too few. A
+deleted vector stays in the graph as a passage; when a share of all is dead (`DEAD`), the graph is built again.
 
 Equal vectors wreck a graph: their nearest neighbours are each other, so no link leads in or out (20 000 equal vectors
 among 2 000 others: recall 0.011). So each different vector is stored once, in a slot, and its documents share it.
@@ -54,14 +53,6 @@ class Graph:
 
 
 GRAPH = Graph()
-
-
-def is_cheaper_exactly(among: int, of: int, graph: Graph) -> bool:
-    """Return whether comparing `among` vectors is less work than a walk over `of` vectors of which only these pass.
-
-    A walk that needs `search` passing vectors meets `search · of / among`, and compares about `links` for each.
-    """
-    return among * among <= graph.search * graph.links * of
 
 
 class Vectors:
@@ -139,25 +130,14 @@ class Vectors:
         query = _checked(query, self.dimension)[0]
         rows = self._keys.living() if among is None else self._keys.rows(among)
         slots = self._slots.all[rows]
-        if self._walker is not None:
-            nearest = self._walk(query, k, slots, is_filtered=among is not None)
-            # Without equal vectors each document has the slot of its own row.
-            has_own = self._uses.size == len(self._keys) and among is None
-            rows = nearest if has_own else rows[np.isin(slots, nearest)]
-            slots = self._slots.all[rows]
-        elif among is None:
+        if self._walker is None and among is None:
             return top_k(self._keys.of(rows), _rounded(self._matrix.all @ query)[slots], k)
+        if self._walker is not None and among is None:
+            nearest = self._walker.search(query, min(k, self.different))
+            # Without equal vectors each document has the slot of its own row.
+            rows = nearest if self._uses.size == len(self._keys) else rows[np.isin(slots, nearest)]
+            slots = self._slots.all[rows]
         return top_k(self._keys.of(rows), _rounded(self._vectors(slots) @ query), k)
-
-    def _walk(self, query: Matrix, k: int, slots: Numbers, is_filtered: bool) -> Numbers:
-        """Return the slots nearest to a query among these: those that a walk finds, or all if that is less work."""
-        assert self._walker is not None
-        passing = np.unique(slots) if is_filtered else None
-        size = self.different if passing is None else len(passing)
-        if passing is not None and is_cheaper_exactly(size, self._uses.size, self._graph):
-            return passing
-        nearest = self._walker.search(query, min(k, size), passing)
-        return np.unique(slots) if nearest is None else nearest
 
     def score(self, query: Matrix, numbers: Numbers) -> Scores:
         """Return the exact cosine of each document, -1 for an unknown one."""
@@ -191,27 +171,29 @@ class Vectors:
 class HnswGraph:
     """The index of hnswlib over unit vectors, by inner product. Vectors are numbered in order of addition."""
 
-    __slots__ = ("_graph", "_index", "_size", "dimension")
+    __slots__ = ("_alive", "_graph", "_index", "dimension")
 
     def __init__(self, dimension: int, graph: Graph) -> None:
         try:
             import hnswlib
         except ModuleNotFoundError:
             raise MissingExtra("hnswlib", "hnswlib") from None
-        self.dimension, self._graph, self._size = dimension, graph, 0
+        self.dimension, self._graph, self._alive = dimension, graph, Rows(np.bool_)
         self._index: Any = hnswlib.Index(space="ip", dim=dimension)
         self._index.init_index(1024, M=graph.links, ef_construction=graph.construction, random_seed=SEED)
 
     def add(self, vectors: Matrix) -> None:
         """Add vectors."""
-        start, self._size = self._size, self._size + len(vectors)
-        if self._size > self._index.get_max_elements():
-            self._index.resize_index(max(self._size, 2 * self._index.get_max_elements()))
+        start = self._alive.size
+        self._alive.add(np.ones(len(vectors), np.bool_))
+        if self._alive.size > self._index.get_max_elements():
+            self._index.resize_index(max(self._alive.size, 2 * self._index.get_max_elements()))
         if len(vectors):
-            self._index.add_items(vectors, np.arange(start, self._size), num_threads=self._graph.threads)
+            self._index.add_items(vectors, np.arange(start, self._alive.size), num_threads=self._graph.threads)
 
     def delete(self, numbers: Numbers) -> None:
         """Mark vectors as deleted."""
+        self._alive.all[numbers] = False
         for number in numbers.tolist():
             self._index.mark_deleted(number)
 
@@ -221,18 +203,13 @@ class HnswGraph:
             return np.zeros((0, self.dimension), np.float32)
         return np.asarray(self._index.get_items(numbers, return_type="numpy"), np.float32)
 
-    def search(self, query: Matrix, k: int, among: Numbers | None) -> Numbers | None:
-        """Return the `k` nearest that a walk finds, all or among these; None if it finds fewer."""
-        keep, passes = max(self._graph.search, k), None
-        if among is not None:
-            passing = np.zeros(self._size, np.bool_)
-            passing[among] = True
-            keep, passes = min(self._size, keep * self._size // max(len(among), 1)), passing.__getitem__
-        self._index.set_ef(keep)
+    def search(self, query: Matrix, k: int) -> Numbers:
+        """Return the `k` nearest that a walk finds; all that are not deleted if it finds fewer."""
+        self._index.set_ef(max(self._graph.search, k))
         try:
-            nearest, _ = self._index.knn_query(query, k, num_threads=1, filter=passes)
+            nearest, _ = self._index.knn_query(query, k, num_threads=1)
         except RuntimeError:
-            return None
+            return np.flatnonzero(self._alive.all)
         numbers: Numbers = nearest[0].astype(np.int64)
         return numbers
 

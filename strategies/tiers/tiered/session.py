@@ -363,14 +363,14 @@ class Tiered:
         """Largest request in tokens."""
         return self.limit
 
-    def start(self, desk: StrategyContext) -> View:
-        return self.open(desk).view
+    def start(self, services: StrategyContext) -> View:
+        return self.open(services).view
 
-    def open(self, desk: StrategyContext, tiers: Tiers | None = None) -> TieredSession:
+    def open(self, services: StrategyContext, tiers: Tiers | None = None) -> TieredSession:
         """Open one conversation, or continue one with its restored `tiers`."""
         if tiers is None:
-            tiers = Tiers(self._rules(), desk.record, desk.embed)
-        return TieredSession(self._focus(self.limit).open(desk), tiers, desk, self.limit, self.recall, self.k)
+            tiers = Tiers(self._rules(), services.record, services.embed)
+        return TieredSession(self._focus(self.limit).open(services), tiers, services, self.limit, self.recall, self.k)
 
     def _rules(self) -> TierRules:
         return TierRules(

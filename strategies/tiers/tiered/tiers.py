@@ -41,7 +41,7 @@ from ..working.hybrid import Hybrid
 from ..working.lru import Lru
 from ..working.policies import parse
 from ..working.policy import Policy
-from ..working.tier import Successors
+from ..working.successors import Successors
 from .quotes import Quotes
 from .stores import Blocks, DictStore, TierRules, content_of, memory_archive, message_of
 
