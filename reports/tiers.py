@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ctxbench.harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Corpus, Later, Lossy, Size, Speed
+from ctxbench.harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Corpus, Lossy, Size, Speed
 from ctxbench.harness.tier_bench.focus import BOUND, WHOLE, FocusRow
 from ctxbench.harness.tier_bench.overview import ARCHIVED, Overview
 from ctxbench.harness.tier_bench.rag import RERANKED, Built, IndexRecall, K, RagComparison, RagRow
@@ -214,11 +214,6 @@ def archive_tables(measured: ArchiveMeasurement) -> list[Table]:
         _lossless(measured, whole, (Size(_ARCHIVE, measured.archive, alone=False),)),
         *(_lossless(measured, corpus, ()) for corpus in others),
     ]
-    shown += (
-        [_later(corpus) for corpus in measured.later]
-        if not isinstance(measured.later, Missing)
-        else [_not(measured.later)]
-    )
     shown.append(_not(measured.summary) if isinstance(measured.summary, Missing) else _lossy(measured.summary))
     shown.append(_not(measured.vectors) if isinstance(measured.vectors, Missing) else _coded(measured.vectors))
     shown.append(_speed(measured.speed, coding.level))
@@ -266,29 +261,6 @@ def _lossless(measured: ArchiveMeasurement, corpus: Corpus, more: Sequence[Size]
         )
     heads = ("coder", "coded", "bytes", "ratio", "saving", f"below {PLAIN}", "bytes/token")
     return Table(f"Lossless: {corpus.name}", heads, tuple(rows), tuple(notes), names=2)
-
-
-def _later(later: Later) -> Table:
-    rows = [(PLAIN, f"{later.plain:,}", "", percent(saving(later.original, later.plain)), "", "")]
-    both = later.plain + later.plain_earlier
-    for taught in later.taught:
-        whole = taught.bytes + taught.dictionary + taught.earlier
-        rows.append(
-            (
-                f"{taught.kind} dictionary" if taught.kind != "none" else "no dictionary",
-                f"{taught.bytes:,}",
-                f"{taught.dictionary:,}",
-                percent(saving(later.original, taught.bytes)),
-                percent(smaller(later.plain, taught.bytes)),
-                percent(smaller(both, whole)),
-            )
-        )
-    heads = ("coder", "later half", "dictionary", "saving", f"below {PLAIN}", "with all, below")
-    notes = (
-        "The dictionary comes from the earlier half of the conversations and is tested on the later half. With all: "
-        f"both halves and the dictionary, against {PLAIN} of both halves; tables of ids are not counted.",
-    )
-    return Table(f"Dictionaries: {later.name}", heads, tuple(rows), notes)
 
 
 def _lossy(lossy: Lossy) -> Table:

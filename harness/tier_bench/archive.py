@@ -5,7 +5,7 @@ from __future__ import annotations
 import lzma
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -26,8 +26,7 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
 from ctxbench.strategies.tiers.archive.archive import blocks
-from ctxbench.strategies.tiers.archive.codec import KINDS, Dictionary, Kind, build_dictionary
-from ctxbench.strategies.tiers.archive.part import by_field, contents
+from ctxbench.strategies.tiers.archive.codec import Dictionary
 from ctxbench.strategies.tiers.archive.quantisation import Quantised, exact
 
 from ..models.embedding import Lexical
@@ -70,51 +69,6 @@ def as_json(items: Sequence[ArchivedMessage]) -> bytes:
 def as_text(items: Sequence[ArchivedMessage]) -> bytes:
     """Return the texts of messages, a line each."""
     return b"\n".join(item.message.text.encode() for item in items)
-
-
-def later(conversations: Sequence[Conversation], coding: Coding, counter: TokenCounter) -> tuple[Later, ...] | Missing:
-    """Make dictionaries of the first half of the conversations, in reading order, and test them on the others."""
-    half = len(conversations) // 2
-    before, after = (_cut(items_of(part, counter), coding) for part in (conversations[:half], conversations[half:]))
-    if not before or not after:
-        return Missing("undefined", "there is only one conversation, so none to make a dictionary of")
-
-    def laid(block: Sequence[ArchivedMessage]) -> list[bytes]:
-        return contents(block)
-
-    return (
-        _taught("messages", as_json, laid, by_field, before, after, coding),
-        _taught("texts alone", as_text, lambda block: [as_text(block)], as_text, before, after, coding),
-    )
-
-
-def _taught(
-    name: str,
-    plainly: Callable[[Sequence[ArchivedMessage]], bytes],
-    laid: Callable[[Sequence[ArchivedMessage]], list[bytes]],
-    learnt: Callable[[Sequence[ArchivedMessage]], bytes],
-    before: Sequence[Sequence[ArchivedMessage]],
-    after: Sequence[Sequence[ArchivedMessage]],
-    coding: Coding,
-) -> Later:
-    plain = [plainly(block) for block in after]
-    coder = _zstd(_PLAIN_LEVEL)
-    rows = []
-    for kind in KINDS:
-        dictionary = build_dictionary([learnt(block) for block in before], replace(coding, dictionary=kind))
-        smallest = [
-            sum(
-                min(len(dictionary.compress(content, coding.level, coding.long)) for content in laid(block))
-                for block in part
-            )
-            for part in (after, before)
-        ]
-        # An archive stores its dictionary compressed, so that is what it costs.
-        itself = len(Dictionary().compress(dictionary.data, coding.level)) if dictionary.data else 0
-        rows.append(Taught(kind, smallest[0], itself, smallest[1]))
-    return Later(
-        name, sum(map(len, plain)), sum(map(coder, plain)), sum(coder(plainly(block)) for block in before), tuple(rows)
-    )
 
 
 def _cut(items: Sequence[ArchivedMessage], coding: Coding) -> list[Sequence[ArchivedMessage]]:
@@ -196,30 +150,6 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
-    """The later conversations with a dictionary made of the earlier ones."""
-
-    kind: Kind
-    bytes: int
-    dictionary: int
-    """Bytes of the dictionary itself, compressed."""
-    earlier: int
-    """Bytes of the earlier conversations with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Later:
-    """Dictionaries made of the first half of the conversations, tested on the others."""
-
-    name: str
-    original: int
-    plain: int
-    """Bytes of the later conversations under PLAIN."""
-    plain_earlier: int
-    taught: tuple[Taught, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Lossy:
     """Extractive summaries of the blocks, stored beside them."""
 
@@ -277,7 +207,6 @@ class ArchiveMeasurement:
     archive: int
     """Bytes of all files of the archive."""
     lossless: tuple[Corpus, ...]
-    later: tuple[Later, ...] | Missing
     summary: Lossy | Missing
     vectors: Coded | Missing
     speed: Speed
@@ -434,8 +363,6 @@ def archived(
     say("writing the archive and reading it")
     with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
         size, speed = written(items, coding, Path(folder))
-    say("dictionaries of the earlier conversations")
-    taught = later(conversations, coding, counter)
     say("summaries and embeddings")
     return ArchiveMeasurement(
         coding=coding,
@@ -444,7 +371,6 @@ def archived(
         tokens=sum(item.tokens for item in items),
         archive=size,
         lossless=(as_recorded, texts_alone),
-        later=taught,
         summary=summarised(items, coding, counter),
         vectors=coded(conversations, counter),
         speed=speed,
