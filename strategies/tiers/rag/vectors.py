@@ -3,8 +3,8 @@
 **Exact** search is one matrix product. It is the default: nothing is missed, and it needs nothing beside NumPy.
 
 **hnsw** compares a query with a few vectors of a graph: faster from tens of thousands of vectors on, but a near vector
-may be missed. Vectors that pass a filter are compared one by one, exactly, and so are all if a walk finds too few. A
-deleted vector stays in the graph as a passage; when a share of all is dead (`DEAD`), the graph is built again.
+may be missed. If a walk finds too few, all are compared. A deleted vector stays in the graph as a passage; when a share
+of all is dead (`DEAD`), the graph is built again.
 
 Equal vectors wreck a graph: their nearest neighbours are each other, so no link leads in or out (20 000 equal vectors
 among 2 000 others: recall 0.011). So each different vector is stored once, in a slot, and its documents share it.
@@ -123,21 +123,18 @@ class Vectors:
         self._clear()
         self._store(living)
 
-    def search(self, query: Matrix, k: int, among: Numbers | None = None) -> Ranked:
-        """Return the `k` nearest documents by cosine, all or among the sorted `among`; of equals the later first."""
+    def search(self, query: Matrix, k: int) -> Ranked:
+        """Return the `k` nearest documents by cosine; of equals the later first."""
         if not len(self):
             return NOTHING
-        query = _checked(query, self.dimension)[0]
-        rows = self._keys.living() if among is None else self._keys.rows(among)
+        query, rows = _checked(query, self.dimension)[0], self._keys.living()
         slots = self._slots.all[rows]
-        if self._walker is None and among is None:
+        if self._walker is None:
             return top_k(self._keys.of(rows), _rounded(self._matrix.all @ query)[slots], k)
-        if self._walker is not None and among is None:
-            nearest = self._walker.search(query, min(k, self.different))
-            # Without equal vectors each document has the slot of its own row.
-            rows = nearest if self._uses.size == len(self._keys) else rows[np.isin(slots, nearest)]
-            slots = self._slots.all[rows]
-        return top_k(self._keys.of(rows), _rounded(self._vectors(slots) @ query), k)
+        nearest = self._walker.search(query, min(k, self.different))
+        # Without equal vectors each document has the slot of its own row.
+        rows = nearest if self._uses.size == len(self._keys) else rows[np.isin(slots, nearest)]
+        return top_k(self._keys.of(rows), _rounded(self._vectors(self._slots.all[rows]) @ query), k)
 
     def score(self, query: Matrix, numbers: Numbers) -> Scores:
         """Return the exact cosine of each document, -1 for an unknown one."""
@@ -265,15 +262,11 @@ class Keys:
 
     def delete(self, keys: Numbers) -> Numbers:
         """Delete keys and return their rows. Unknown keys are ignored."""
-        rows = self.rows(keys)
+        found, there = self.find(keys)
+        rows = found[there]
         self.alive.all[rows] = False
         self.live -= len(rows)
         return rows
-
-    def rows(self, keys: Numbers) -> Numbers:
-        """Return the living rows of keys, in their order."""
-        rows, there = self.find(keys)
-        return rows[there]
 
     def find(self, keys: Numbers) -> tuple[Numbers, NDArray[np.bool_]]:
         """Return a row for each key, and whether the row is really its own and alive."""

@@ -34,7 +34,7 @@ from ..migration import Migration, Replacement, Tier, Trigger
 from ..migration.alarms import Gauges
 from ..migration.selection import Coldest, Heat
 from ..quota import Quota
-from ..rag import Embed, Passage, Rag, passage
+from ..rag import Embed, Rag, passage
 from ..rag.fusion import relative
 from ..rag.rag import RagRules
 from ..working.hybrid import Hybrid
@@ -142,20 +142,20 @@ class Tiers:
             message, tokens = self.focus.pop(id)
             tier = self.migration.put(id, content_of(message), tokens, WORKING, now)
             self._note(Moved((id,), FOCUS, tier, tokens))
-            entry = msgspec.structs.replace(passage(message, tokens=tokens), message=None, time=now)
+            entry = passage(message)
             if entry.text:
-                self.index.add([entry], now)
+                self.index.add([entry])
                 self.quotes.add(self.index.numbers[id], entry.text)
 
     def search(self, query: str, k: int) -> list[tuple[str, float]]:
         """Return the best `k` messages below Focus for a query, best first, with their scores."""
         self.question, self._like = query, None
         try:
-            hits = self.index.search(query, k, now=self.clock.now)
+            hits = self.index.search(query, k)
         except ModelError as error:
             others = [name for name in self.rules.retrievers if name != "vector"]
             self.record(Failed("embedding", str(error), "searched by words" if others else "nothing is searched for"))
-            hits = self.index.search(query, k, now=self.clock.now, by=others) if others else []
+            hits = self.index.search(query, k, by=others) if others else []
         return [(hit.passage.id, round(hit.score, 4)) for hit in hits]
 
     def containing(self, value: Spellings) -> str | None:
@@ -164,13 +164,13 @@ class Tiers:
             number
             for spelling in value
             for number in self.index.bm25.containing_all(spelling, 10 * FORM).tolist()
-            if occurs(spelling, self._passage(number).text)
+            if occurs(spelling, self.index.at(number).text)
         }
-        return self._passage(max(numbers)).id if 0 < len(numbers) <= FORM else None
+        return self.index.at(max(numbers)).id if 0 < len(numbers) <= FORM else None
 
     def quoted(self, text: str) -> list[str]:
         """Return the messages below that a text quotes."""
-        return [self._passage(number).id for number in self.quotes.quoted(text, lambda at: self._passage(at).text)]
+        return [self.index.at(number).id for number in self.quotes.quoted(text, lambda at: self.index.at(at).text)]
 
     def read(self, id: str, trigger: Trigger, now: float, asked: bool = True) -> Read:
         """Read a message where it is. A look-up (`asked`) counts as a hit or a miss.
@@ -192,7 +192,7 @@ class Tiers:
         self.migration.forget(id, now)
         if id in self.index:
             number = self.index.numbers[id]
-            self.quotes.delete(number, self._passage(number).text)
+            self.quotes.delete(number, self.index.at(number).text)
             self.index.delete([id])
 
     def run(self, now: float, used: float) -> None:
@@ -221,11 +221,6 @@ class Tiers:
             scores = self.index.bm25.score(self.question, np.arange(len(self.index.passages)))
             self._like = relative(scores)
         return 0.0 if number is None else float(self._like[number])
-
-    def _passage(self, number: int) -> Passage:
-        entry = self.index.passages[number]
-        assert entry is not None
-        return entry
 
     def _collect(self, now: float) -> None:
         """Request the demotion of what has gone cold, and of as much as a store holds beyond its tier's limit.

@@ -59,7 +59,6 @@ def test_by_hand() -> None:
         index.add(text)
     assert index.search("apple", 5).numbers.tolist() == [2, 1, 0]
     assert index.search("apple quince", 1).numbers.tolist() == [3]
-    assert index.search("apple", 5, among=np.array([0, 3])).numbers.tolist() == [0]
 
 
 @pytest.mark.parametrize("query", ["", " \n", "the of and", "предложение", "天气怎么样", "🙂"])
