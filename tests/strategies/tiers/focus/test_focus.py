@@ -17,7 +17,7 @@ from ctxbench.strategies.tiers.focus import Focus
 from ctxbench.strategies.tiers.focus.strategy import TruncationMode
 from tests.builders import answering, calling, talk
 from tests.examples import examples
-from tests.strategies.tiers.focus.standalone import Opened, StandaloneContext
+from tests.strategies.tiers.focus.standalone import Opened
 
 COUNTER = TokenCounter()
 TRUNCATIONS: tuple[TruncationMode, ...] = get_args(TruncationMode)
@@ -209,13 +209,6 @@ def test_bad_parameters(parameters: dict[str, object], says: str) -> None:
         Focus(**parameters)  # type: ignore[arg-type]
 
 
-def test_the_same_id_twice() -> None:
-    """The error names it."""
-    tier = Opened(Focus())
-    with pytest.raises(ValueError, match="two messages have the id 'm0': give each one of its own"):
-        tier.send([Message("m0", "user", "a"), Message("m0", "user", "b")])
-
-
 def test_tail_cutoff_keeps_the_newest_and_the_message_that_opened_the_turn() -> None:
     """An agent's run: the only user message stays, the oldest calls go with their results."""
     said = [Message("m0", "user", "find the row")]
@@ -246,16 +239,3 @@ def test_conversation_merge_says_old_stretches_in_short() -> None:
     assert before
     assert all(message.text.startswith("[Merged conversation]\nuser: Order") for message in after)
     assert [message for message in after if message.id in {each.id for each in before}] == before[-len(after) :]
-
-
-def test_without_a_model_or_embedder() -> None:
-    """The tier's own desk extracts summaries, and has no embedder and no clock."""
-    from ctxbench.strategies.base import ModelError, Prompt
-
-    desk = StandaloneContext(COUNTER)
-    assert desk.complete(Prompt("", ("It costs 12 dollars.",), 20)) == "It costs 12 dollars."
-    assert (desk.now, desk.facts(Message("m", "user"))) == (None, None)
-    with pytest.raises(ModelError):
-        desk.complete(Prompt("", (" ",), 20))
-    with pytest.raises(ModelError):
-        desk.embed(["a"])

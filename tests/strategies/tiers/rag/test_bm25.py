@@ -70,15 +70,6 @@ def test_nothing_shared_nothing_found(query: str) -> None:
     assert Bm25().search(query, 5).numbers.tolist() == []
 
 
-def test_chinese_and_word_forms() -> None:
-    """Chinese is found by its words, English by the stems of its words."""
-    index = Bm25()
-    index.add("我们下周搬到北京的新办公室")
-    index.add("She was painting the bookshelves")
-    assert index.search("北京办公室在哪里", 5).numbers.tolist() == [0]
-    assert index.search("Who painted a bookshelf? paints", 5).numbers.tolist() == [1]
-
-
 def test_forgotten_words_leave() -> None:
     """When most texts were deleted, nothing of them is stored any more."""
     index = Bm25()
