@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ctxbench.metrics.grounding import named
 from ctxbench.metrics.values import Spellings, occurs
+from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message, Tool
 from ctxbench.scenarios.view import Messages, Span
 
@@ -23,8 +24,10 @@ from ..focus import Focus, Focused, FocusSession
 from ..focus.strategy import TruncationMode
 from ..focus.truncation import both_ends
 from ..migration import Trigger
-from ..rag import Retriever
-from .stores import ARCHIVE_TOKENS, POLICY, WORKING_TOKENS, TierRules
+from ..rag import RagRules, Retriever
+from ..working.belady import Belady
+from ..working.policies import POLICIES, parse
+from .stores import ARCHIVE_TOKENS, POLICY, WORKING_TOKENS
 from .tiers import ARCHIVE, FOCUS, RAG, WORKING, Tiers
 
 QUERY = 400
@@ -352,7 +355,15 @@ class Tiered:
     def __post_init__(self) -> None:
         at_least(1, limit=self.limit, k=self.k)
         at_least(0, below=self.limit, recall=self.recall)
-        self._rules()
+        at_least(1, working=self.working, archive=self.archive)
+        try:
+            recipe = parse(self.policy)
+        except SpecError as error:
+            raise ValueError(f"policy: {error}") from None
+        recipe.sized(self.working)
+        if issubclass(POLICIES[recipe.name], Belady):
+            raise ValueError(f"policy={self.policy!r} needs future accesses, which a strategy does not know")
+        RagRules(retrievers=self.retrievers)
         try:
             self._focus(self.limit - self.recall)
         except ValueError as error:
@@ -369,13 +380,8 @@ class Tiered:
     def open(self, services: StrategyContext, tiers: Tiers | None = None) -> TieredSession:
         """Open one conversation, or continue one with its restored `tiers`."""
         if tiers is None:
-            tiers = Tiers(self._rules(), services.record, services.embed)
+            tiers = Tiers(self, services.record, services.embed)
         return TieredSession(self._focus(self.limit).open(services), tiers, services, self.limit, self.recall, self.k)
-
-    def _rules(self) -> TierRules:
-        return TierRules(
-            self.working, self.archive, self.policy, self.retrievers, self.preload, self.tune, self.collect
-        )
 
     def _focus(self, limit: int) -> Focus:
         share = self.limit // RESERVE

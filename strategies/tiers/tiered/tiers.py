@@ -1,6 +1,6 @@
 """The tiers below Focus as one memory: messages are demoted, searched, read where they are, and promoted.
 
-    tiers = Tiers(TierRules(), record)
+    tiers = Tiers(Tiered(), record)
     now = tiers.clock.tick(seconds)
     tiers.add(message, tokens, now)          # the message is in Focus
     tiers.keep({"m7", "m8"}, now)            # these stay in Focus; all others are demoted
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -43,7 +43,10 @@ from ..working.policies import parse
 from ..working.policy import Policy
 from ..working.successors import Successors
 from .quotes import Quotes
-from .stores import Blocks, DictStore, TierRules, content_of, memory_archive, message_of
+from .stores import BLOCKS, Blocks, DictStore, content_of, memory_archive, message_of
+
+if TYPE_CHECKING:
+    from .session import Tiered
 
 FOCUS, WORKING, ARCHIVE, RAG = "focus", "working", "archive", "rag"
 UNBOUNDED = 1 << 62
@@ -86,7 +89,7 @@ class Tiers:
 
     def __init__(
         self,
-        rules: TierRules,
+        rules: Tiered,
         record: Callable[[Event], None],
         embed: Embed | None = None,
         archive: ArchiveTier | None = None,
@@ -102,9 +105,8 @@ class Tiers:
         heat = Heat()
         cooling = heat if rules.collect else None
         self.by_policy = ByPolicy(parse(rules.policy).sized(rules.working), cooling)
-        if archive is None:
-            archive = memory_archive(rules.block)
-        self.blocks = Blocks(archive, rules.block if block is None else block)
+        size = max(1, rules.archive // BLOCKS)
+        self.blocks = Blocks(memory_archive(size) if archive is None else archive, size if block is None else block)
         self.working, self.rag = DictStore(), DictStore()
         rows = (
             Tier(WORKING, self.working, Quota(rules.working), replacement=self.by_policy),

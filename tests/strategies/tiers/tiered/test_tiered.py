@@ -19,7 +19,7 @@ from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.chain import PRESETS, parse
 from ctxbench.strategies.events import Alarmed, Event, Failed, Moved, OverBudget, Recalled
 from ctxbench.strategies.tiers.migration import Trigger
-from ctxbench.strategies.tiers.tiered import Tiered, TierRules, Tiers
+from ctxbench.strategies.tiers.tiered import Tiered, Tiers
 from tests.examples import examples
 from tests.strategies.tiers.tiered.builders import COUNTER, Talk, chat, memory
 
@@ -260,7 +260,7 @@ def test_the_memory_never_loses_a_message(steps: list[tuple[int, int, bool]]) ->
                 assert tiers.focus[id] == (said, 10)
 
 
-def demoted(rules: TierRules, messages: int) -> tuple[Tiers, list[Event], float]:
+def demoted(rules: Tiered, messages: int) -> tuple[Tiers, list[Event], float]:
     """Return tiers with messages of ten tokens below Focus, a second apart."""
     tiers, events = memory(rules)
     now = 0.0
@@ -274,7 +274,7 @@ def demoted(rules: TierRules, messages: int) -> tuple[Tiers, list[Event], float]
 
 def test_the_retrieval_alarm_is_raised_and_ends() -> None:
     """Ninety messages of RAG are named at once, more than the moves of one call: the rest wait for the next call."""
-    tiers, events, now = demoted(TierRules(working=1_000, archive=10), 300)
+    tiers, events, now = demoted(Tiered(working=1_000, archive=10), 300)
     for id in tiers.migration.ids("rag")[:90]:
         tiers.read(id, Trigger.FOCUS_REFERENCE, now)
     for later in (now, now + 5, now + 6):
@@ -289,7 +289,7 @@ def test_the_retrieval_alarm_is_raised_and_ends() -> None:
 @pytest.mark.parametrize(("collect", "tier"), [(False, "working"), (True, "rag")])
 def test_what_has_gone_cold_leaves_only_if_that_is_asked_for(collect: bool, tier: str) -> None:
     """An hour after its last use a message has no heat; Working and Archive have room. Each run moves it one tier."""
-    tiers, _, now = demoted(TierRules(working=1_000, archive=1_000, collect=collect), 3)
+    tiers, _, now = demoted(Tiered(working=1_000, archive=1_000, collect=collect), 3)
     for hour in range(1, 5):
         tiers.run(now + 3_600 * hour, 0.5)
     assert {tiers.migration.tier(f"m{at}") for at in range(3)} == {tier}
@@ -298,7 +298,7 @@ def test_what_has_gone_cold_leaves_only_if_that_is_asked_for(collect: bool, tier
 @pytest.mark.parametrize("collect", [False, True])
 def test_a_store_beyond_its_limit_is_collected(collect: bool) -> None:
     """Five seconds a moved message's copy stays in the store, so it holds more than its tier: as many are to go."""
-    tiers, _ = memory(TierRules(working=100, archive=1_000, collect=collect))
+    tiers, _ = memory(Tiered(working=100, archive=1_000, collect=collect))
     now = tiers.clock.tick(None)
     for at in range(15):
         tiers.add(Message(f"m{at}", "user", f"message {at}"), 10, now)
