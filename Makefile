@@ -26,7 +26,9 @@ endif
 INSTALL   = $(PIP) -c constraints.txt
 # What `make bench` and `make test` install has a hash for each file, which is checked before anything is unpacked.
 LOCKED    = $(PIP) --no-deps --require-hashes --only-binary :all: -r
-TESTED   := adapter-langchain adapter-langmem adapter-llama-index adapter-openai-agents datasets deepseek docs local mlflow notebooks polars prometheus ray redact sql tensorboard tune wandb
+TESTED   := adapter-langchain adapter-langmem adapter-llama-index adapter-openai-agents datasets deepseek docs local mlflow notebooks polars prometheus providers ray sql tune wandb
+# Extras that conflict with the versions of constraints.txt: each has a file of its own in constraints/.
+APART    := adapter-autogen adapter-deepagents adapter-google-adk adapter-inspect adapter-openhands adapter-semantic-kernel adapter-strands ragas remote tracking
 COMMA    := ,
 TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 
@@ -34,7 +36,7 @@ TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help house bench test test-slow test-live test-adapters attack lint check gate baseline readme formats survey perf perf-peers instructions docs dev local-model record schema lock hashes sbom vulnerabilities clean
+.PHONY: help house bench test test-slow test-live test-adapters lint check gate baseline readme formats survey perf perf-peers instructions docs dev local-model record schema lock hashes apart sbom vulnerabilities clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,7 +45,7 @@ help:  ## list the commands
 # with the width and the colours of the terminal that they are shown on.
 TERMINAL = if [ -t 1 ] && [ -t 2 ]; then export COLUMNS=$$(tput cols) FORCE_COLOR=1; fi
 
-bench: $(VENV)/.run  ## replay the embedded scenarios through all strategies and print which to ship
+bench: $(VENV)/.run $(if $(strip $(MODELS)),$(VENV)/.providers)  ## replay the embedded scenarios through all strategies and print which to ship
 	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite --quiet > /dev/null
 	@rm -rf $(BENCH) && mkdir -p $(BENCH)
 	@$(BIN)/ctxbench lab claims $(OUT) --quick --brief --jobs $(JOBS) > $(BENCH)/claims
@@ -76,9 +78,6 @@ test-live: $(VENV)/.test  ## the tests with a real MLflow server, the notebooks,
 
 test-adapters: build/wheel/.made  ## each adapter with its library's newest version, in an environment of its own (EXTRAS=…)
 	@$(BIN)/python scripts/test_adapters.py "$(WHEEL)" $(EXTRAS)
-
-attack: $(VENV)/.test  ## attack everything for 15 minutes (MINUTES=, SEED=): what was tried, held and lost
-	@$(BIN)/python -m tests.attacks --minutes $(or $(MINUTES),15) --seed $(or $(SEED),0)
 
 house: $(VENV)/.run  ## print how the code is laid out, beside its budget
 	@$(BIN)/python scripts/house.py
@@ -146,12 +145,19 @@ lock:  ## write constraints.txt from the newest versions that fit, then requirem
 	@rm -rf build/lock && $(PYTHON) -m venv build/lock
 	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[perf,hnswlib,$(TESTING)]' libcachesim
 	@build/lock/bin/pip freeze --all --exclude ctxbench --exclude pip | grep -E '^[A-Za-z0-9._-]+==' | LC_ALL=C sort -f > constraints.txt
-	@$(MAKE) --no-print-directory hashes
+	@$(MAKE) --no-print-directory hashes apart
+
+build/hashes/bin/uv:
+	@$(PYTHON) -m venv build/hashes && build/hashes/bin/pip install --quiet --disable-pip-version-check uv
+
+apart: build/hashes/bin/uv  ## write constraints/: for each extra that conflicts with constraints.txt, versions as near to it as there are
+	@for extra in $(APART); do cp constraints.txt constraints/$$extra.txt && build/hashes/bin/uv pip compile --quiet --no-header --no-annotate --no-emit-index-url \
+	--python-version $$([ $$extra = adapter-openhands ] && echo 3.12 || echo 3.11.5) pyproject.toml --extra $$extra -o constraints/$$extra.txt > /dev/null && \
+	LC_ALL=C sort -f -o constraints/$$extra.txt constraints/$$extra.txt; done
 
 HASHES = build/hashes/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11.5 --no-header --no-annotate --no-emit-index-url -c constraints.txt
 
-hashes:  ## write requirements/: what is installed, with a hash for each file, at the versions of constraints.txt
-	@test -x build/hashes/bin/uv || { $(PYTHON) -m venv build/hashes && build/hashes/bin/pip install --quiet --disable-pip-version-check uv; }
+hashes: build/hashes/bin/uv  ## write requirements/: what is installed, with a hash for each file, at the versions of constraints.txt
 	@echo brotli | $(HASHES) pyproject.toml - -o requirements/bench.txt > /dev/null
 	@echo brotli | $(HASHES) pyproject.toml - $(addprefix --extra ,test $(TESTED)) -o requirements/test.txt > /dev/null
 	@echo hnswlib | $(HASHES) - -o requirements/hnswlib.txt > /dev/null
@@ -208,11 +214,15 @@ $(VENV)/.test: $(VENV)/.run requirements/test.txt
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
 	@echo "installing into $(VENV) …"
 	@$(INSTALL) -e ".[$(TESTING)]"
-	@rm -f $(VENV)/.run $(VENV)/.test $(VENV)/.local $(VENV)/.perf $(VENV)/.docs
+	@rm -f $(VENV)/.run $(VENV)/.test $(VENV)/.local $(VENV)/.perf $(VENV)/.docs $(VENV)/.providers
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.run
 	@$(INSTALL) "$(WHEEL)[docs]"
+	@touch $@
+
+$(VENV)/.providers: $(VENV)/.run
+	@$(INSTALL) "$(WHEEL)[providers]"
 	@touch $@
 
 $(VENV)/.local: $(VENV)/.run

@@ -18,7 +18,7 @@ COMMANDS = (
     ("init",),
     ("config",),
     ("demo",),
-    ("run", "coding", "--turns", "4", "-s", "none", "-s", "retrieval", "-s", "archive"),
+    ("run", "coding", "-s", "none", "-s", "retrieval", "-s", "archive"),
     ("view", "runs"),
 )
 _WIDTH = 100

@@ -14,8 +14,12 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.events import Event, Summarised
 
+from .export.requests import Request, asked_model, offered
 from .folder.run import Run
 from .probes.probe_run import StoredProbe, asked_probes
+
+# Fields of a probe that its diff has beside those of a step.
+_OF_PROBES = ("evidence", "loadable", "place", "answer", "tokens_evidence")
 
 Status = Literal["same", "again", "new", "summarised", "dropped"]
 """Sent: at the step before too, with the same before it (same) or something else (again); not at the step before (new).
@@ -49,8 +53,8 @@ class StepDiff:
     messages: tuple[MessageDiff, ...]
     """The context in its order, with each message that is not sent at its place in the history."""
     tokens: dict[Message, int]
-    marks: tuple[int, ...]
-    """Places in the context of the messages that have a cache breakpoint after them."""
+    request: Request
+    """What was sent."""
     tools_added: tuple[str, ...]
     tokens_full: int
     tokens_sent: int
@@ -74,7 +78,11 @@ class StepDiff:
         return {
             **{name: getattr(self, name) for name in ("conversation", "strategy", "step", "steps", "said", "sent")},
             **{name: getattr(self, name) for name in ("tokens_full", "tokens_sent", "tokens_kept")},
-            **({} if self.probe is None else _asked_for(self.probe)),
+            **(
+                {}
+                if self.probe is None
+                else {"probe": self.probe.probe, **{name: getattr(self.probe, name) for name in _OF_PROBES}}
+            ),
             "messages": [self._row(message) for message in self.messages],
             "tools_added": self.tools_added,
             "events": [{"event": kind_of(event), **msgspec.structs.asdict(event)} for event in self.events],
@@ -85,7 +93,7 @@ class StepDiff:
             "status": diff.status,
             "origin": diff.origin,
             "place": diff.place,
-            "mark": diff.place in self.marks,
+            "mark": diff.place in self.request.marks,
             "tokens": self.tokens[diff.message],
             "message": diff.message,
         }
@@ -109,6 +117,12 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
         raise RunError(f"{name!r} has {len(contexts)} {'steps' if last else 'step'}: give {known}, not {step}")
     number = step % len(contexts)
     row, events = run.steps(name, strategy)[number], run.events(name, strategy)
+    request = Request(
+        contexts[number],
+        offered(conversation, row["tools_added"]),
+        row["marks"],
+        asked_model(conversation, row["at"]),
+    )
     before = frozenset(contexts[number - 1]) if number else frozenset()
     summarised = _summarised(events, number)
     return StepDiff(
@@ -119,8 +133,8 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
         row["at"],
         tuple(_diffs(conversation.messages[: row["at"]], contexts[number], row["kept"], before, summarised)),
         _tokens(run, conversation, strategy),
-        tuple(row["marks"]),
-        tuple(row["tools_added"]),
+        request,
+        tuple(tool.name for tool in request.tools[len(conversation.tools) :]),
         row["tokens_full"],
         row["tokens_sent"],
         row["tokens_kept"],
@@ -153,7 +167,7 @@ def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
         probed.said,
         tuple(diff._replace(origin="question") if diff.message == probed.question else diff for diff in diffs),
         {**_tokens(run, conversation, strategy), **probed.written, probed.question: question},
-        sent.marks,
+        Request(sent.messages, sent.tools, sent.marks, asked_model(conversation, probed.said)),
         tuple(tool.name for tool in sent.tools if tool not in conversation.tools),
         probed.tokens_full,
         probed.tokens_sent,
@@ -161,12 +175,6 @@ def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
         probed.events,
         probed,
     )
-
-
-def _asked_for(probe: StoredProbe) -> dict[str, Any]:
-    """Return the fields that a probe's diff has beside those of a step."""
-    names = ("evidence", "loadable", "place", "answer", "tokens_evidence")
-    return {"probe": probe.probe, **{name: getattr(probe, name) for name in names}}
 
 
 def _tokens(run: Run, conversation: Conversation, strategy: str) -> dict[Message, int]:
@@ -194,17 +202,12 @@ def _diffs(
             yield MessageDiff("summarised" if message.id in summarised else "dropped", "recorded", message)
 
     for number, message in enumerate(sent):
-        place, origin = places.get(message.id), _origin(message, recording, places)
+        place = places.get(message.id)
+        origin: Origin = "written"
         if place is not None:
+            origin = "recorded" if message == recording[place] else "replaced"
             # A message that stands before an earlier one finds nothing left below its place: none is told twice.
             yield from absent(place)
         status: Status = "same" if number < kept else "again" if message in before else "new"
         yield MessageDiff(status, origin, message, number)
     yield from absent(len(recording))
-
-
-def _origin(message: Message, recording: Sequence[Message], places: dict[str, int]) -> Origin:
-    place = places.get(message.id)
-    if place is None:
-        return "written"
-    return "recorded" if message == recording[place] else "replaced"

@@ -22,7 +22,7 @@ from .folder.files import placed
 from .folder.run import Run, load
 from .graders.registry import grader
 from .models import Models, Settings
-from .models.cassette import Cassette, come_along, shipped, write_lines
+from .models.cassette import FOLDER, Cassette, Shipped, shipped, write_lines
 from .models.local import local_name
 from .models.weights import NAME
 
@@ -127,7 +127,7 @@ def record(to: Path, folder: Path, done: Done = lambda _: None) -> Replies:
 
 def unused(replies: Replies) -> frozenset[str]:
     """Return the keys of the replies that come with ctxbench for this scenario, and that it no longer requests."""
-    return frozenset(entry.key for entry in come_along(RECORDED)) - replies.asked
+    return frozenset(entry.key for entry in Shipped([FOLDER / RECORDED]).entries()) - replies.asked
 
 
 def contexts(folder: Path) -> Run:

@@ -1,18 +1,24 @@
-"""Context windows and listed prices of models, from litellm's bundled map, read as a file.
+"""Names, context windows and listed prices of models: those of the package genai-prices, and our own figures over it.
 
-litellm is never imported: it takes seconds and tries the network. The file inside its wheel is dated by its version.
+genai-prices is data of its version and asks no network. It is imported at the first look-up, which takes a quarter of a
+second. `data/prices.toml` has what it lacks or has wrong, each with its source: sizes of prompts, storage by the hour,
+peak hours that spare the weekend, and prices.
+
+    provider/model      that provider's price, and none of another's: `groq/gpt-4o` is not known
+    model               its maker's price: `gpt-4o` is `openai/gpt-4o`
+    litellm_proxy/…     a route to a provider is removed, and so are openrouter/PROVIDER/ and bedrock/converse/
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from functools import cache
-from importlib.metadata import distribution, version
+from importlib.metadata import version
 from importlib.resources import files
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -20,21 +26,8 @@ import msgspec
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.spec import nearest
 
-_MAP = "litellm/model_prices_and_context_window_backup.json"
-
-
-@cache
-def model_map() -> dict[str, dict[str, Any]]:
-    """Return litellm's map of prices and context windows by model name (4 000 entries, 3 MB, 30 ms)."""
-    path = distribution("litellm").locate_file(_MAP)
-    entries: dict[str, dict[str, Any]] = msgspec.json.decode(Path(str(path)).read_bytes())
-    return entries
-
-
-def map_version() -> str:
-    """Return the version of the map: `litellm 1.106.2`."""
-    return f"litellm {version('litellm')}"
-
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, ModelPrice, Provider
 
 _DOTTED = re.compile(r"(claude-(?:[a-z]+-)?\d)\.(\d)")
 _TURNED = re.compile(r"claude-([4-9]-\d)-([a-z]+)")
@@ -45,18 +38,6 @@ def plain_name(model: str) -> str:
     return _TURNED.sub(r"claude-\2-\1", _DOTTED.sub(r"\1-\2", model.lower()))
 
 
-def window_of(model: str) -> int:
-    """Return a model's context window, in tokens. Raises SpecError with the nearest names."""
-    entries = model_map()
-    entry = entries.get(model) or entries.get(model.rpartition("/")[2])
-    if entry is None:
-        raise SpecError(f"unknown model {model!r}{nearest(model, entries)}")
-    size = entry.get("max_input_tokens") or entry.get("max_tokens")
-    if not isinstance(size, int):
-        raise SpecError(f"no context window is known for model {model!r}: give max_tokens")
-    return size
-
-
 OWN = (
     *("docker_model_runner", "hosted_vllm", "lemonade", "llamafile", "lm_studio", "local"),
     *("ollama", "ollama_chat", "vllm", "xinference"),
@@ -64,21 +45,36 @@ OWN = (
 """Providers that run on the user's own machine, where a token has no price."""
 
 FIELDS = {
-    "input": "input_cost_per_token",
-    "output": "output_cost_per_token",
-    "read": "cache_read_input_token_cost",
-    "write": "cache_creation_input_token_cost",
-    "write_1h": "cache_creation_input_token_cost_above_1hr",
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "read": "cache_read_mtok",
+    "write": "cache_write_mtok",
+    "write_1h": "cache_write_1h_mtok",
 }
-"""Name of each price in the map."""
-_TIER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
+"""Name of each price in genai-prices, where it is for a million tokens."""
 
+# Providers whose models are known by their bare names.
+_MAKERS = (
+    *("anthropic", "openai", "google", "deepseek", "x-ai", "mistral", "moonshotai", "zai", "minimax", "cohere"),
+    *("meta", "perplexity", "voyageai"),
+)
+# Amazon's names: us.anthropic.claude-sonnet-4-20250514-v1:0
+_BEDROCK = re.compile(r"(?:(?:us|eu|apac|au|jp|global)\.)?[a-z][a-z0-9]*\.[a-z]")
 # The part of a name that says how a call gets to the provider: the price is that of who serves the model in the end.
 _ROUTES = re.compile(r"litellm_proxy/|codex/|openrouter/(?=[^/]+/)|(?<=bedrock/)(?:converse|converse_like|invoke)/")
-# What hosts put around a model's own name.
-_HOSTED = re.compile(r"^(?:(?:us|eu|apac|au|jp|global)\.)?anthropic\.|-v\d+:\d+$")
-# Providers that litellm calls by another name.
-_ALIASES = {"google": "gemini"}
+# What callers name a provider, where genai-prices has another name.
+_ALIASES = {
+    **dict.fromkeys(("gemini", "vertex_ai", "vertex_ai_beta", "google-vertex"), "google"),
+    **dict.fromkeys(("bedrock", "bedrock_converse", "amazon-bedrock"), "aws"),
+    "azure_ai": "azure",
+    "xai": "x-ai",
+    "fireworks_ai": "fireworks",
+    "together_ai": "together",
+    "moonshot": "moonshotai",
+    "voyage": "voyageai",
+}
+_EVER = -math.inf
+MILLION = 1e6
 
 
 class PriceTier(NamedTuple):
@@ -90,159 +86,98 @@ class PriceTier(NamedTuple):
     """Prices of batch calls, which may be answered hours later."""
 
 
-class Weekly(NamedTuple):
-    """Hours of the week."""
+class Peak(NamedTuple):
+    """Hours of the week at which a model costs more."""
 
-    windows: tuple[tuple[frozenset[int], int, int], ...]
-    """Days (1 = Monday), with the first and last second of the day in UTC."""
+    hours: tuple[tuple[int, int], ...]
+    """First and last second of the day, in UTC."""
+    days: tuple[int, ...]
+    """Days of the week; 1 is Monday."""
     zone: str
     """Time zone in which the days begin and end."""
 
     def holds(self, when: float) -> bool:
         """Return whether a time, in seconds since 1970, falls in these hours."""
         day, second = datetime.fromtimestamp(when, ZoneInfo(self.zone)).isoweekday(), when % 86_400
-        return any(day in days and start <= second < end for days, start, end in self.windows)
-
-
-class Since(NamedTuple):
-    """All times from `start` on, in seconds since 1970."""
-
-    start: float
-
-    def holds(self, when: float) -> bool:
-        """Return whether a time, in seconds since 1970, is not before the start."""
-        return when >= self.start
-
-    @classmethod
-    def day(cls, day: str) -> Since:
-        """Return the times from a day on, such as 2027-01-01, in UTC."""
-        return cls(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp())
-
-
-class Until(NamedTuple):
-    """All times before `end`, in seconds since 1970."""
-
-    end: float
-
-    def holds(self, when: float) -> bool:
-        """Return whether a time, in seconds since 1970, is before the end."""
-        return when < self.end
-
-
-class During(NamedTuple):
-    """Times since a start that are in a period too."""
-
-    since: Since
-    period: Weekly | Until
-
-    def holds(self, when: float) -> bool:
-        """Return whether a time, in seconds since 1970, is one of both."""
-        return self.since.holds(when) and self.period.holds(when)
-
-
-class _Storage(msgspec.Struct, forbid_unknown_fields=True):
-    models: str
-    price: float
-    since: str | None = None
-
-
-class _Former(msgspec.Struct, forbid_unknown_fields=True):
-    models: str
-    until: str
-    read: float
-    source: str
-
-
-class _Unlisted(msgspec.Struct, forbid_unknown_fields=True):
-    """Prices that the map has no field for."""
-
-    storage_source: str
-    storage: list[_Storage]
-    former: list[_Former]
-
-
-@cache
-def _unlisted() -> _Unlisted:
-    return msgspec.toml.decode(files(__package__).joinpath("data", "prices.toml").read_bytes(), type=_Unlisted)
-
-
-def storage_source() -> str:
-    """Return the source of the prices of storage."""
-    return _unlisted().storage_source
+        return day in self.days and any(start <= second < end for start, end in self.hours)
 
 
 class Listing(NamedTuple):
     """Everything that is listed of one model's prices."""
 
     tiers: tuple[PriceTier, ...]
-    """In rising order of size; the first begins at 0."""
+    """Today's prices, those of peak hours if there are any, in rising order of size; the first begins at 0."""
     window: int | None = None
     """Most tokens that a prompt may have."""
     claude: bool = False
-    """Whether Anthropic's rules fill in what is not listed: writing for an hour, and batches of cached prompts."""
-    off_peak: tuple[Weekly, Mapping[str, float]] | None = None
-    storage: tuple[tuple[Since | None, float], ...] = ()
-    """US dollars for a token of cached content stored for an hour, each with its start; the first has none."""
-    former: tuple[tuple[Until, float], ...] = ()
-    """Prices of reading until a time, as shares of the input price."""
+    """Whether Anthropic's rule gives the price of writing for an hour where none is listed."""
+    off_peak: tuple[Peak, tuple[PriceTier, ...]] | None = None
+    """Today's prices at all other hours than these."""
+    history: tuple[tuple[float, tuple[PriceTier, ...]], ...] = ()
+    """Prices since each time at which they changed, in rising order; without those of peak hours."""
+    storage: tuple[tuple[float, float], ...] = ()
+    """US dollars for a token of cached content stored for an hour, since each time, in rising order."""
 
 
 FREE = Listing((PriceTier(0, dict.fromkeys(FIELDS, 0.0), dict.fromkeys(FIELDS, 0.0)),))
 
 
-def names(model: str) -> Iterator[str]:
-    """Yield the names by which a model's price may be listed, starting with the one given.
+class _Figure(msgspec.Struct, forbid_unknown_fields=True):
+    """A figure of ours, for the models whose id in genai-prices fits a pattern."""
 
-    `openai/gpt-4o` is `gpt-4o` too, if the map says that OpenAI sells that. A route before the name (a proxy, a
-    kind of call) is removed.
-    """
-    yield model
-    direct = _ROUTES.sub("", model, count=1)
-    if direct != model:
-        yield from names(direct)
-        return
-    provider, _, rest = model.partition("/")
-    if rest and _sells(_ALIASES.get(provider, provider), rest):
-        yield rest
-    if provider in _ALIASES:
-        yield f"{_ALIASES[provider]}/{rest}"
+    models: str
 
 
-def listed(model: str) -> Listing | None:
-    """Return what is listed of a model by its litellm name; None if nothing is, or only part of a price."""
-    if own(model):
-        return FREE
-    listing = next((_listed(name) for name in names(model) if name in model_map()), None)
-    if listing is None and (host := elsewhere(model)) is not None:
-        return _listed(host)
-    return listing
+class _Window(_Figure, forbid_unknown_fields=True):
+    tokens: int
 
 
-def elsewhere(model: str) -> str | None:
-    """Return a name under which other hosts still list a model that its maker has retired, or None.
+class _Storage(_Figure, forbid_unknown_fields=True):
+    price: float
+    since: date | None = None
 
-    All hosts must charge the same for what they list; the host that lists the most prices is chosen.
-    """
-    *_, bare = names(model)
-    bare = bare.removeprefix("anthropic/")
-    if "/" in bare or bare in model_map():
-        return None
-    sold = {name: tariff for name in _hosts().get(bare, ()) if (tariff := _listed(name)) is not None}
-    prices = [dict(tariff.tiers[0].plain) for tariff in sold.values()]
-    if not prices or any(len({price[field] for price in prices if field in price}) > 1 for field in FIELDS):
-        return None
-    return max(sold, key=lambda name: len(sold[name].tiers[0].plain))
+
+class _Peak(_Figure, forbid_unknown_fields=True):
+    days: tuple[int, ...]
+    zone: str
+
+
+class _Former(_Figure, forbid_unknown_fields=True):
+    until: date
+    read: float
+
+
+class _Listed(_Figure, forbid_unknown_fields=True):
+    since: date
+    prices: dict[str, float]
+
+
+class _Figures(msgspec.Struct, forbid_unknown_fields=True):
+    today: date
+    storage_source: str
+    window: list[_Window]
+    storage: list[_Storage]
+    peak: list[_Peak]
+    former: list[_Former]
+    listed: list[_Listed]
+
+
+Figure = TypeVar("Figure", bound=_Figure)
 
 
 @cache
-def _hosts() -> Mapping[str, Sequence[str]]:
-    """Return the map's names of each model on other hosts, by its maker's own name."""
-    names_by_model: dict[str, list[str]] = {}
-    for name in model_map():
-        maker = _HOSTED.sub("", name.rpartition("/")[2]).replace("@", "-")
-        if maker != name:
-            names_by_model.setdefault(maker, []).append(name)
-    return names_by_model
+def _figures() -> _Figures:
+    return msgspec.toml.decode(files(__package__).joinpath("data", "prices.toml").read_bytes(), type=_Figures)
+
+
+def storage_source() -> str:
+    """Return the source of the prices of storage."""
+    return _figures().storage_source
+
+
+def prices_version() -> str:
+    """Return the version of the prices: `genai-prices 0.2.3`."""
+    return f"genai-prices {version('genai-prices')}"
 
 
 def own(model: str) -> bool:
@@ -251,75 +186,187 @@ def own(model: str) -> bool:
 
 
 @cache
-def _listed(name: str) -> Listing | None:
-    entry = model_map()[name]
-    tiers = (_tier(entry), *(_tier(entry, over) for over in _overs(entry)))
-    if not tiers[0].plain:
-        tiers = tuple(_ranged(tier) for tier in entry.get("tiered_pricing", ()) if "range" in tier)
-    if not tiers or not _priced(entry, tiers[0].plain):
+def _providers() -> dict[str, Provider]:
+    from genai_prices.data import providers
+
+    return {provider.id: provider for provider in providers}
+
+
+@cache
+def find_model(model: str) -> tuple[str, ModelInfo] | None:
+    """Return the provider of a model and what genai-prices has of it, or None."""
+    direct, providers = _ROUTES.sub("", model, count=1), _providers()
+    if direct != model and (found := find_model(direct)) is not None:
+        return found
+    first, slash, rest = model.partition("/")
+    provider = providers.get(_ALIASES.get(first, first)) if rest else None
+    if provider is not None:
+        info = provider.find_model(rest, all_providers=list(providers.values()))
+        return None if info is None else (provider.id, info)
+    for maker in () if slash or not model else ("aws",) if _BEDROCK.match(model) else _MAKERS:
+        if (info := providers[maker].find_model(model)) is not None:
+            return maker, info
+    return None
+
+
+@cache
+def model_names() -> Mapping[str, str]:
+    """Return the provider of each model by its names: a maker's models have no provider before it, Google's have."""
+    return {
+        _name(id, name): id
+        for id, provider in _providers().items()
+        for model in provider.models
+        for name in (model.id, *_exact_names(model.match))
+    }
+
+
+def _exact_names(match: Any) -> Iterator[str]:
+    """Yield the names that a clause of genai-prices takes letter by letter."""
+    yield from [match.equals] if hasattr(match, "equals") else []
+    for clause in getattr(match, "or_", ()):
+        yield from _exact_names(clause)
+
+
+def _name(provider: str, model: str) -> str:
+    if provider == "google":
+        return f"{'vertex_ai' if model.startswith('claude') else 'gemini'}/{model}"
+    if provider == "aws":  # its prices by region are listed of a region that there is not
+        return f"bedrock/{model.replace('regional.', 'us.', 1)}"
+    return model if provider in _MAKERS else f"{provider}/{model}"
+
+
+def names(model: str) -> Iterator[str]:
+    """Yield the names by which a file of prices may list a model, starting with the one given."""
+    yield model
+    direct = _ROUTES.sub("", model, count=1)
+    if direct != model:
+        yield from names(direct)
+        return
+    rest = model.partition("/")[2]
+    if rest and (found := find_model(model)) is not None:
+        others = (rest, f"gemini/{rest}") if found[0] == "google" else (rest,)
+        yield from (other for other in others if other != model and find_model(other) == found)
+
+
+def context_window(model: str) -> int | None:
+    """Return the most tokens that a model takes in a prompt; None where that is not known."""
+    name = plain_name(model).rpartition("/")[2]
+    for figure in _of(_figures().window, name):
+        return figure.tokens
+    found = find_model(model) or find_model(name)
+    return None if found is None else found[1].context_window
+
+
+def window_of(model: str) -> int:
+    """Return a model's context window, in tokens. Raises SpecError with the nearest names."""
+    size = context_window(model)
+    if size is not None:
+        return size
+    if find_model(model) is None:
+        raise SpecError(f"unknown model {model!r}{nearest(model, model_names())}")
+    raise SpecError(f"no context window is known for model {model!r}: give max_tokens")
+
+
+@cache
+def listed(model: str) -> Listing | None:
+    """Return what is listed of a model; None if no price of input is."""
+    if own(model):
+        return FREE
+    found = find_model(model)
+    if found is None:
         return None
-    window = entry.get("max_input_tokens")
-    storage = [stored for stored in _unlisted().storage if re.fullmatch(stored.models, name)]
-    former = [before for before in _unlisted().former if re.fullmatch(before.models, name)]
+    figures, info = _figures(), found[1]
+    name, today = info.id, _start(figures.today)
+    changes, peaks = _changes(info, figures.today)
+    for before in _of(figures.former, name):
+        changes[_start(before.until)] = changes[_EVER]
+        changes[_EVER] = tuple(_reading(tier, before.read) for tier in changes[_EVER])
+    for ours in _of(figures.listed, plain_name(model).rpartition("/")[2]):
+        prices = {field: float(f"{dollars}e-6") for field, dollars in ours.prices.items()}
+        changes[_start(ours.since)], peaks = (PriceTier(0, prices, {}),), {}
+    current, off_peak = changes[max(since for since in changes if since <= today)], None
+    if peaks:
+        days, zone = next(((ours.days, ours.zone) for ours in _of(figures.peak, name)), (tuple(range(1, 8)), "UTC"))
+        off_peak, current = (Peak(tuple(peaks), days, zone), current), list(peaks.values())[-1]
+    if not current[0].plain.get("input"):
+        return None
     return Listing(
-        tiers,
-        int(window) if window else None,
+        current,
+        context_window(model),
         "claude" in name,
-        _off_peak(entry),
-        tuple((Since.day(one.since) if one.since else None, one.price / 1e6) for one in storage),
-        tuple((Until(Since.day(before.until).start), before.read) for before in former),
+        off_peak,
+        tuple(sorted(changes.items())) if len(changes) > 1 else (),
+        tuple((_start(one.since) if one.since else _EVER, one.price / MILLION) for one in _of(figures.storage, name)),
     )
 
 
-def _priced(entry: Mapping[str, Any], plain: Mapping[str, float]) -> bool:
-    """Return whether a price is listed. The map has 0 for free models and for unknown prices, so 0 counts as none."""
-    return bool(plain.get("input") and (plain.get("output") or entry.get("mode") == "embedding"))
+def _of(figures: Sequence[Figure], name: str) -> list[Figure]:
+    """Return those of our figures that are of a model."""
+    return [figure for figure in figures if re.fullmatch(figure.models, name)]
 
 
-def _overs(entry: Mapping[str, Any]) -> list[int]:
-    """Return the sizes, in thousands of tokens, from which a prompt has another price."""
-    return sorted(int(match[1]) for name in entry if (match := _TIER.fullmatch(name)))
+def _changes(
+    info: ModelInfo, today: date
+) -> tuple[dict[float, tuple[PriceTier, ...]], dict[tuple[int, int], tuple[PriceTier, ...]]]:
+    """Return the prices since each time at which they changed, and those of hours of the day (seconds, in UTC)."""
+    from genai_prices.types import ConditionalPrice, StartDateConstraint
+
+    batch = _batch(info, today)
+    changes, peaks = dict[float, tuple[PriceTier, ...]](), dict[tuple[int, int], tuple[PriceTier, ...]]()
+    for one in info.prices if isinstance(info.prices, list) else [ConditionalPrice(prices=info.prices)]:
+        tiers, when = _tiers(one.prices, batch), one.constraint
+        if when is None or isinstance(when, StartDateConstraint):
+            changes[_EVER if when is None else _start(when.start_date)] = tiers
+        else:
+            peaks[_second(when.start_time), _second(when.end_time)] = tiers
+    return changes, peaks
 
 
-def _tier(entry: Mapping[str, Any], over: int = 0) -> PriceTier:
-    ending = f"_above_{over}k_tokens" if over else ""
-    return PriceTier(over * 1000, _prices(entry, ending), _prices(entry, f"{ending}_batches"))
+def _batch(info: ModelInfo, today: date) -> ModelPrice | None:
+    """Return today's prices of batches: what is not among them costs as ever."""
+    for variant in info.price_variants or ():
+        start = getattr(variant.constraint, "start_date", None)
+        if variant.when == {"processing": "batch"} and (start is None or start <= today):
+            return variant.prices
+    return None
 
 
-def _ranged(entry: Mapping[str, Any]) -> PriceTier:
-    """Return a tier in the form of Alibaba's entries."""
-    return PriceTier(int(entry["range"][0]), _prices(entry), {})
+def _tiers(prices: ModelPrice, batch: ModelPrice | None) -> tuple[PriceTier, ...]:
+    sizes = {
+        tier.start
+        for listed_prices in (prices, batch)
+        for key in FIELDS.values()
+        for tier in getattr(getattr(listed_prices, key, None), "tiers", ())
+    }
+    return tuple(PriceTier(above, _prices(prices, above), _prices(batch, above)) for above in (0, *sorted(sizes)))
 
 
-def _prices(entry: Mapping[str, Any], ending: str = "") -> dict[str, float]:
-    """Return the prices with that ending, by `Price`'s fields, without writes that are cheaper than plain input.
+def _prices(prices: ModelPrice | None, above: int) -> dict[str, float]:
+    """Return the prices of prompts of more tokens. A write that is cheaper than plain input costs as input.
 
-    The map has 0 as the price of DeepSeek's writes, and the price of a read as that of some of Gemini's and Azure's:
-    neither is a price of writing, since tokens are processed before they are written.
+    Some hosts list what Google asks for storage as the price of a write: tokens are processed before they are written.
     """
-    prices = {field: float(entry[name + ending]) for field, name in FIELDS.items() if name + ending in entry}
-    return {field: price for field, price in prices.items() if field != "write" or price >= prices.get("input", 0.0)}
+    dollars: dict[str, float] = {}
+    for field, key in FIELDS.items():
+        price: Any = getattr(prices, key, None)
+        if price is not None:
+            larger = [tier.price for tier in getattr(price, "tiers", ()) if tier.start <= above]
+            # Divided as decimals: 0.2 / 1e6 is another number than 2e-7.
+            dollars[field] = float((larger[-1] if larger else getattr(price, "base", price)) / int(MILLION))
+    if "write" in dollars:
+        dollars["write"] = max(dollars["write"], dollars.get("input", 0.0))
+    return dollars
 
 
-def _off_peak(entry: Mapping[str, Any]) -> tuple[Weekly, Mapping[str, float]] | None:
-    entry_hours = entry.get("off_peak_pricing")
-    if entry_hours is None:
-        return None
-    windows = tuple(
-        (frozenset(window["weekdays"]), *_span(hours))
-        for window in entry_hours["windows"]
-        for hours in ([window["hours_utc"]] if isinstance(window["hours_utc"], str) else window["hours_utc"])
-    )
-    return Weekly(windows, entry_hours.get("weekday_timezone", "UTC")), _prices(entry_hours)
+def _reading(tier: PriceTier, share: float) -> PriceTier:
+    """Return a tier in which reading costs a share of plain input."""
+    return tier._replace(plain={**tier.plain, "read": tier.plain["input"] * share})
 
 
-def _span(hours: str) -> tuple[int, int]:
-    """Convert `10:00-00:00` to seconds of the day; midnight as an end is the end of the day."""
-    start, end = (int(hour) * 3600 + int(minute) * 60 for hour, minute in (at.split(":") for at in hours.split("-")))
-    return start, end or 86_400
+def _start(day: date) -> float:
+    """Return the time at which a day begins in UTC, in seconds since 1970."""
+    return datetime.combine(day, time(), UTC).timestamp()
 
 
-def _sells(provider: str, name: str) -> bool:
-    """Return whether the map says that this provider sells the model of that name."""
-    seller = str(model_map().get(name, {}).get("litellm_provider", ""))
-    return seller in (provider, f"{provider}_converse", f"{provider}_chat") or seller.startswith(f"{provider}-")
+def _second(clock: time) -> int:
+    return clock.hour * 3600 + clock.minute * 60

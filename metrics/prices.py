@@ -1,16 +1,17 @@
-"""Cost of a call: its tokens times the prices for the size of its prompt and its time.
+"""Cost of a call: its tokens times the prices for the size of its prompt.
 
-Prices come from litellm's bundled map (`models.py`), overridden by the user's file. Where no source gives a price,
-these rules do, and nothing else:
+Prices come from genai-prices with our own figures over it (`models.py`), overridden by the user's file. Where no source
+gives a price, these rules do, and nothing else:
 
     read, write         where no price is listed, the plain price of input: nothing says that the cache is cheaper
     write for an hour   Claude: twice the plain price; others do not sell it: as any write
-    batch               a model whose batch prices are not listed has none. Of one that has, Claude's cache prices come
-                        down as its input does (Anthropic: the discounts stack); others' cached input is plain batch
-                        input. Above a tier they come down by the same share as below it
-    off-peak            counts for calls whose time is known; else the usual price
+    batch               a model whose batch prices of input and output are not listed has none. What else is not listed
+                        costs as ever (reading, as a rule); above a tier, batches are cheaper by the share below it
+    off-peak            counts for calls whose time is known; else the price of peak hours
 
-A model whose price is not known is missing, never free. The user's own machine is free.
+A bill charges today's prices, whenever a conversation was recorded: what would it cost now? `Tariff.then` has those of
+the time, for what a recording says that it cost. A model whose price is not known is missing, never free. The user's
+own machine is free.
 """
 
 from __future__ import annotations
@@ -25,22 +26,8 @@ import msgspec
 from ctxbench.scenarios.spec import nearest
 from ctxbench.scenarios.toml import Keys, Toml, dotted
 
-from .models import (
-    During,
-    Listing,
-    PriceTier,
-    Since,
-    Until,
-    Weekly,
-    elsewhere,
-    listed,
-    map_version,
-    model_map,
-    names,
-    own,
-)
+from .models import MILLION, Listing, Peak, PriceTier, listed, model_names, names, own, prices_version
 
-MILLION = 1e6
 LEAST = 1e-4
 """Least price for a million tokens: a smaller number is a price for one token, by mistake."""
 SHORTEST = 1000
@@ -111,7 +98,7 @@ def _listing(file: Toml, name: str, before: Mapping[str, Listing]) -> Listing:
     base = _base(file, at, given.like, before)
     if base is None:
         if not {"input", "output"} <= prices.keys():
-            what = "litellm's map has no price for this model" + ("" if own(name) else nearest(name, model_map()))
+            what = "no price is listed for this model" + ("" if own(name) else nearest(name, model_names()))
             raise file.wrong(at, what, "correct the name (see `ctxbench list prices NAME`), or give input and output")
         base = Listing((PriceTier(0, {}, {}),), claude="claude" in name)
     if prices and given.tiers is None and len(base.tiers) > 1:
@@ -120,9 +107,9 @@ def _listing(file: Toml, name: str, before: Mapping[str, Listing]) -> Listing:
         raise file.wrong(at, f"prompts of more than {above} tokens have prices of their own", remedy)
     first = PriceTier(0, {**base.tiers[0].plain, **prices}, {**base.tiers[0].batch, **batch})
     longer = base.tiers[1:] if given.tiers is None else tuple(map(_tier, given.tiers))
-    stored = base.storage if given.storage_per_hour is None else ((None, given.storage_per_hour / MILLION),)
-    off_peak, former = (None, ()) if prices or given.tiers else (base.off_peak, base.former)
-    return base._replace(tiers=(first, *longer), storage=stored, off_peak=off_peak, former=former)
+    stored = base.storage if given.storage_per_hour is None else ((-math.inf, given.storage_per_hour / MILLION),)
+    off_peak, history = (None, ()) if prices or given.tiers else (base.off_peak, base.history)
+    return base._replace(tiers=(first, *longer), storage=stored, off_peak=off_peak, history=history)
 
 
 def _base(file: Toml, at: Keys, like: str | None, before: Mapping[str, Listing]) -> Listing | None:
@@ -132,7 +119,7 @@ def _base(file: Toml, at: Keys, like: str | None, before: Mapping[str, Listing])
         return None if own(name) else listed(name)
     known = before.get(like) or listed(like)
     if known is None:
-        what = f"the price of {like} is not known{nearest(like, {**model_map(), **before})}"
+        what = f"the price of {like} is not known{nearest(like, {**model_names(), **before})}"
         raise file.wrong((*at, "like"), what, "name a model of `ctxbench list prices`, or one further up")
     return known
 
@@ -153,7 +140,7 @@ def _checked(file: Toml, at: Keys) -> _Model:
     """Read a model's table and check that every number can be a price."""
     table = file.tables["models"][at[1]]
     if not at[1]:
-        raise file.wrong(at, "a model has a name", "write it as litellm does")
+        raise file.wrong(at, "a model has a name", "write it as `ctxbench list prices` does")
     if isinstance(table, dict) and "currency" in table:
         raise file.wrong((*at, "currency"), *_CURRENCY)
     given = file.convert(at, _Model)
@@ -239,26 +226,45 @@ class Tariff(NamedTuple):
     """A model's prices by the size of the prompt."""
 
     tiers: Tiers
-    """(for prompts of more tokens than this, price), rising; the first is 0."""
+    """(for prompts of more tokens than this, today's price), rising; the first is 0."""
     window: int | None
     """Most tokens that a prompt may have, where that is known."""
-    times: tuple[tuple[Weekly | Since | Until | During, Tiers], ...] = ()
-    """Times at which other prices hold, such as off-peak hours; the first that holds counts."""
+    off_peak: tuple[Peak, Tiers] | None = None
+    """Today's prices at all hours but these."""
+    history: tuple[tuple[float, Tiers], ...] = ()
+    """Prices since each time at which they changed, in rising order."""
+    storage: tuple[tuple[float, float], ...] = ()
+    """US dollars for a token stored for an hour, since each time."""
 
     def at(self, tokens: int, when: float | None = None) -> Price:
-        """Return the price of a prompt of so many tokens, at a time in seconds since 1970 (None = the usual price)."""
+        """Return today's price of a prompt of so many tokens, at the hour of a time in seconds since 1970.
+
+        None = at peak hours. The price of storage is that of the time itself.
+        """
         tiers = self.tiers
-        if self.times and when is not None:
-            tiers = next((other for times, other in self.times if times.holds(when)), tiers)
+        if when is not None and self.off_peak is not None and not self.off_peak[0].holds(when):
+            tiers = self.off_peak[1]
+        return self._of_size(tiers, tokens, when)
+
+    def then(self, tokens: int, when: float | None) -> Price:
+        """Return the price that held at a time for a prompt of so many tokens; today's, where the time is not known."""
+        past = [tiers for since, tiers in self.history if when is not None and since <= when]
+        if not past or (self.off_peak is not None and past[-1] == self.off_peak[1]):
+            return self.at(tokens, when)
+        return self._of_size(past[-1], tokens, when)
+
+    def _of_size(self, tiers: Tiers, tokens: int, when: float | None) -> Price:
+        price = tiers[0][1]
         if len(tiers) > 1:
-            for above, price in reversed(tiers):
-                if tokens > above:
-                    return price
-        return tiers[0][1]
+            price = next((longer for above, longer in reversed(tiers) if tokens > above), price)
+        if self.storage:
+            begun = [dollars for since, dollars in self.storage if since <= (-math.inf if when is None else when)]
+            price = price._replace(storage=begun[-1])
+        return price
 
 
 class Prices:
-    """Tariffs by a model's litellm name. The map is read at the first look-up, so an object costs nothing."""
+    """Tariffs by a model's name. The list is read at the first look-up, so an object costs nothing."""
 
     __slots__ = ("_batch", "_overrides", "_tariffs")
 
@@ -283,28 +289,16 @@ class Prices:
         table = f'in --prices FILE, [models."{model}"]'
         if self._batch and self._listing(model) is not None:
             return f"the batch price of {model} is not known: give it {table} batch = {{input = …, output = …}}"
-        entry = next((model_map()[name] for name in names(model) if name in model_map()), {})
-        if entry.get("input_cost_per_token") == 0:
-            why = " (litellm's map has 0, which it also has for what nobody looked up): give it"
-        else:
-            close = nearest(model, {**self._overrides.listings, **model_map()})
-            why = f"{close} Or give it" if close else ": give it"
+        close = nearest(model, {**self._overrides.listings, **model_names()})
+        why = f"{close} Or give it" if close else ": give it"
         return f"the price of {model} is not known{why} {table} input = … and output = …, or like = 'another model'"
-
-    def instead(self, model: str) -> str:
-        """Return the note on a model priced as other hosts sell it; empty if it has a price of its own, or none."""
-        given = any(name in self._overrides.listings for name in names(model))
-        host = None if given or any(name in model_map() for name in names(model)) else elsewhere(model)
-        return (
-            f"{model} is no longer in the list: priced as {host}, as all who still sell it ask the same" if host else ""
-        )
 
     @property
     def source(self) -> str:
-        """Source of the prices: `litellm 1.106.2, 2 overrides from my.toml`."""
+        """Source of the prices: `genai-prices 0.2.3, 2 overrides from my.toml`."""
         count = len(self._overrides.listings)
         ours = f", {count} override{'s' * (count != 1)} from {self._overrides.file}" if count else ""
-        return f"{map_version()}{', batch prices' * self._batch}{ours}"
+        return f"{prices_version()}{', batch prices' * self._batch}{ours}"
 
     def _listing(self, model: str) -> Listing | None:
         given = self._overrides.listings
@@ -312,73 +306,39 @@ class Prices:
 
 
 BUNDLED = Prices()
-"""Prices of litellm's map, without overrides."""
+"""The listed prices, without overrides."""
 
 
 def _tariff(listing: Listing, batch: bool) -> Tariff | None:
     """Return all prices of a listing by the rules above; None if it has no batch prices and these are wanted."""
-    plain = _batches(listing) if batch else _usual(listing)
-    if plain is None:
+    first = listing.tiers[0]
+    if batch and not ("input" in first.batch and ("output" in first.batch or not first.plain.get("output"))):
         return None
-    periods = list[tuple[Weekly | Until, Tiers]]()
-    if listing.off_peak is not None and not batch:
-        week, lower = listing.off_peak
-        periods.append((week, ((0, _complete(lower, listing.claude)),)))
-    for until, share in listing.former:
-        periods.append((until, tuple((above, price._replace(read=price.input * share)) for above, price in plain)))
-    stored = next((dollars for start, dollars in listing.storage if start is None), None)
-    times = list[tuple[Weekly | Since | Until | During, Tiers]]()
-    # A price of storage holds in every period, and the latest one that has begun comes first.
-    dated = sorted(((start, dollars) for start, dollars in listing.storage if start is not None), reverse=True)
-    for start, dollars in dated:
-        times += [(During(start, period), _storing(tiers, dollars)) for period, tiers in periods]
-        times.append((start, _storing(plain, dollars)))
-    times += [(period, _storing(tiers, stored)) for period, tiers in periods]
-    return Tariff(_storing(plain, stored), listing.window, tuple(times))
+
+    def complete(tiers: tuple[PriceTier, ...]) -> Tiers:
+        return _complete(tiers, listing.claude, batch)
+
+    return Tariff(
+        complete(listing.tiers),
+        listing.window,
+        None if listing.off_peak is None or batch else (listing.off_peak[0], complete(listing.off_peak[1])),
+        () if batch else tuple((since, complete(tiers)) for since, tiers in listing.history),
+        listing.storage,
+    )
 
 
-def _storing(tiers: Tiers, dollars: float | None) -> Tiers:
-    """Return prices with that of storage."""
-    return tuple((above, price._replace(storage=dollars)) for above, price in tiers)
-
-
-def _usual(listing: Listing) -> Tiers:
-    """Return the usual prices of all tiers. A price that a tier does not list is that of the tier below."""
-    known: dict[str, float] = {}
-    tiers = []
-    for tier in listing.tiers:
-        # From the lowest tier on: what a tier does not list goes on from the one below.
-        known |= tier.plain
-        tiers.append((tier.above, _complete(known, listing.claude)))
-    return tuple(tiers)
-
-
-def _batches(listing: Listing) -> Tiers | None:
-    """Return the batch prices of all tiers; None if they are not listed."""
-    usual, listed_here = _usual(listing), listing.tiers[0].batch
-    whole = usual[0][1]
-    if "input" not in listed_here or ("output" not in listed_here and whole.output):
-        return None
-    first = _complete(listed_here, listing.claude)
-    if listing.claude:
-        share = _share(first.input, whole.input)
-        cached = {"read": whole.read * share, "write": whole.write * share, "write_1h": whole.write_1h * share}
-        first = first._replace(**cached)._replace(**listed_here)
-    tiers = []
-    for (above, price), tier in zip(usual, listing.tiers, strict=True):
-        shares = map(_share, first[:5], whole[:5])
-        lower = Price(*(price_part * share for price_part, share in zip(price[:5], shares, strict=True)))
-        tiers.append((above, (lower if above else first)._replace(**tier.batch)))
-    return tuple(tiers)
-
-
-def _complete(known: Mapping[str, float], claude: bool) -> Price:
-    """Complete a price by the rules above, from at least the price of input, and of output where any is sold."""
-    full = known["input"]
-    write = known.get("write", full)
-    hour = HOUR_MULTIPLE * full if claude and "write" in known else write
-    return Price(full, known.get("output", 0.0), known.get("read", full), write, known.get("write_1h", hour))
-
-
-def _share(lower: float, whole: float) -> float:
-    return lower / whole if whole else 1.0
+def _complete(tiers: tuple[PriceTier, ...], claude: bool, batch: bool) -> Tiers:
+    """Return the prices of all tiers. A price that a tier does not list is that of the tier below."""
+    plain, prices, first = dict[str, float](), list[tuple[int, Price]](), tiers[0]
+    for tier in tiers:
+        plain |= tier.plain
+        known = dict(plain)
+        if batch:
+            shares = {name: price / first.plain[name] for name, price in first.batch.items() if first.plain.get(name)}
+            known |= {**first.batch, **{name: plain[name] * share for name, share in shares.items()}, **tier.batch}
+        full = known["input"]
+        write = known.get("write", full)
+        hour = HOUR_MULTIPLE * full if claude and "write" in known else write
+        read = known.get("read", full)
+        prices.append((tier.above, Price(full, known.get("output", 0.0), read, write, known.get("write_1h", hour))))
+    return tuple(prices)

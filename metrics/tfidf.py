@@ -76,6 +76,11 @@ class TfIdf:
             self._size += 1
             self._lengths = None
 
+    def having(self, word: str) -> NDArray[np.int64]:
+        """Return the documents that have a word, ascending."""
+        term = self._terms.get(word)
+        return np.array(() if term is None else self._postings[term], np.int64) & _DOCUMENT_MASK
+
     def cosine(self, words: Iterable[str]) -> Scores:
         """Return the cosine of these words with every document, shape (documents,). Unknown words do not count."""
         counts = [(self._terms[word], times) for word, times in Counter(words).items() if word in self._terms]

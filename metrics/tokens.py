@@ -47,6 +47,13 @@ ENCODINGS = {
 }
 """Values of `--encoding`, each with its meaning."""
 
+_MODELS = {
+    "o200k_base": r"(?:ft:|chat)?gpt-4o.*|gpt-4\.[15](?:-.*)?|gpt-5.*|(?:o1|o3|o4-mini)(?:-.*)?",
+    "o200k_harmony": r"gpt-oss-.*",
+    "cl100k_base": r"(?:ft:)?gpt-(?:4|3\.5|35-turbo)(?:[-:].*)?|text-embedding-(?:ada-002|3-.*)|davinci-002",
+    "deepseek": r"deepseek.*",
+}
+"""Encoding of each model, by a pattern of its name; DeepSeek's comes with an extra."""
 _MEMO_CHARACTERS = 64_000_000  # of texts that are remembered; then it begins anew
 
 
@@ -55,16 +62,8 @@ def encoding_of(model: str) -> str | None:
 
     OpenAI's models follow tiktoken's own table. Anthropic and Google publish no tokenizer.
     """
-    from tiktoken.model import encoding_name_for_model
-
-    # Its table has no hosts' prefixes, and knows nothing of DeepSeek, whose tokenizer comes with an extra.
     name = model.rpartition("/")[2]
-    if name.startswith("deepseek"):
-        return "deepseek"
-    try:
-        return encoding_name_for_model(name)
-    except KeyError:
-        return None
+    return next((encoding for encoding, models in _MODELS.items() if re.fullmatch(models, name)), None)
 
 
 class TokenFactor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from ctxbench.harness.bill import SummaryPrompt
 from ctxbench.harness.bill.bill import SUMS, Billed
 from ctxbench.harness.bill.requests import PAUSE
 from ctxbench.harness.bill.simulation import BOUND, Scheme, rule_of
@@ -249,28 +248,21 @@ def _plain(value: Any) -> Any:
 
 
 _RULES = {
-    (False, False): "Cache rules: those of each recording's date.",
-    (True, False): "Cache rules: the latest.",
-    (False, True): "Cache rules, discounts and marks: the simplified ones of the ctxbench specification.",
-}
-
-
-_SUMMARIES = {
-    None: "Summaries are asked for as each strategy does it: in a prompt of their own unless its documentation says "
-    "otherwise.",
-    SummaryPrompt.separate: "Summaries are asked for in a prompt of their own, which no cache has.",
-    SummaryPrompt.history: "Summaries are asked for with the last prompt and its answer behind another system prompt, "
-    "which no cache has.",
-    SummaryPrompt.extends: "Summaries are asked for with one message behind the last prompt and its answer: what the "
-    "cache has of it is read.",
+    "recording": "Cache rules: those of each recording's date.",
+    "latest": "Cache rules: the latest.",
+    "stored": "Cache rules: those of each recording's date.",
+    "document": "Cache rules, discounts and marks: the simplified ones of the ctxbench specification.",
 }
 
 
 def assumptions(billed: Billed, schemes: Sequence[Scheme]) -> list[str]:
     """Return what was assumed, and what could not be billed."""
     requests, notes = billed.requests, [f"Prices: {billed.prices.source}."]
-    notes.append(_SUMMARIES[billed.summaries])
-    notes.append(_RULES[billed.schemes[0].latest, billed.schemes[0].document])
+    notes.append(
+        "Summaries are asked for as each strategy does it: in a prompt of their own unless its documentation says "
+        "otherwise."
+    )
+    notes.append(_RULES[billed.schemes[0].rules])
     encoding = requests.run.manifest.plan.encoding
     notes.append(
         f"Tokens are counted in {encoding} for every model, and a provider's own counts differ: they are multiplied by "
@@ -373,8 +365,6 @@ def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
     yield from _recorded(billed, scheme)
     yield from _media(billed, scheme.model)
     yield from _thinking(billed, scheme.model)
-    if substitute := billed.prices.instead(scheme.model):
-        yield f"{substitute}."
     if rule is None:
         yield f"No cache rule is known for {scheme.model}: nothing is cached."
     elif isinstance(rule.rules, (AutomaticRules, UnitRules)) and rule.rules.lifetime < inf:

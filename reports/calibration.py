@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers
@@ -14,7 +15,7 @@ from ctxbench.metrics.grading.agreement import Agreement, Estimate
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
 
-from .render import Table, count, percent, reasons, shares
+from .render import Column, Table, count, percent, reasons, shares, table_of
 
 _HOW = (
     "In brackets: 95 % intervals from a BCa bootstrap of the questions. Kappa (Cohen's) is agreement beyond chance; "
@@ -45,11 +46,20 @@ def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
     """Yield for each set: agreement, confusion, groups, thresholds, variants, injection, missing grades, time, cost."""
     for at, calibrated in enumerate(results):
         yield _main(calibrated, first=not at)
-        yield _confusion(calibrated)
+        yield table_of(f"{calibrated.labels.name}: labels and verdicts", _CONFUSION, calibrated.profiles)
         for name, title in _GROUPS.items():
-            if rows := tuple(_by(calibrated.profiles, name)):
-                heads = ("grader", title, "answers", "accuracy", "kappa", "recall", "wrong accepted")
-                yield Table(f"{calibrated.labels.name}: by {title}", heads, rows, names=2, spare=("recall", "answers"))
+            if rows := [row for profile in calibrated.profiles for row in _by(profile, name)]:
+                columns = (
+                    Column("grader", lambda row: row[0].grader),
+                    Column(title, lambda row: row[1] or "(none)"),
+                    Column("answers", lambda row: row[2].answers, _integer),
+                    Column("accuracy", lambda row: row[2].accuracy, interval),
+                    Column("kappa", lambda row: row[2].kappa, interval),
+                    Column("recall", lambda row: row[2].recall.value, figure),
+                    Column("wrong accepted", lambda row: row[2].wrong_accepted, interval),
+                )
+                title = f"{calibrated.labels.name}: by {title}"
+                yield table_of(title, columns, rows, names=2, spare=("recall", "answers"))
         yield from people_tables(calibrated)
         yield thresholds(calibrated)
         yield from variants_tables(calibrated)
@@ -168,89 +178,58 @@ def _who(labels: LabelledSet) -> str:
     return "people among themselves" if labels.labelled_by == "people" else "the labelling model with itself"
 
 
-def _confusion(calibrated: Calibrated) -> Table:
-    heads = (
-        "grader",
-        "graded",
-        "right, called right",
-        "right, called wrong",
-        "wrong, called right",
-        "wrong, called wrong",
-    )
-    rows = tuple(
-        (
-            profile.grader,
-            f"{profile.graded:,}",
-            *(
-                f"{number:,}"
-                for number in (
-                    profile.whole.confusion.true_positive,
-                    profile.whole.confusion.false_negative,
-                    profile.whole.confusion.false_positive,
-                    profile.whole.confusion.true_negative,
-                )
-            ),
-        )
-        for profile in calibrated.profiles
-    )
-    return Table(f"{calibrated.labels.name}: labels and verdicts", heads, rows)
+_integer = "{:,}".format
+
+_CONFUSION = (
+    Column("grader", lambda profile: profile.grader),
+    Column("graded", lambda profile: profile.graded, _integer),
+    Column("right, called right", lambda profile: profile.whole.confusion.true_positive, _integer),
+    Column("right, called wrong", lambda profile: profile.whole.confusion.false_negative, _integer),
+    Column("wrong, called right", lambda profile: profile.whole.confusion.false_positive, _integer),
+    Column("wrong, called wrong", lambda profile: profile.whole.confusion.true_negative, _integer),
+)
 
 
-def _by(profiles: Sequence[Profile], name: str) -> Iterator[tuple[str, ...]]:
-    for profile in profiles:
-        for value, agreement in profile.by.get(name, {}).items():
-            yield (
-                profile.grader,
-                value or "(none)",
-                f"{agreement.answers:,}",
-                interval(agreement.accuracy),
-                interval(agreement.kappa),
-                figure(agreement.recall.value),
-                interval(agreement.wrong_accepted),
-            )
+def _by(profile: Profile, name: str) -> Iterator[tuple[Profile, str, Agreement]]:
+    """Yield the values of a group, each with the agreement on its answers."""
+    for value, agreement in profile.by.get(name, {}).items():
+        yield profile, value, agreement
 
 
 def people_tables(calibrated: Calibrated) -> Iterator[Table]:
     """Yield how far people agree among themselves, and the grader with one of them, by group."""
-    rows = tuple(
-        (
-            profile.grader,
-            "all answers" if name == "all" else _GROUPS[name],
-            value or "–",
-            f"{figures.answers:,}",
-            interval(figures.people),
-            interval(figures.grader),
-            figure(figures.people_same),
-            figure(figures.grader_same),
-        )
+    rows = [
+        (profile.grader, "all answers" if name == "all" else _GROUPS[name], value or "–", figures)
         for profile in calibrated.profiles
         for name, by_value in profile.people.items()
         for value, figures in by_value.items()
-    )
+    ]
     if not rows:
         return
-    heads = ("grader", "by", "of", "answers", "people: kappa", "grader: kappa", "people: same", "grader: same")
+    columns = (
+        *(Column(head, itemgetter(at)) for at, head in enumerate(("grader", "by", "of"))),
+        Column("answers", lambda row: row[3].answers, _integer),
+        Column("people: kappa", lambda row: row[3].people, interval),
+        Column("grader: kappa", lambda row: row[3].grader, interval),
+        Column("people: same", lambda row: row[3].people_same, figure),
+        Column("grader: same", lambda row: row[3].grader_same, figure),
+    )
     note = (
         "Two labels of an answer by people, and the grader's verdict with one label: where people disagree, no grader "
         "can agree with all. Same is the share that are equal."
     )
-    yield Table(f"{calibrated.labels.name}: what people disagree about", heads, rows, (note,), names=3)
+    yield table_of(f"{calibrated.labels.name}: what people disagree about", columns, rows, (note,), names=3)
 
 
 def thresholds(calibrated: Calibrated) -> Table:
     """Return how well a threshold on the score does that is learned on one half of the questions."""
-    heads = ("grader", "threshold", "accuracy", "kappa", "own accuracy", "own kappa")
-    rows = tuple(
-        (
-            profile.grader,
-            figure(learned.threshold),
-            interval(learned.accuracy),
-            interval(learned.kappa),
-            figure(learned.own_accuracy.value),
-            figure(learned.own_kappa.value),
-        )
-        for profile in calibrated.profiles
-        for learned in [profile.threshold]
+    columns = (
+        Column("grader", lambda profile: profile.grader),
+        Column("threshold", lambda profile: profile.threshold.threshold, figure),
+        Column("accuracy", lambda profile: profile.threshold.accuracy, interval),
+        Column("kappa", lambda profile: profile.threshold.kappa, interval),
+        Column("own accuracy", lambda profile: profile.threshold.own_accuracy.value, figure),
+        Column("own kappa", lambda profile: profile.threshold.own_kappa.value, figure),
     )
     note = (
         "The threshold of the score with the highest kappa on one half of the questions, tried on the other half. Own: "
@@ -259,7 +238,7 @@ def thresholds(calibrated: Calibrated) -> Table:
     thresholds = [profile.threshold.threshold for profile in calibrated.profiles]
     whys = dict.fromkeys(threshold.detail for threshold in thresholds if isinstance(threshold, Missing))
     title = f"{calibrated.labels.name}: a threshold learned from the labels"
-    return Table(title, heads, rows, (note, *(f"(undefined): {why}." for why in whys)))
+    return table_of(title, columns, calibrated.profiles, (note, *(f"(undefined): {why}." for why in whys)))
 
 
 def variants_tables(calibrated: Calibrated) -> Iterator[Table]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from html import escape as escape_html
 from io import StringIO
 from textwrap import wrap
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -58,6 +59,47 @@ class Table:
     """True if no line is to be longer than 100 characters, however wide the terminal is."""
     model: str = ""
     """The billed model that the figures are of; the page shows one at a time."""
+
+
+class Column(NamedTuple):
+    """A column of a table of figures: one list of them is the head, the cells, and the keys of the rows in JSON."""
+
+    head: str
+    """Empty = only in JSON."""
+    of: str | Callable[[Any], Any]
+    """Key of the figure in its row, dotted where rows are nested; or a function of the row, which JSON lacks."""
+    show: Callable[[Any], str] = str
+    """Function from the figure to a cell."""
+
+    def value(self, row: Any) -> Any:
+        """Return the figure of a row."""
+        if not isinstance(self.of, str):
+            return self.of(row)
+        return reduce(lambda part, key: part[key], self.of.split("."), row)
+
+
+def table_of(
+    title: str, columns: Sequence[Column], rows: Iterable[Any], notes: Sequence[str] = (), **options: Any
+) -> Table:
+    """Return a table of rows by its columns; `options` are other fields of the table."""
+    shown = [column for column in columns if column.head]
+    cells = tuple(tuple(column.show(column.value(row)) for column in shown) for row in rows)
+    return Table(title, tuple(column.head for column in shown), cells, tuple(notes), **options)
+
+
+def exact(value: Any) -> Any:
+    """Return figures for JSON, however nested: what is missing, or not a number, is null."""
+    match value:
+        case Mapping():
+            return {str(key): exact(each) for key, each in value.items()}
+        case list():
+            return [exact(each) for each in value]
+        case Missing():
+            return None
+        case float() if math.isnan(value):
+            return None
+        case _:
+            return value.item() if hasattr(value, "item") else value
 
 
 class LibraryColumn(NamedTuple):

@@ -7,7 +7,7 @@ strategy that fails in all of them takes no part.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from ctxbench.harness.answers.figures import AnswerFigures
 from ctxbench.harness.answers.tally import Tally, run_tallies, tallies_json, unanswered
 from ctxbench.harness.bill.bill import Billed, bill
 from ctxbench.harness.bill.requests import breaks
@@ -22,7 +23,8 @@ from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.folder.contexts import ListColumn
 from ctxbench.harness.folder.run import Run, recorded_models
 from ctxbench.harness.folder.run import uneven as uneven_of
-from ctxbench.harness.folder.schema import Manifest
+from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
+from ctxbench.harness.folder.schema import without_text as manifest_without_text
 from ctxbench.harness.folder.steps import steps_of
 from ctxbench.harness.tier_bench.working import miss_ratios
 from ctxbench.metrics.figures import METRICS, OF_STEPS, figures
@@ -210,14 +212,43 @@ def _summariser_saw(events: pd.DataFrame) -> Value:
     return shown_share(zip(calls.about.astype(int), calls.shown.astype(int), strict=True))
 
 
-def by_conversation(run: Run) -> list[tuple[str, str, dict[str, Value]]]:
-    """Return (conversation, strategy, figures) for every result that has steps or failed, in the order of the run."""
+def without_text(summary: RunSummary) -> RunSummary:
+    """Return a summary without words that may quote a recording: errors, and why a reply or a record is missing."""
+
+    def probes() -> ProbeSummary | None:
+        asked = summary.probes
+        return asked and replace(asked, failed=[{**row, "detail": LEFT_OUT} for row in asked.failed])
+
+    def graded(figures: AnswerFigures) -> AnswerFigures:
+        strategies = [
+            replace(strategy, why=tuple((LEFT_OUT, times) for _, times in strategy.why))
+            for strategy in figures.strategies
+        ]
+        replies = [tally._replace(why="") for tally in figures.replies]
+        return replace(figures, strategies=tuple(strategies), replies=tuple(replies))
+
+    return replace(
+        summary,
+        manifest=manifest_without_text(summary.manifest),
+        reasons=[{**row, "why": LEFT_OUT, "instead": ""} for row in summary.reasons],
+        failed=[{**row, "detail": LEFT_OUT} for row in summary.failed],
+        replies=[tally._replace(why="") for tally in summary.replies],
+        answers=summary.answers and replace(summary.answers, figures=tuple(map(graded, summary.answers.figures))),
+        make_probes=probes,
+    )
+
+
+def by_conversation(run: Run, *, text: bool = True) -> list[tuple[str, str, dict[str, Value]]]:
+    """Return (conversation, strategy, figures) for every result that has steps or failed, in the order of the run.
+
+    Without `text` no reason is given for a failure: it may quote the recording.
+    """
     groups = dict(iter(steps_of(run).groupby(["conversation", "strategy"], observed=True, sort=False)))
     rows = []
     for result in run.table("results").itertuples():
         key = (str(result.conversation), str(result.strategy))
         if result.status == "failed":
-            rows.append((*key, _no_figures("failed", str(result.detail))))
+            rows.append((*key, _no_figures("failed", str(result.detail) if text else LEFT_OUT)))
         elif key in groups:
             rows.append((*key, figures(groups[key])))
     return rows
@@ -257,11 +288,14 @@ class Results:
     run: Run
     models: Sequence[str]
     prices: Prices = BUNDLED
+    text: bool = True
+    """Whether texts of the recordings may be shown, and words that may quote them."""
 
     @cached_property
     def summary(self) -> RunSummary:
         """Figures of every strategy."""
-        return summarise(self.run)
+        summary = summarise(self.run)
+        return summary if self.text else without_text(summary)
 
     @property
     def sums(self) -> pd.DataFrame:
@@ -352,7 +386,6 @@ def as_json(summary: RunSummary) -> dict[str, object]:
         "versions": summary.manifest.versions,
         "digest": summary.manifest.digest,
         "spent": spent_json(summary.manifest),
-        "redacted": None if summary.manifest.redacted is msgspec.UNSET else summary.manifest.redacted,
         "conversations": summary.conversations,
         "independent_units": summary.units,
         "subagents": summary.subagents,

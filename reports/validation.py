@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ctxbench.metrics.validation.calibration import Calibration
 from ctxbench.metrics.validation.comparison import UNKNOWN, ComparedCall
-from ctxbench.metrics.validation.validation import CacheAgreement, Costs, Validation
+from ctxbench.metrics.validation.validation import Figures, Validation
 from ctxbench.metrics.value import Missing, Value
 
-from .render import Table, count, number, percent
+from .render import Column, Table, count, exact, percent, table_of
 
 # Calls that are listed.
 _MOST_CALLS = 20
-# (predicted, reported).
-_PAIRS = ((True, True), (True, False), (False, True), (False, False))
 
 _ASSUMED = {
     "no start": "calls without a recorded start began when the message before them was there, or, where that has no "
@@ -30,251 +27,195 @@ _ASSUMED = {
 }
 
 
+def _or_why(show: Callable[[float], str]) -> Callable[[Value], str]:
+    """Return a function that shows a figure, or in brackets why it is missing."""
+    return lambda value: f"({value.why})" if isinstance(value, Missing) else show(value)
+
+
+_tokens = _or_why(lambda value: f"{value:,.0f}")
+_points = _or_why(lambda value: f"{100 * value:+.2f} points".replace("-", "−"))
+_signed = _or_why(lambda value: f"{100 * value + 0.0:+.2f} %".replace("-", "−").replace("−0.00", "+0.00"))
+
+
+def _share(of: str, whole: str, undefined: str) -> Callable[[Figures], Value]:
+    return lambda row: row[of] / row[whole] if row[whole] else Missing("undefined", undefined)
+
+
+def _counts(field: str, *keys: str) -> Callable[[Figures], int]:
+    """Return a function that adds up some of the counts in a field of a row."""
+    return lambda row: sum(row[field].get(key, 0) for key in keys)
+
+
+_NAMES = (Column("model", "model"), Column("rule since", "rule_since", lambda since: since or "the beginning"))
+_AGREEMENT = (
+    *_NAMES,
+    Column("calls", "calls", _tokens),
+    Column("exact", _share("exact", "calls", "no calls"), percent),
+    Column("exact, later calls", _share("later_exact", "later_calls", "no calls after a first one"), percent),
+    Column("reuse", "reuse", percent),
+    Column("tokens off", "read_absolute_error", _tokens),
+    Column("off, median call", "read_absolute_error_median", _tokens),
+    Column("cache hit rate", "hit_rate", percent),
+    Column("prediction error", "hit_rate_error", _points),
+    Column("cost error", "money.error", _signed),
+)
+_HITS = (
+    *_NAMES,
+    Column("both hit", _counts("hits", "hit / hit"), _tokens),
+    Column("only predicted", _counts("hits", "hit / miss"), _tokens),
+    Column("only reported", _counts("hits", "miss / hit"), _tokens),
+    Column("neither", _counts("hits", "miss / miss"), _tokens),
+)
+_PAUSES = (
+    *_NAMES,
+    Column("pauses", lambda row: sum(row["pauses"].values()), _tokens),
+    Column("predicted gone", _counts("pauses", "gone / gone", "gone / kept"), _tokens),
+    Column("reported gone", _counts("pauses", "gone / gone", "kept / gone"), _tokens),
+    Column("both", _counts("pauses", "gone / gone"), _tokens),
+)
+_OWN = (
+    Column("model", "model"),
+    Column("encoding", "own_counts.encoding"),
+    Column("factor", "own_counts.factor", "{:.3f}".format),
+    Column("fitted on", lambda row: _fitted(len(row["own_counts"]["factors"]))),
+    Column("prompts off, raw", "own_counts.prompt_error_raw", percent),
+    Column("calibrated", "own_counts.prompt_error", percent),
+    Column("median call", "own_counts.prompt_error_median", percent),
+    Column("read tokens off", "own_counts.read_error", percent),
+    Column("cache hit rate", "own_counts.hit_rate_error", _points),
+    Column("cost error", "own_counts.money_error", _signed),
+)
+_COSTS = (
+    Column("model", "model"),
+    Column("calls", lambda row: row["calls"] + row["unpriced"] + row["free"], _tokens),
+    Column("recorded", lambda row: f"${row['recorded']:,.4f}" if row["calls"] else "–"),
+    Column("by cache prices", "error", _signed),
+    Column("worst call", "worst", _signed),
+    Column("by plain prices", "plain_error", _signed),
+    Column("worst call", "plain_worst", _signed),
+    Column("follows", "follows", lambda follows: "–" if isinstance(follows, Missing) else follows),
+)
+_CALL = (
+    Column("conversation", "conversation"),
+    Column("reason", "reason", lambda reason: reason.removeprefix(UNKNOWN)),
+    Column("message", "at", _tokens),
+    Column("gap, s", "gap_seconds", lambda gap: "–" if gap is None else f"{gap:,.0f}"),
+    Column("predicted", "read_predicted", _tokens),
+    Column("reported", lambda row: row["read_reported"] or 0, _tokens),
+)
+
+
 def tables(validation: Validation) -> list[Table]:
     """Return a row for each model and rule; then hits, our own counts, costs, disagreements and assumptions."""
-    shown = (
-        [_agreements(validation), _hits(validation), *_pauses(validation), _own(validation)]
-        if validation.agreements
-        else []
-    )
+    agreements, shown = validation.agreements, []
+    if agreements:
+        exactly = (
+            "Exact: the tokens read from the cache are predicted to the token; later calls leave out the first of each "
+            "conversation, which reads what earlier runs left. Reuse: of those and the calls that read what an earlier "
+            "call could, the share that found the newest prefix (`ctxbench bill --reuse`). Cache hit rate is the "
+            "reported one; cost error is the cost of the predicted usage against that of the reported usage."
+        )
+        title, narrow = (
+            "How well do the cache models predict recorded usage?",
+            ("off, median call", "tokens off", "exact"),
+        )
+        shown.append(table_of(title, _AGREEMENT, agreements, [exactly], names=2, spare=narrow))
+        note = "A hit is a call that reads something from the cache."
+        shown.append(table_of("Predicted and reported hits, in calls", _HITS, agreements, [note], names=2))
+        if expired := [row for row in agreements if row["pauses"]]:
+            note = (
+                "Pauses between calls of a conversation that continue the same context. Gone: the call reads less than "
+                "the one before had read and written."
+            )
+            shown.append(table_of("Pauses longer than the lifetime", _PAUSES, expired, [note], names=2))
+        note = (
+            "The same caches with our token counts, over later calls: tokens = constant + factor × our count. The "
+            "constant comes from the first prompt of each conversation, the factor from the growth of prompts in the "
+            "other conversations."
+        )
+        spare = ("median call", "fitted on")
+        shown.append(table_of("And with our own token counts?", _OWN, agreements, [note], names=2, spare=spare))
     if validation.costs:
         shown.append(_costs(validation))
-    wrong = [row for row in validation.rows if row.reason]
-    if wrong:
-        shown += [_reasons(validation), _calls(wrong)]
+    reasons = [
+        (row["model"], reason, calls)
+        for row in agreements
+        for reason, calls in sorted(row["reasons"].items(), key=lambda pair: (-pair[1], pair[0]))
+    ]
+    if reasons:
+        columns = (
+            Column("model", lambda row: row[0]),
+            Column("likely reason", lambda row: row[1]),
+            Column("calls", lambda row: row[2], _tokens),
+        )
+        shown += [table_of("Why do calls disagree?", columns, reasons, names=2), _calls(validation.rows)]
     if notes := tuple(_notes(validation)):
         shown.append(Table("Assumptions", (), (), notes))
     return shown
 
 
-def _agreements(validation: Validation) -> Table:
-    heads = (
-        *("model", "rule since", "calls", "exact", "exact, later calls", "reuse", "tokens off", "off, median call"),
-        *("cache hit rate", "prediction error", "cost error"),
-    )
-    rows = tuple(
-        (
-            *_name(model, since),
-            f"{agreement.calls:,}",
-            percent(agreement.exact_share),
-            percent(agreement.later_share),
-            percent(agreement.reuse),
-            _tokens(agreement.off),
-            _tokens(agreement.median_off),
-            percent(agreement.hit_rate),
-            _points(agreement.hit_rate_error),
-            _signed(agreement.money_error),
-        )
-        for (model, since), agreement in validation.agreements.items()
-    )
-    note = (
-        "Exact: the tokens read from the cache are predicted to the token; later calls leave out the first of each "
-        "conversation, which reads what earlier runs left. Reuse: of those and the calls that read what an earlier "
-        "call could, the share that found the newest prefix (`ctxbench bill --reuse`). Cache hit rate is the reported "
-        "one; cost error is the cost of the predicted usage against that of the reported usage."
-    )
-    spare = ("off, median call", "tokens off", "exact")
-    return Table("How well do the cache models predict recorded usage?", heads, rows, (note,), 2, spare)
-
-
-def _hits(validation: Validation) -> Table:
-    heads = ("model", "rule since", "both hit", "only predicted", "only reported", "neither")
-    rows = tuple(
-        (*_name(model, since), *(f"{agreement.hits[pair]:,}" for pair in _PAIRS))
-        for (model, since), agreement in validation.agreements.items()
-    )
-    note = "A hit is a call that reads something from the cache."
-    return Table("Predicted and reported hits, in calls", heads, rows, (note,), 2)
-
-
-def _pauses(validation: Validation) -> list[Table]:
-    """Return what was read after pauses longer than the lifetime; no table without such a pause."""
-    heads = ("model", "rule since", "pauses", "predicted gone", "reported gone", "both")
-    rows = tuple(
-        (*_name(model, since), *(f"{pauses:,}" for pauses in _gone(agreement.expired)))
-        for (model, since), agreement in validation.agreements.items()
-        if agreement.expired
-    )
-    note = (
-        "Pauses between calls of a conversation that continue the same context. Gone: the call reads less than the one "
-        "before had read and written."
-    )
-    return [Table("Pauses longer than the lifetime", heads, rows, (note,), 2)] if rows else []
-
-
-def _gone(expired: Mapping[tuple[bool, bool], int]) -> tuple[int, int, int, int]:
-    """Return the numbers of pauses: all, predicted gone, reported gone, both."""
-    both, predicted, reported, neither = (expired.get(pair, 0) for pair in _PAIRS)
-    return both + predicted + reported + neither, both + predicted, both + reported, both
-
-
-def _own(validation: Validation) -> Table:
-    heads = (
-        *("model", "encoding", "factor", "fitted on", "prompts off, raw", "calibrated", "median call"),
-        *("read tokens off", "cache hit rate", "cost error"),
-    )
-    calibration = validation.replayed.calibration
-    rows = tuple(
-        (
-            model,
-            validation.counters.used[model],
-            f"{calibration.factor(model):.3f}",
-            _fitted(calibration, model),
-            percent(agreement.own.raw_error),
-            percent(agreement.own.error),
-            percent(agreement.own.median_error),
-            percent(agreement.own.read_error),
-            _points(agreement.own.hit_rate_error),
-            _signed(agreement.own_money_error),
-        )
-        for (model, _), agreement in validation.agreements.items()
-    )
-    note = (
-        "The same caches with our token counts, over later calls: tokens = constant + factor × our count. The constant "
-        "comes from the first prompt of each conversation, the factor from the growth of prompts in the other "
-        "conversations."
-    )
-    return Table("And with our own token counts?", heads, rows, (note,), 2, ("median call", "fitted on"))
-
-
-def _costs(validation: Validation) -> Table:
-    heads = (
-        *("model", "calls", "recorded", "by cache prices", "worst call", "by plain prices", "worst call"),
-        "follows",
-    )
-    rows = tuple(
-        (
-            model,
-            f"{len(costs.recorded) + costs.unpriced + costs.free:,}",
-            f"${sum(costs.recorded):,.4f}" if costs.recorded else "–",
-            *map(_signed, (costs.error, costs.worst, costs.plain_error, costs.plain_worst)),
-            _follows(costs),
-        )
-        for model, costs in validation.costs.items()
-    )
-    notes = [
-        "The cost of the reported usage against the recorded cost. By plain prices: as if there were no cache, as "
-        f"loggers compute that do not know of caches. Prices: {validation.prices.source}."
-    ]
-    for model, costs in validation.costs.items():
-        if costs.unit != 1.0:
-            notes.append(
-                f"{model}: a dollar of usage is recorded as {costs.unit:,g}. Is that another unit, such as cents? The "
-                "costs are not compared, and nothing is corrected."
-            )
-        if costs.free:
-            notes.append(f"{model}: {count(costs.free, 'call')} with a recorded cost of 0 are not compared.")
-    return Table("Recorded costs", heads, rows, tuple(notes), 1)
-
-
-def _follows(costs: Costs) -> str:
-    return "–" if isinstance(costs.error, Missing) else costs.follows
-
-
-def _reasons(validation: Validation) -> Table:
-    rows = tuple(
-        (model, reason, f"{calls:,}")
-        for (model, _), agreement in validation.agreements.items()
-        for reason, calls in sorted(agreement.reasons.items(), key=lambda pair: (-pair[1], pair[0]))
-    )
-    return Table("Why do calls disagree?", ("model", "likely reason", "calls"), rows, names=2)
-
-
-def _calls(wrong: Sequence[ComparedCall]) -> Table:
-    heads = ("conversation", "reason", "message", "gap, s", "predicted", "reported")
-    unexplained = [row for row in wrong if row.reason.startswith(UNKNOWN)]
-    listed = unexplained or wrong
-    worst = sorted(listed, key=lambda row: -abs(row.predicted.read - row.read))[:_MOST_CALLS]
-    rows = tuple(
-        (
-            row.conversation,
-            row.reason.removeprefix(UNKNOWN),
-            f"{row.asked.at:,}",
-            "–" if row.gap is None else f"{row.gap:,.0f}",
-            f"{row.predicted.read:,}",
-            f"{row.read:,}",
-        )
-        for row in worst
-    )
-    notes = ["Gap: seconds since the call before began."]
-    if len(listed) > _MOST_CALLS:
-        notes.append(f"The {_MOST_CALLS} furthest off, of {len(listed):,}; --json has all.")
-    title = "Calls that disagree for no reason in the recording" if unexplained else "Calls that disagree"
-    return Table(title, heads, rows, tuple(notes), names=2)
-
-
-def _notes(validation: Validation) -> Iterator[str]:
-    replayed = validation.replayed
-    yield from (f"Assumed: {_ASSUMED[agreement]}." for agreement in sorted(replayed.assumed))
-    if replayed.left_out:
-        yield "Calls that cannot be compared are named on standard error, all of them in --json."
-    for model, calls in replayed.without_rule.items():
-        yield f"No cache rule is known for {model}: {count(calls, 'call')} not compared."
-    for (model, _), agreement in validation.agreements.items():
-        if agreement.unreported:
-            calls_left = count(agreement.unreported, "call")
-            yield f"{model}: {calls_left} not compared: the provider does not say what was read."
-        if agreement.money.unreported:
-            some = count(agreement.money.unreported, "call")
-            yield f"{model}: {some} not in the cost error: the provider does not say what was written."
-    for model in dict.fromkeys(model for model, agreement in _unpriced(validation) if agreement):
-        yield f"Costs are missing: {validation.prices.unknown(model)}."
-    for model in dict.fromkeys(model for model, _ in validation.agreements):
-        if substitute := validation.prices.instead(model):
-            yield f"{substitute}."
-    for model, what in validation.counters.lacking.items():
-        yield f"{model} is counted in {validation.counters.used[model]}: {what}."
-
-
-def _unpriced(validation: Validation) -> Iterator[tuple[str, int]]:
-    yield from ((model, agreement.money.unpriced) for (model, _), agreement in validation.agreements.items())
-    yield from ((model, agreement.unpriced) for model, agreement in validation.costs.items())
-
-
-def _fitted(calibration: Calibration, model: str) -> str:
-    known = len(calibration.growths.get(model, {}))
+def _fitted(known: int) -> str:
+    """Return on how many conversations the factor of each is fitted, of those that grew."""
     if not known:
         return "nothing"
     return "itself" if known == 1 else f"{known - 1} other" + "s" * (known > 2)
 
 
-def _name(model: str, since: str) -> tuple[str, str]:
-    return model, since or "the beginning"
+def _costs(validation: Validation) -> Table:
+    notes = [
+        "The cost of the reported usage against the recorded cost. By plain prices: as if there were no cache, as "
+        f"loggers compute that do not know of caches. Prices: {validation.prices.source}."
+    ]
+    for row in validation.costs:
+        if row["unit"] != 1.0:
+            notes.append(
+                f"{row['model']}: a dollar of usage is recorded as {row['unit']:,g}. Is that another unit, such as "
+                "cents? The costs are not compared, and nothing is corrected."
+            )
+        if row["free"]:
+            notes.append(f"{row['model']}: {count(row['free'], 'call')} with a recorded cost of 0 are not compared.")
+    return table_of("Recorded costs", _COSTS, validation.costs, notes)
 
 
-def _tokens(value: Value) -> str:
-    match value:
-        case Missing(why=why):
-            return f"({why})"
-        case _:
-            return f"{value:,.0f}"
+def _calls(rows: Sequence[ComparedCall]) -> Table:
+    wrong = [_call(row) for row in rows if row.reason]
+    unexplained = [row for row in wrong if row["reason"].startswith(UNKNOWN)]
+    listed = unexplained or wrong
+    worst = sorted(listed, key=lambda row: -abs(row["read_predicted"] - (row["read_reported"] or 0)))[:_MOST_CALLS]
+    notes = ["Gap: seconds since the call before began."]
+    if len(listed) > _MOST_CALLS:
+        notes.append(f"The {_MOST_CALLS} furthest off, of {len(listed):,}; --json has all.")
+    title = "Calls that disagree for no reason in the recording" if unexplained else "Calls that disagree"
+    return table_of(title, _CALL, worst, notes, names=2)
 
 
-def _points(value: Value) -> str:
-    match value:
-        case Missing(why=why):
-            return f"({why})"
-        case _:
-            return f"{100 * value:+.2f} points".replace("-", "−")
-
-
-def _signed(value: Value) -> str:
-    """Return a relative difference: +1.25 %."""
-    match value:
-        case Missing(why=why):
-            return f"({why})"
-        case _:
-            return f"{100 * value + 0.0:+.2f} %".replace("-", "−").replace("−0.00", "+0.00")
+def _notes(validation: Validation) -> Iterator[str]:
+    replayed, prices = validation.replayed, validation.prices
+    yield from (f"Assumed: {_ASSUMED[agreement]}." for agreement in sorted(replayed.assumed))
+    if replayed.left_out:
+        yield "Calls that cannot be compared are named on standard error, all of them in --json."
+    for model, calls in replayed.without_rule.items():
+        yield f"No cache rule is known for {model}: {count(calls, 'call')} not compared."
+    for row in validation.agreements:
+        if row["not_reported"]:
+            calls_left = count(row["not_reported"], "call")
+            yield f"{row['model']}: {calls_left} not compared: the provider does not say what was read."
+        if row["money"]["not_reported"]:
+            some = count(row["money"]["not_reported"], "call")
+            yield f"{row['model']}: {some} not in the cost error: the provider does not say what was written."
+    unpriced = [row["model"] for row in validation.agreements if row["money"]["unpriced"]]
+    unpriced += [row["model"] for row in validation.costs if row["unpriced"]]
+    yield from (f"Costs are missing: {prices.unknown(model)}." for model in dict.fromkeys(unpriced))
+    for model, what in validation.counters.lacking.items():
+        yield f"{model} is counted in {validation.counters.used[model]}: {what}."
 
 
 def as_json(validation: Validation) -> dict[str, Any]:
     """Return the exact figures of `tables`; a missing one is null."""
     replayed = validation.replayed
     return {
-        "models": [
-            _model(validation, model, since, agreement) for (model, since), agreement in validation.agreements.items()
-        ],
-        "costs": [_cost(model, agreement) for model, agreement in validation.costs.items()],
+        "models": exact(validation.agreements),
+        "costs": exact(validation.costs),
         "calls": [_call(row) for row in validation.rows],
         "assumed": {agreement: _ASSUMED[agreement] for agreement in sorted(replayed.assumed)},
         "without_rule": dict(replayed.without_rule),
@@ -283,74 +224,8 @@ def as_json(validation: Validation) -> dict[str, Any]:
     }
 
 
-def _model(validation: Validation, model: str, since: str, agreement: CacheAgreement) -> dict[str, Any]:
-    return {
-        "model": model,
-        "rule_since": since,
-        "calls": agreement.calls,
-        "exact": agreement.exact,
-        "later_calls": agreement.later,
-        "later_exact": agreement.later_exact,
-        "earlier_prefix": agreement.earlier,
-        "reuse": number(agreement.reuse),
-        "not_reported": agreement.unreported,
-        "prompt_tokens": agreement.tokens,
-        "read_reported": agreement.read,
-        "read_predicted": agreement.predicted,
-        "read_absolute_error": agreement.off,
-        "read_absolute_error_median": number(agreement.median_off),
-        "hit_rate": number(agreement.hit_rate),
-        "hit_rate_error": number(agreement.hit_rate_error),
-        "money": {
-            "calls": agreement.money.calls,
-            "unpriced": agreement.money.unpriced,
-            "not_reported": agreement.money.unreported,
-            "reported_usd": agreement.money.reported,
-            "predicted_usd": agreement.money.predicted,
-            "error": number(agreement.money_error),
-        },
-        "hits": {f"{_word(p)} / {_word(r)}": n for (p, r), n in sorted(agreement.hits.items())},
-        "pauses": {f"{_gone_word(p)} / {_gone_word(r)}": n for (p, r), n in sorted(agreement.expired.items())},
-        "own_counts": _own_counts(validation, model, agreement),
-        "reasons": dict(sorted(agreement.reasons.items())),
-    }
-
-
-def _own_counts(validation: Validation, model: str, agreement: CacheAgreement) -> dict[str, Any]:
-    own, calibration = agreement.own, validation.replayed.calibration
-    return {
-        "encoding": validation.counters.used[model],
-        "calls": own.calls,
-        "factor": calibration.factor(model),
-        "factors": {name: calibration.factor(model, name) for name in calibration.growths.get(model, {})},
-        "prompt_error_raw": number(own.raw_error),
-        "prompt_error": number(own.error),
-        "prompt_error_median": number(own.median_error),
-        "read_error": number(own.read_error),
-        "hit_rate_error": number(own.hit_rate_error),
-        "money_error": number(agreement.own_money_error),
-    }
-
-
-def _cost(model: str, costs: Costs) -> dict[str, Any]:
-    return {
-        "model": model,
-        "calls": len(costs.recorded),
-        "unpriced": costs.unpriced,
-        "free": costs.free,
-        "recorded": sum(costs.recorded),
-        "unit": costs.unit,
-        "by_cache_prices_usd": sum(costs.cached),
-        "error": number(costs.error),
-        "worst": number(costs.worst),
-        "by_plain_prices_usd": sum(costs.plain),
-        "plain_error": number(costs.plain_error),
-        "plain_worst": number(costs.plain_worst),
-        "follows": None if isinstance(costs.error, Missing) else costs.follows,
-    }
-
-
-def _call(row: ComparedCall) -> dict[str, Any]:
+def _call(row: ComparedCall) -> Figures:
+    """Return the figures of one call, by their keys in --json."""
     return {
         "conversation": row.conversation,
         "at": row.asked.at,
@@ -367,11 +242,3 @@ def _call(row: ComparedCall) -> dict[str, Any]:
         "gap_seconds": row.gap,
         "reason": row.reason,
     }
-
-
-def _word(read: bool) -> str:
-    return "hit" if read else "miss"
-
-
-def _gone_word(gone: bool) -> str:
-    return "gone" if gone else "kept"

@@ -8,15 +8,13 @@ scores), `data/unshown.toml` names its keys and the reason, and that text is cou
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tomllib
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +28,6 @@ from .source import Problems, records
 
 SHORTEST = 20
 """Characters from which a string counts as text: shorter ones are mostly names, numbers and settings."""
-LONG = 1 << 20
-"""Characters in which a text is compared at a time: so no copy of a longer one is made."""
 _HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 # At least three words, and no token longer than a URL: identifiers, hashes, keys and encoded bytes are no text.
 _WORDS = re.compile(r"\w+\W+\w+\W+\w+")
@@ -69,27 +65,47 @@ class TextCoverage:
         return self.covered / self.shown if self.shown else 1.0
 
 
-def coverage(batch: Batch, conversations: Callable[[], Iterable[Conversation]], problems: Problems) -> TextCoverage:
-    """Compare the texts of the files of a batch with those of the conversations that are read from them.
+def coverage(batch: Batch, conversations: Iterable[Conversation], problems: Problems) -> TextCoverage:
+    """Compare the texts of the files of a batch with those of the conversations that were read from them."""
+    texts = {_plain(text) for conversation in conversations for text in _texts(conversation)}
+    by_length = sorted((text for text in texts if len(text) >= SHORTEST), key=len)
+    lengths = list(map(len, by_length))
+    whole = "\0".join(texts)  # no text goes over a NUL
 
-    `conversations` reads them. It is called again where a text of the files is none of theirs, to search for it
-    within them; so neither side is kept, and a recording may take up most of the memory.
-    """
-    compared = _Comparison({_measured(text)[0] for conversation in conversations() for text in _texts(conversation)})
-    files = sum(compared.add(_strings(path, batch, problems)) for path in batch.files)
-    # JSON that is not found is opened, and its strings are searched for in turn: as many rounds as JSON is nested.
-    while compared.unknown:
-        compared.search(conversations())
+    def held(text: str) -> bool:
+        """Return whether a text stands in one of a conversation, or is one for the most part: in a log's markup."""
+        halves = slice(bisect_left(lengths, (len(text) + 1) // 2), bisect_right(lengths, len(text)))
+        return text in texts or text in whole or any(message in text for message in by_length[halves])
+
+    covered: Counter[str] = Counter()
+    lost: dict[str, list[str]] = {}
+    fates: dict[str, bool] = {}
+    files = 0
+    for path in batch.files:
+        strings = deque(_strings(path, batch, problems))
+        files += bool(strings)
+        while strings:
+            text, keys = strings.popleft()
+            plain = _plain(text)
+            if plain in fates:
+                if fates[plain]:
+                    covered[keys] += 0  # a key under which a text was found is read
+                elif plain in lost:
+                    lost[plain].append(keys)
+            elif _is_text(plain):
+                fates[plain] = held(plain)
+                if fates[plain]:
+                    covered[keys] += len(plain)
+                elif _json(text) is None:
+                    lost[plain] = [keys]
+            if fates.get(plain) is False and plain not in lost:  # of JSON that is not found its strings count
+                strings.extend(_walk(_json(text), f"{keys}>"))
     missing: Counter[str] = Counter()
     unshown: Counter[str] = Counter()
     reasons = _reasons(format_name(batch.reader))
-    for length, keys in compared.lost.values():
-        reason = next((why for why, pattern in reasons if any(map(pattern.match, keys))), None)
-        if reason is None:
-            missing[keys[0]] += length
-        else:
-            unshown[reason] += length
-    covered = compared.covered
+    for plain, paths in lost.items():
+        reason = next((why for why, pattern in reasons if any(map(pattern.match, paths))), None)
+        (missing if reason is None else unshown)[paths[0] if reason is None else reason] += len(plain)
     return TextCoverage(
         characters=covered.total() + missing.total() + unshown.total(),
         covered=covered.total(),
@@ -98,90 +114,6 @@ def coverage(batch: Batch, conversations: Callable[[], Iterable[Conversation]], 
         unread=tuple(sorted(missing.keys() - covered.keys())),
         files=files,
     )
-
-
-class _Comparison:
-    """The distinct texts of some files, by digest, while it is found out which of them a conversation has."""
-
-    def __init__(self, known: Set[bytes]) -> None:
-        self.covered: Counter[str] = Counter()
-        """Characters of the texts that a conversation has, by key path."""
-        self.unknown: dict[bytes, tuple[str, list[str]]] = {}
-        """Texts that may stand within another text, to be searched for, and their key paths."""
-        self.lost: dict[bytes, tuple[int, list[str]]] = {}
-        """Lengths of the texts that no conversation has, and their key paths."""
-        self._known = known
-        self._seen: set[bytes] = set()
-        self._opened: set[bytes] = set()  # JSON that no conversation has: its strings count, not itself
-
-    def add(self, strings: Iterable[tuple[str, str]]) -> bool:
-        """Add the texts among some strings; return whether there was any string."""
-        keys = None
-        for text, keys in strings:
-            digest, length = _measured(text)
-            if (before := self.unknown.get(digest) or self.lost.get(digest)) is not None:
-                before[1].append(keys)
-            elif digest in self._opened:
-                self.add(_walk(_json(text), f"{keys}>"))
-            elif digest not in self._seen and _is_text(text if length > LONG else _plain(text)):
-                self._seen.add(digest)
-                if digest in self._known:
-                    self.covered[keys] += length
-                else:
-                    self.unknown[digest] = text, [keys]
-        return keys is not None
-
-    def search(self, conversations: Iterable[Conversation]) -> None:
-        """Search the conversations for the unknown texts; those within JSON that was not found are unknown then."""
-        searched, self.unknown = self.unknown, {}
-        held = _held([_plain(text) for text, _ in searched.values()], conversations)
-        json_texts = []
-        for at, (digest, (text, keys)) in enumerate(searched.items()):
-            if at in held:
-                self.covered.update(dict.fromkeys(keys, 0))  # a key under which a text was found is read
-                self.covered[keys[0]] += _measured(text)[1]
-            elif _json(text) is not None:
-                self._opened.add(digest)
-                json_texts += [(text, key) for key in keys]
-            else:
-                self.lost[digest] = _measured(text)[1], keys
-        self.add(json_texts)
-
-
-def _held(texts: Sequence[str], conversations: Iterable[Conversation]) -> set[int]:
-    """Return which texts stand in one of the conversations' texts, or are one of them for the most part.
-
-    The latter is so where a log wraps a message into markup.
-    """
-    by_length = sorted(range(len(texts)), key=lambda at: len(texts[at]))
-    lengths = [len(texts[at]) for at in by_length]
-    longest = lengths[-1]
-    left = set(by_length)
-
-    def within(texts_of_conversations: Iterable[str]) -> Iterator[str]:
-        for text in texts_of_conversations:
-            if SHORTEST <= len(text) <= longest:
-                plain = _plain(text)
-                # A message that is at least half of a logged text is all of it but the markup: only texts of once to
-                # twice its length come into question, which sorting by length finds.
-                twice = by_length[bisect_left(lengths, len(plain)) : bisect_right(lengths, 2 * len(plain))]
-                left.difference_update([at for at in twice if at in left and plain in texts[at]])
-            yield from _plain_parts(text)
-            yield "\0"  # no text goes over it
-
-    parts: list[str] = []
-    size = 0
-    for part in chain(within(text for conversation in conversations for text in _texts(conversation)), ("",)):
-        parts.append(part)
-        size += len(part)
-        if size > LONG + 2 * longest or not part:
-            searched = "".join(parts)
-            left.difference_update([at for at in left if texts[at] in searched])
-            # A text may begin at the end of this window and go on in the next, so as much as the longest has is
-            # searched again.
-            parts = [searched[-longest:]]
-            size = longest
-    return set(by_length) - left
 
 
 def _reasons(form: str) -> list[tuple[str, re.Pattern[str]]]:
@@ -253,28 +185,8 @@ def _values(text: str) -> Iterator[str]:
     return (value for value, _ in _walk(_json(text), ""))
 
 
-def _measured(text: str) -> tuple[bytes, int]:
-    """Return a digest of a text with single spaces, and the length of that."""
-    digest, length = hashlib.blake2b(digest_size=16), 0
-    for part in _plain_parts(text):
-        digest.update(part.encode("utf-8", "surrogatepass"))
-        length += len(part)
-    return digest.digest(), length
-
-
 def _plain(text: str) -> str:
-    return "".join(_plain_parts(text))
-
-
-def _plain_parts(text: str) -> Iterator[str]:
-    """Yield a text with single spaces in parts: a substitution holds all lines of its text as objects."""
-    begun = blank = False
-    for start in range(0, len(text), LONG):
-        part = _BLANK.sub(" ", text[start : start + LONG])
-        if words := part.strip():
-            yield " " + words if begun and (blank or part[0] == " ") else words
-            begun = True
-        blank = part[-1] == " "
+    return _BLANK.sub(" ", text).strip()
 
 
 def _is_text(text: str) -> bool:

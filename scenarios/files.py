@@ -20,8 +20,6 @@ LARGEST = 1 << 30
 LINE = 64 << 20
 """Most bytes of a line of such a file."""
 
-_MORE = 1 << 16
-
 # A pipe that nobody writes to is opened at once with this flag, and waited for without it. Windows has no such pipes.
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 
@@ -50,14 +48,8 @@ def _handle(name: str, flags: int) -> int:
 def read_file(path: Path, most: int = SETTINGS) -> bytes:
     """Read a whole file. Raises OSError if it cannot be read, is a pipe or a device, or has more than `most` bytes."""
     with open_file(path) as file:
-        # The size first: a file of nothing but holes has a large one, and `most` bytes may be more than there are.
-        size = os.fstat(file.fileno()).st_size
-        parts = [] if size > most else [file.read(size + 1)]
-        while size <= most and parts[-1]:  # it has grown, or its size is not known beforehand
-            size = max(size, sum(map(len, parts)))
-            parts.append(file.read(_MORE))
-    data = b"".join(filter(None, parts))
-    if max(size, len(data)) > most:
+        data = file.read(most + 1)
+    if len(data) > most:
         what = f"it has over {most >> 20:,} MiB, which no file of this kind has"
         raise OSError(errno.EFBIG, what, str(path))
     return data

@@ -1,9 +1,7 @@
 """Labelled answers: answers to questions, each with a label that says if it is right. Graders are compared with them.
 
-There are four published formats, and one for labels of your own.
-
-A format is recognised by the keys in the file, never by its name. A bad row is a RecordingError in `Problems`; the rest
-is read.
+There are five published formats, one for labels of your own, and `--columns` for tables of any shape. A format is
+recognised by the keys in the file, never by its name. A bad row is a RecordingError in `Problems`; the rest is read.
 
     problems = Problems()
     for answer in read([Path("NQ.json")], problems):
@@ -12,21 +10,25 @@ is read.
 
 from __future__ import annotations
 
+import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from .errors import Place, RecordingError
+from .errors import Place, RecordingError, SpecError
 from .source import Problems, convert, decode, file_head, files_of, key_paths, records
 
 Kind = Literal["plain", "temporal", "preference", "update", "unanswerable"]
 """Kind of question, in the words of `metrics.grading.Kind`, which this package may not import."""
 Language = Literal["en", "zh"]
+LabelledBy = Literal["people", "model"]
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 
@@ -49,7 +51,7 @@ class Labelled(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     language: Language = "en"
     """Language of the question."""
     kind: Kind = "plain"
-    labelled_by: Literal["people", "model"] = "people"
+    labelled_by: LabelledBy = "people"
     """Source of the label. A model's label is no human label: agreement with it is agreement between two graders."""
     rating: float | None = None
     """Score from 0 to 1 behind the label, where the label comes from votes or ratings."""
@@ -68,7 +70,20 @@ def language_of(question: str) -> Language:
     return "zh" if _HAN.search(question) else "en"
 
 
-T = TypeVar("T")
+@dataclass(slots=True)
+class LabelFile:
+    """A file of labelled answers that is being read."""
+
+    path: Path
+    problems: Problems
+    corrections: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """LoCoMo's published answer and the right one, by question id."""
+    number: int = 0
+    """Number of the present record, from 1."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Answers that are not read, or not as they stand, by what there is to say of them."""
+    groups: dict[str, str] = field(default_factory=dict)
+    """Ids of the questions so far by their texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,27 +93,85 @@ class Format:
     about: str
     shapes: tuple[frozenset[str], ...]
     """Sets of key paths (`source.key_paths`). A file is of this format if it has all paths of one set."""
-    read: Callable[[Path, Problems, Any], Iterator[Labelled]]
-    """Function of a file, the problems, and LoCoMo's corrections."""
+    read: Callable[[Any, Place, LabelFile], Iterator[Labelled]]
+    """Function of a record, its place and the file, which yields the record's answers. Raises RecordingError."""
+    record: Any = dict[str, Any]
+    """Type of a record."""
 
 
-def rows(path: Path, kind: type[T], problems: Problems) -> Iterator[tuple[int, Place, T]]:
-    """Yield the records of a file as `kind`, each with its number from 0 and its place. A bad record is a problem."""
-    for at, (place, raw) in enumerate(records(path, problems)):
-        try:
-            yield at, place, decode(raw, kind, place)
-        except RecordingError as error:
-            problems.add(error)
+def read(paths: Iterable[Path], problems: Problems, columns: Columns | None = None) -> Iterator[Labelled]:
+    """Yield the labelled answers of the files, and of the folders' files, in the order of the paths.
+
+    A named file of no known format is a problem; inside a folder it is only listed in `problems.ignored`. With
+    `columns` every file is a table that has them. LoCoMo's answers are read with the corrections among the files. A
+    repeated id of a set gets the suffix `~2`, `~3` …
+    """
+    seen: dict[tuple[str, str], int] = {}
+    all_files = [(path, file) for path, files in files_of(paths, problems) for file in files]
+    audits = [file for _, file in all_files if columns is None and _is_corrections(file)]
+    corrections: dict[str, tuple[str, str]] = {}
+    for audit in audits:
+        for place, raw in records(audit, problems):
+            with problems.collect():
+                row = decode(raw, _Correction, place)
+                corrections[row.question_id] = str(row.golden_answer).strip(), str(row.correct_answer).strip()
+    for path, file in all_files:
+        if file in audits:
+            continue
+        with problems.collect():
+            form = columns.format(file) if columns is not None else detect(file)
+            if form is None:
+                _report_unknown(file, problems, named=file == path)
+                continue
+            for answer in _answers(form, LabelFile(file, problems, corrections)):
+                yield _with_unique_id(answer, seen)
 
 
-def parts(values: list[Any], kind: type[T], place: Place, problems: Problems) -> Iterator[tuple[int, Place, T]]:
-    """Yield the elements of a list at `place` as `kind`, each with its number from 0 and its place."""
+def _answers(form: Format, file: LabelFile) -> Iterator[Labelled]:
+    for place, raw in records(file.path, file.problems):
+        file.number += 1
+        with file.problems.collect():
+            yield from form.read(decode(raw, form.record, place), place, file)
+    file.problems.notes += [f"{file.path}: {count} answers {what}" for what, count in file.left_out.items()]
+
+
+def detect(path: Path) -> Format | None:
+    """Return the format that the start of the file fits, the one with most keys if several do, or None.
+
+    Raises RecordingError if the file cannot be read.
+    """
+    keys = key_paths(file_head(path))
+    fits = [(len(shape), name) for name, form in FORMATS.items() for shape in form.shapes if shape <= keys]
+    return FORMATS[max(fits)[1]] if fits else None
+
+
+def _with_unique_id(answer: Labelled, seen: dict[tuple[str, str], int]) -> Labelled:
+    """Return the answer with an id that `seen`, the ids so far by set, does not have."""
+    name = answer.id
+    while (answer.set, name) in seen:
+        seen[answer.set, answer.id] += 1
+        name = f"{answer.id}~{seen[answer.set, answer.id]}"
+    seen[answer.set, name] = 1
+    return answer if name == answer.id else msgspec.structs.replace(answer, id=name)
+
+
+def _report_unknown(path: Path, problems: Problems, named: bool) -> None:
+    if not named:
+        problems.ignored.append(str(path))
+    elif not file_head(path).strip():
+        problems.add(RecordingError(Place(str(path)), "the file is empty", "leave it out"))
+    else:
+        example = '{"question": "…", "accepted": ["…"], "candidate": "…", "correct": true}'
+        remedy = f"known are {', '.join(FORMATS)}; or write JSON Lines of {example}, or name the columns by --columns"
+        problems.add(RecordingError(Place(str(path)), "no known format of labelled answers fits", remedy))
+
+
+def _elements(values: list[Any], kind: Any, place: Place, problems: Problems) -> Iterator[tuple[Place, Any]]:
+    """Yield the elements of a list at `place` as `kind`, each with its place."""
     for at, value in enumerate(values):
         where = place.at(f"{place.field}[{at}]")
-        try:
-            yield at, where, convert(value, kind, where)
-        except RecordingError as error:
-            problems.add(error)
+        with problems.collect():
+            yield where, convert(value, kind, where)
 
 
 # EVOUNA: five systems' answers to questions of Natural Questions and TriviaQA, each judged by people. Apache-2.0.
@@ -109,8 +182,6 @@ def parts(values: list[Any], kind: type[T], place: Place, problems: Problems) ->
 # answers are the parts between the slashes. Left out, and counted in a note: questions that people marked as improper,
 # answers without a label, answers that are null. Empty answers are read: they were judged.
 
-_EVOUNA_SHAPE = frozenset({"[].question", "[].golden_answer", "[].improper"})
-
 
 class _EvounaQuestion(msgspec.Struct):
     question: str
@@ -118,50 +189,34 @@ class _EvounaQuestion(msgspec.Struct):
     golden_answer: str | None = None
 
 
-def _read_evouna(path: Path, problems: Problems, _: object) -> Iterator[Labelled]:
-    name = f"evouna-{path.stem.lower()}"
-    first: dict[str, str] = {}
-    improper = unlabelled = 0
-    for at, place, row in rows(path, dict[str, Any], problems):
-        try:
-            question = convert(row, _EvounaQuestion, place)
-            # A question that stands twice is one group: its answers are not independent.
-            group = first.setdefault(question.question, f"q{at}")
-            systems = [key.removeprefix("judge_") for key in row if key.startswith("judge_")]
-            if question.improper:
-                improper += len(systems)
-                continue
-            accepted = _evouna_answers(question, place)
-            for system in systems:
-                correct = convert(row[f"judge_{system}"], bool | None, place.at(f"judge_{system}"))  # type: ignore[arg-type]
-                candidate = convert(row.get(f"answer_{system}"), str | None, place.at(f"answer_{system}"))  # type: ignore[arg-type]
-                if correct is None or candidate is None:
-                    unlabelled += 1
-                    continue
-                yield Labelled(
-                    id=f"q{at}-{system}",
-                    set=name,
-                    question=question.question,
-                    accepted=accepted,
-                    candidate=candidate,
-                    correct=correct,
-                    group=group,
-                    system=system,
-                    language=language_of(question.question),
-                )
-        except RecordingError as error:
-            problems.add(error)
-    problems.notes.append(f"{path}: {improper} answers to improper questions, {unlabelled} without answer or label")
-
-
-def _evouna_answers(question: _EvounaQuestion, place: Place) -> tuple[str, ...]:
-    accepted = tuple(text for part in (question.golden_answer or "").split("/") if (text := part.strip()))
+def _evouna(row: dict[str, Any], place: Place, file: LabelFile) -> Iterator[Labelled]:
+    question = convert(row, _EvounaQuestion, place)
+    # A question that stands twice is one group: its answers are not independent.
+    group = file.groups.setdefault(question.question, f"q{file.number - 1}")
+    systems = [key.removeprefix("judge_") for key in row if key.startswith("judge_")]
+    if question.improper:
+        file.left_out["to improper questions left out"] += len(systems)
+        return
+    accepted = _texts((question.golden_answer or "").split("/"))
     if not accepted:
         raise RecordingError(place.at("golden_answer"), "no accepted answer", "give one, or mark the row improper")
-    return accepted
-
-
-_EVOUNA = Format("EVOUNA's answers with human labels (NQ.json)", (_EVOUNA_SHAPE,), _read_evouna)
+    for system in systems:
+        correct: bool | None = convert(row[f"judge_{system}"], bool | None, place.at(f"judge_{system}"))  # type: ignore[arg-type]
+        candidate: str | None = convert(row.get(f"answer_{system}"), str | None, place.at(f"answer_{system}"))  # type: ignore[arg-type]
+        if correct is None or candidate is None:
+            file.left_out["without text or label left out"] += 1
+            continue
+        yield Labelled(
+            id=f"q{file.number - 1}-{system}",
+            set=f"evouna-{file.path.stem.lower()}",
+            question=question.question,
+            accepted=accepted,
+            candidate=candidate,
+            correct=correct,
+            group=group,
+            system=system,
+            language=language_of(question.question),
+        )
 
 
 # HalluQA: Chinese questions that invite false answers, with right and wrong answers by people. Apache-2.0.
@@ -171,11 +226,10 @@ _EVOUNA = Format("EVOUNA's answers with human labels (NQ.json)", (_EVOUNA_SHAPE,
 #
 # Source: github.com/OpenMOSS/HalluQA, `HalluQA.json` and `Chinese_LLMs_outputs/` (Cheng et al. 2023, arXiv 2310.03368).
 # Every wrong answer is an item, with all right ones accepted. Every right answer is one as well, with the *other* right
-# ones accepted, if there are any. The outputs of models were labelled by GPT-4, not by people, and are marked so.
+# ones accepted, if there are any: any grader would call it right beside itself. The outputs of models were labelled by
+# GPT-4, not by people, and are marked so.
 
 _BEST, _WRONG = re.compile(r"Best[ _]Answer\d*"), re.compile(r"Wrong[ _]Answer\d*")
-_HALLUQA_SHAPE = frozenset({"[].question_id", "[].Question", "[].Best Answer1", "[].Wrong_Answer1"})
-_HALLUQA_OUTPUTS_SHAPE = frozenset({"[].question_id", "[].question", "[].response", "[].is_hallucination"})
 
 
 class _HalluqaQuestion(msgspec.Struct):
@@ -190,73 +244,54 @@ class _HalluqaOutput(msgspec.Struct):
     is_hallucination: bool | Literal["Invalid_Judge"]
 
 
-def _read_halluqa(path: Path, problems: Problems, _: object) -> Iterator[Labelled]:
-    for _at, place, row in rows(path, dict[str, Any], problems):
-        try:
-            question = convert(row, _HalluqaQuestion, place)
-            best, wrong = _matching_texts(row, _BEST, place), _matching_texts(row, _WRONG, place)
-            if not best:
-                raise RecordingError(place.at("Best Answer1"), "no right answer", "give one, or leave the row out")
-        except RecordingError as error:
-            problems.add(error)
-            continue
-        for side, candidates in (("right", best), ("wrong", wrong)):
-            for at, candidate in enumerate(candidates):
-                # A right answer is not compared with itself, which any grader would call right.
-                accepted = tuple(text for other, text in enumerate(best) if side == "wrong" or other != at)
-                if accepted:
-                    yield Labelled(
-                        id=f"q{question.question_id}-{side}{at}",
-                        set="halluqa-zh",
-                        question=question.Question,
-                        accepted=accepted,
-                        candidate=candidate,
-                        correct=side == "right",
-                        group=f"q{question.question_id}",
-                        language="zh",
-                    )
+def _halluqa(row: dict[str, Any], place: Place, _: LabelFile) -> Iterator[Labelled]:
+    question = convert(row, _HalluqaQuestion, place)
+    best, wrong = _best_answers(row, place), _matching_texts(row, _WRONG, place)
+    for side, candidates in (("right", best), ("wrong", wrong)):
+        for at, candidate in enumerate(candidates):
+            accepted = tuple(text for other, text in enumerate(best) if side == "wrong" or other != at)
+            if accepted:
+                yield Labelled(
+                    id=f"q{question.question_id}-{side}{at}",
+                    set="halluqa-zh",
+                    question=question.Question,
+                    accepted=accepted,
+                    candidate=candidate,
+                    correct=side == "right",
+                    group=f"q{question.question_id}",
+                    language="zh",
+                )
 
 
-def _read_halluqa_outputs(path: Path, problems: Problems, _: object) -> Iterator[Labelled]:
-    system, invalid = path.stem.partition("_output")[0], 0
-    for _at, place, row in rows(path, dict[str, Any], problems):
-        try:
-            output = convert(row, _HalluqaOutput, place)
-            accepted = _matching_texts(row, _BEST, place)
-            if not accepted:
-                raise RecordingError(place.at("Best_Answer1"), "no right answer", "give one, or leave the row out")
-        except RecordingError as error:
-            problems.add(error)
-            continue
-        if output.is_hallucination == "Invalid_Judge":
-            invalid += 1
-            continue
-        yield Labelled(
-            id=f"q{output.question_id}-{system}",
-            set="halluqa-zh-outputs",
-            question=output.question,
-            accepted=accepted,
-            candidate=output.response,
-            correct=not output.is_hallucination,
-            group=f"q{output.question_id}",
-            system=system,
-            language="zh",
-            labelled_by="model",
-        )
-    if invalid:
-        problems.notes.append(f"{path}: {invalid} answers that the judge gave no verdict on")
+def _halluqa_outputs(row: dict[str, Any], place: Place, file: LabelFile) -> Iterator[Labelled]:
+    output, system = convert(row, _HalluqaOutput, place), file.path.stem.partition("_output")[0]
+    accepted = _best_answers(row, place)
+    if output.is_hallucination == "Invalid_Judge":
+        file.left_out["without a verdict of the judge left out"] += 1
+        return
+    yield Labelled(
+        id=f"q{output.question_id}-{system}",
+        set="halluqa-zh-outputs",
+        question=output.question,
+        accepted=accepted,
+        candidate=output.response,
+        correct=not output.is_hallucination,
+        group=f"q{output.question_id}",
+        system=system,
+        language="zh",
+        labelled_by="model",
+    )
+
+
+def _best_answers(row: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    if best := _matching_texts(row, _BEST, place):
+        return best
+    raise RecordingError(place.at("Best Answer1"), "no right answer", "give one, or leave the row out")
 
 
 def _matching_texts(row: Mapping[str, Any], key: re.Pattern[str], place: Place) -> tuple[str, ...]:
     """Return the texts under the keys that match, in the order of the row, without those that are null or blank."""
-    values = [convert(value, str | None, place.at(name)) for name, value in row.items() if key.fullmatch(name)]  # type: ignore[arg-type]
-    return tuple(text for value in values if value and (text := value.strip()))
-
-
-_HALLUQA = Format("HalluQA's right and wrong answers by people (HalluQA.json)", (_HALLUQA_SHAPE,), _read_halluqa)
-_HALLUQA_OUTPUTS = Format(
-    "HalluQA's outputs of models, judged by GPT-4", (_HALLUQA_OUTPUTS_SHAPE,), _read_halluqa_outputs
-)
+    return _texts([convert(value, str | None, place.at(name)) for name, value in row.items() if key.fullmatch(name)])  # type: ignore[arg-type]
 
 
 # LoCoMo: four recorded runs of models' answers, each voted on three times by a model. CC BY-NC 4.0.
@@ -272,7 +307,6 @@ _HALLUQA_OUTPUTS = Format(
 # published golden answer and say nothing about another one. So an answer is left out, and counted in a note, if the
 # correction changes the golden answer; if it changes the evidence only, the answer stays.
 
-_LOCOMO_SHAPE = frozenset({".total_questions", ".accuracy", ".detailed_results"})
 _CORRECTIONS_SHAPE = frozenset({"[].question_id", "[].golden_answer", "[].correct_answer", "[].error_type"})
 _LOCOMO_KINDS: dict[str, Kind] = {"2": "temporal", "5": "unanswerable"}
 
@@ -296,77 +330,41 @@ class _LocomoRun(msgspec.Struct):
     detailed_results: dict[str, list[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Corrections:
-    """An audit of the golden answers, from files in the form of corrections."""
-
-    files: tuple[Path, ...] = ()
-    answers: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """The published answer and the right one, by question id."""
-
-    @classmethod
-    def among(cls, files: Sequence[Path], problems: Problems) -> Corrections:
-        """Return the corrections in any of the files. Unreadable files are skipped: `read` reports them."""
-        audits = tuple(path for path in files if _is_corrections(path))
-        answers: dict[str, tuple[str, str]] = {}
-        for path in audits:
-            for _, _, row in rows(path, _Correction, problems):
-                answers[row.question_id] = str(row.golden_answer), str(row.correct_answer)
-        return cls(audits, answers)
-
-    def has(self, path: Path) -> bool:
-        """Return whether the file is one of corrections."""
-        return path in self.files
-
-    def overturn(self, question: str) -> bool:
-        """Return whether the corrections change the golden answer of this question."""
-        published, right = self.answers.get(question, ("", ""))
-        return published.strip() != right.strip()
-
-
 def _is_corrections(path: Path) -> bool:
     try:
         return key_paths(file_head(path)) >= _CORRECTIONS_SHAPE
-    except RecordingError:
+    except RecordingError:  # the error comes when it is read
         return False
 
 
-def _read_locomo(path: Path, problems: Problems, corrections: Corrections) -> Iterator[Labelled]:
-    system, overturned = path.parent.name, 0
-    for _at, place, run in rows(path, _LocomoRun, problems):
-        for user, answers in run.detailed_results.items():
-            for _number, where, row in parts(answers, _LocomoAnswer, place.at(f"detailed_results.{user}"), problems):
-                if corrections.overturn(row.question_id):
-                    overturned += 1
-                    continue
-                kind, votes = _LOCOMO_KINDS.get(str(row.category), "plain"), list(row.llm_judgments.values())
-                gold = "" if row.golden_answer is None else str(row.golden_answer).strip()
-                if not votes or not (gold or kind == "unanswerable"):
-                    what, key = ("no golden answer", "golden_answer") if votes else ("no votes", "llm_judgments")
-                    problems.add(RecordingError(where.at(f"{where.field}.{key}"), what, "give it, or leave this out"))
-                    continue
-                yield Labelled(
-                    id=f"{row.question_id}-{system}",
-                    set="locomo",
-                    question=row.question,
-                    accepted=(gold,) if gold and kind != "unanswerable" else (),
-                    candidate=row.generated_answer,
-                    correct=2 * sum(votes) > len(votes),
-                    group=row.question_id,
-                    system=system,
-                    kind=kind,
-                    labelled_by="model",
-                    rating=sum(votes) / len(votes),
-                    votes=tuple(map(int, votes)),
-                    exact_dates=True,
-                )
-    if overturned:
-        problems.notes.append(
-            f"{path}: {overturned} answers left out: the audit corrects the golden answer of their votes"
-        )
-
-
-_LOCOMO = Format("LoCoMo's recorded answers with a model's votes (eval_results.json)", (_LOCOMO_SHAPE,), _read_locomo)
+def _locomo(run: _LocomoRun, place: Place, file: LabelFile) -> Iterator[Labelled]:
+    for user, answers in run.detailed_results.items():
+        for where, row in _elements(answers, _LocomoAnswer, place.at(f"detailed_results.{user}"), file.problems):
+            published, right = file.corrections.get(row.question_id, ("", ""))
+            if published != right:
+                file.left_out["left out: the audit corrects the golden answer of their votes"] += 1
+                continue
+            kind, votes = _LOCOMO_KINDS.get(str(row.category), "plain"), list(row.llm_judgments.values())
+            gold = _texts(row.golden_answer)
+            if not votes or not (gold or kind == "unanswerable"):
+                what, key = ("no golden answer", "golden_answer") if votes else ("no votes", "llm_judgments")
+                file.problems.add(RecordingError(where.below(key), what, "give it, or leave this out"))
+                continue
+            yield Labelled(
+                id=f"{row.question_id}-{file.path.parent.name}",
+                set="locomo",
+                question=row.question,
+                accepted=() if kind == "unanswerable" else gold,
+                candidate=row.generated_answer,
+                correct=2 * sum(votes) > len(votes),
+                group=row.question_id,
+                system=file.path.parent.name,
+                kind=kind,
+                labelled_by="model",
+                rating=sum(votes) / len(votes),
+                votes=tuple(map(int, votes)),
+                exact_dates=True,
+            )
 
 
 # MT-RAG's human ratings: two models' answers to questions to a document-grounded assistant. Apache-2.0.
@@ -385,10 +383,6 @@ _LOCOMO = Format("LoCoMo's recorded answers with a model's votes (eval_results.j
 
 DECISIVE = ("faithfulness", "appropriateness", "completeness")
 LEAST = 3
-
-_MTRAG_SHAPE = frozenset({".tasks[].task_id", ".evaluations[].model_response", ".evaluations[].annotations"})
-# The keys at the start of the published file: its evaluations come after the part that is searched.
-_MTRAG_START_SHAPE = frozenset({".models[].model_id", ".metrics[].aggregator", ".documents[].document_id"})
 
 
 class _MtragText(msgspec.Struct):
@@ -425,17 +419,14 @@ class _MtragFile(msgspec.Struct):
     documents: list[_MtragDocument] = []
 
 
-def _read_mtrag(path: Path, problems: Problems, _: object) -> Iterator[Labelled]:
-    for _at, place, file in rows(path, _MtragFile, problems):
-        documents = {document.document_id: document.text or "" for document in file.documents}
-        tasks = {task.task_id: task for _, _, task in parts(file.tasks, _MtragTask, place.at("tasks"), problems)}
-        for _number, where, evaluation in parts(file.evaluations, _MtragEvaluation, place.at("evaluations"), problems):
-            if evaluation.model_id == "reference":
-                continue
-            try:
+def _mtrag(content: _MtragFile, place: Place, file: LabelFile) -> Iterator[Labelled]:
+    documents = {document.document_id: document.text or "" for document in content.documents}
+    asked = _elements(content.tasks, _MtragTask, place.at("tasks"), file.problems)
+    tasks: dict[str, _MtragTask] = {task.task_id: task for _, task in asked}
+    for where, evaluation in _elements(content.evaluations, _MtragEvaluation, place.at("evaluations"), file.problems):
+        if evaluation.model_id != "reference":
+            with file.problems.collect():
                 yield _mtrag_answer(evaluation, tasks, documents, where)
-            except RecordingError as error:
-                problems.add(error)
 
 
 def _mtrag_answer(
@@ -444,8 +435,10 @@ def _mtrag_answer(
     task = tasks.get(evaluation.task_id)
     if task is None or not task.input or not task.targets:
         what = f"{evaluation.task_id!r} names no task with a question and a reference"
-        raise RecordingError(place.at(f"{place.field}.task_id"), what, "add it to tasks, or leave this record out")
-    ratings = [_mtrag_ratings(evaluation.annotations.get(name), name, place) for name in DECISIVE]
+        raise RecordingError(place.below("task_id"), what, "add it to tasks, or leave this record out")
+    ratings = [
+        _mtrag_ratings(evaluation.annotations.get(name), place.below(f"annotations.{name}")) for name in DECISIVE
+    ]
     unanswerable = "UNANSWERABLE" in task.answers
     question = task.input[-1].text
     # A rater's vote is the lowest of the three ratings, so only who gave all three has one.
@@ -468,19 +461,15 @@ def _mtrag_answer(
     )
 
 
-def _mtrag_ratings(recorded: object, name: str, place: Place) -> dict[str, int]:
+def _mtrag_ratings(recorded: object, place: Place) -> dict[str, int]:
     """Return the ratings by rater. Raises RecordingError if there is none, or one that is not from 1 to 4."""
     try:
         ratings = msgspec.convert(recorded, dict[str, _MtragRating])
     except msgspec.ValidationError:
         ratings = {}
     if not ratings:
-        where = place.at(f"{place.field}.annotations.{name}")
-        raise RecordingError(where, "no ratings from 1 to 4", "give some, or leave this record out")
+        raise RecordingError(place, "no ratings from 1 to 4", "give some, or leave this record out")
     return {rater: int(rating.value) for rater, rating in ratings.items()}
-
-
-_MTRAG = Format("MT-RAG's human ratings of models' answers", (_MTRAG_SHAPE, _MTRAG_START_SHAPE), _read_mtrag)
 
 
 # Labels of your own, as JSON Lines or a JSON array:
@@ -493,8 +482,6 @@ _MTRAG = Format("MT-RAG's human ratings of models' answers", (_MTRAG_SHAPE, _MTR
 # `exact_dates` (true where questions are about a conversation: a date less exact than the accepted one is wrong then).
 # `accepted` is a text or a number, or a list of them; it may be empty for the kind `unanswerable`, or if there is a
 # rubric. Any other field is an error: a field's name is easily misspelt.
-
-_OWN_EXAMPLE = '{"question": "…", "accepted": ["…"], "candidate": "…", "correct": true}'
 
 _OWN_KEYS = ("question", "accepted", "candidate", "correct")
 _TextOrList = str | list[str]
@@ -511,7 +498,7 @@ class _OwnRow(msgspec.Struct, forbid_unknown_fields=True):
     set: str = ""
     kind: Kind = "plain"
     language: Language | None = None
-    labelled_by: Literal["people", "model"] = "people"
+    labelled_by: LabelledBy = "people"
     rating: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     votes: tuple[int, ...] = ()
     passing: int = 1
@@ -520,32 +507,18 @@ class _OwnRow(msgspec.Struct, forbid_unknown_fields=True):
     exact_dates: bool = False
 
 
-def _read_own(path: Path, problems: Problems, _: object) -> Iterator[Labelled]:
-    for at, place, row in rows(path, _OwnRow, problems):
-        accepted = _texts(row.accepted)
-        if not accepted and not row.rubric and row.kind != "unanswerable":
-            remedy = "give one, or a rubric, or the kind unanswerable"
-            problems.add(RecordingError(place.at("accepted"), "no accepted answer", remedy))
-            continue
-        yield Labelled(
-            id=str(row.id) if row.id != "" else f"r{at + 1}",
-            set=row.set or path.stem,
-            question=row.question,
-            accepted=accepted,
-            candidate=row.candidate,
-            correct=row.correct,
-            group=str(row.group) if row.group != "" else row.question,
-            system=row.system,
-            language=row.language or language_of(row.question),
-            kind=row.kind,
-            labelled_by=row.labelled_by,
-            rating=row.rating,
-            votes=row.votes,
-            passing=row.passing,
-            rubric=_texts(row.rubric),
-            evidence=_texts(row.evidence),
-            exact_dates=row.exact_dates,
-        )
+def _own(row: _OwnRow, place: Place, file: LabelFile) -> Iterator[Labelled]:
+    texts = {name: _texts(getattr(row, name)) for name in ("accepted", "rubric", "evidence")}
+    if not texts["accepted"] and not texts["rubric"] and row.kind != "unanswerable":
+        remedy = "give one, or a rubric, or the kind unanswerable"
+        raise RecordingError(place.at("accepted"), "no accepted answer", remedy)
+    made_up = {
+        "id": str(row.id) if row.id != "" else f"r{file.number}",
+        "set": row.set or file.path.stem,
+        "group": str(row.group) if row.group != "" else row.question,
+        "language": row.language or language_of(row.question),
+    }
+    yield Labelled(**{**msgspec.structs.asdict(row), **texts, **made_up})
 
 
 def _texts(values: object) -> tuple[str, ...]:
@@ -554,73 +527,152 @@ def _texts(values: object) -> tuple[str, ...]:
     return tuple(text for value in several if value is not None and (text := str(value).strip()))
 
 
-_OWN = Format(
-    "labelled answers of your own, JSON Lines",
-    (frozenset(f".{key}" for key in _OWN_KEYS), frozenset(f"[].{key}" for key in _OWN_KEYS)),
-    _read_own,
-)
-
-
 FORMATS: dict[str, Format] = {
-    "evouna": _EVOUNA,
-    "halluqa": _HALLUQA,
-    "halluqa-outputs": _HALLUQA_OUTPUTS,
-    "locomo": _LOCOMO,
-    "mtrag": _MTRAG,
-    "user": _OWN,
+    "evouna": Format(
+        "EVOUNA's answers with human labels (NQ.json)",
+        (frozenset({"[].question", "[].golden_answer", "[].improper"}),),
+        _evouna,
+    ),
+    "halluqa": Format(
+        "HalluQA's right and wrong answers by people (HalluQA.json)",
+        (frozenset({"[].question_id", "[].Question", "[].Best Answer1", "[].Wrong_Answer1"}),),
+        _halluqa,
+    ),
+    "halluqa-outputs": Format(
+        "HalluQA's outputs of models, judged by GPT-4",
+        (frozenset({"[].question_id", "[].question", "[].response", "[].is_hallucination"}),),
+        _halluqa_outputs,
+    ),
+    "locomo": Format(
+        "LoCoMo's recorded answers with a model's votes (eval_results.json)",
+        (frozenset({".total_questions", ".accuracy", ".detailed_results"}),),
+        _locomo,
+        _LocomoRun,
+    ),
+    "mtrag": Format(
+        "MT-RAG's human ratings of models' answers",
+        (
+            frozenset({".tasks[].task_id", ".evaluations[].model_response", ".evaluations[].annotations"}),
+            # The start of the published file: its evaluations come after the part that is searched.
+            frozenset({".models[].model_id", ".metrics[].aggregator", ".documents[].document_id"}),
+        ),
+        _mtrag,
+        _MtragFile,
+    ),
+    "user": Format(
+        "labelled answers of your own, JSON Lines",
+        (frozenset(f".{key}" for key in _OWN_KEYS), frozenset(f"[].{key}" for key in _OWN_KEYS)),
+        _own,
+        _OwnRow,
+    ),
 }
 """The formats by the names that error messages use."""
 
+# Tables of any shape: CSV, TSV, Parquet, JSON or JSON Lines, by the names of their columns.
+#
+#     Columns.parse(["question=Question,gold=answers", "answer=prediction", "label=rater_1,label=rater_2"])
+#
+# A gold answer or a label may stand in several columns. Several gold answers in one cell are a list, as JSON or as
+# Python writes it. Each label column is one rater's. Of several labels the majority counts; where they are split in
+# halves, the answer counts as wrong, and a note says how many are. A rater who left a cell empty did not label it.
 
-def read(paths: Iterable[Path], problems: Problems) -> Iterator[Labelled]:
-    """Yield the labelled answers of the files, and of the folders' files, in the order of the paths.
-
-    A named file of no known format is a problem; inside a folder it is only listed in `problems.ignored`. LoCoMo's
-    answers are read with the corrections among the files. A repeated id of a set gets the suffix `~2`, `~3` …
-    """
-    seen: dict[tuple[str, str], int] = {}
-    all_files = [(path, file) for path, files in files_of(paths, problems) for file in files]
-    corrections = Corrections.among([file for _, file in all_files], problems)
-    for path, file in all_files:
-        if corrections.has(file):
-            continue
-        try:
-            form = detect(file)
-            if form is None:
-                _report_unknown(file, problems, named=file == path)
-                continue
-            for answer in form.read(file, problems, corrections):
-                yield with_unique_id(answer, seen)
-        except RecordingError as error:
-            problems.add(error)
+_REQUIRED = ("question", "gold", "answer", "label")
+_OPTIONAL = ("id", "system", "kind")
+_SEVERAL = ("gold", "label")
+_TRUE = frozenset(["true", "yes", "y", "t", "1", "1.0", "correct", "right", "pass", "是", "对", "正确"])
+_FALSE = frozenset(["false", "no", "n", "f", "0", "0.0", "incorrect", "wrong", "fail", "否", "错", "不正确", "错误"])
 
 
-def detect(path: Path) -> Format | None:
-    """Return the format that the start of the file fits, the one with most keys if several do, or None.
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Names of the columns that a table of labelled answers is read from, by what they hold."""
 
-    Raises RecordingError if the file cannot be read.
-    """
-    keys = key_paths(file_head(path))
-    fits = [(len(shape), name) for name, form in FORMATS.items() for shape in form.shapes if shape <= keys]
-    return FORMATS[max(fits)[1]] if fits else None
+    named: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def parse(cls, texts: Sequence[str]) -> Columns:
+        """Read `name=column,name=column`, in one text or several. Raises SpecError."""
+        named: dict[str, list[str]] = {}
+        for part in ",".join(texts).split(","):
+            name, equals, column = (piece.strip() for piece in part.partition("="))
+            if not equals or not column or name not in (*_REQUIRED, *_OPTIONAL):
+                names = ", ".join((*_REQUIRED, *_OPTIONAL))
+                raise SpecError(f"--columns {part.strip()!r}: write NAME=COLUMN, with NAME of {names}")
+            if name in named and name not in _SEVERAL:
+                raise SpecError(f"--columns names {name} twice; only gold and label may have several columns")
+            named.setdefault(name, []).append(column)
+        if lost := [name for name in _REQUIRED if name not in named]:
+            example = "question=Q,gold=GOLD,answer=ANSWER,label=RATER_1,label=RATER_2"
+            raise SpecError(f"--columns lacks {', '.join(lost)}: write {example}")
+        return cls(named)
+
+    def format(self, path: Path) -> Format:
+        """Return the format of a table with these columns. Raises RecordingError if the table lacks one of them."""
+        # An empty cell is no key of its row, so the columns are those of all rows together.
+        present: dict[str, None] = {}
+        for place, raw in records(path, Problems()):
+            present.update(dict.fromkeys(decode(raw, dict[str, msgspec.Raw], place)))
+        if lost := [repr(name) for names in self.named.values() for name in names if name not in present]:
+            what, remedy = (
+                f"no column {', '.join(lost)}",
+                f"it has {', '.join(map(repr, present))}; name them by --columns",
+            )
+            raise RecordingError(Place(str(path), 1), what, remedy)
+        return Format("a table by the names of its columns", (), self._answers)
+
+    def _answers(self, row: dict[str, Any], place: Place, file: LabelFile) -> Iterator[Labelled]:
+        cells = {name: [(column, row.get(column)) for column in columns] for name, columns in self.named.items()}
+        single = {name: _text(values[0][1]) for name, values in cells.items() if name not in _SEVERAL}
+        votes = tuple(vote for name, cell in cells["label"] if (vote := _vote(cell, place.at(name))) is not None)
+        if not votes:
+            file.left_out["without a label left out"] += 1
+            return
+        question, kind = single["question"], single.get("kind") or "plain"
+        golds = _texts([gold for _, cell in cells["gold"] for gold in _list(cell)])
+        if kind not in get_args(Kind):
+            remedy = f"known are {', '.join(get_args(Kind))}"
+            raise RecordingError(place.at(self.named["kind"][0]), f"no kind {kind!r}", remedy)
+        if not golds and kind != "unanswerable":
+            remedy = "give one, or the kind unanswerable"
+            raise RecordingError(place.at(self.named["gold"][0]), "no gold answer", remedy)
+        if not question:
+            remedy = "give one, or leave this row out"
+            raise RecordingError(place.at(self.named["question"][0]), "no question", remedy)
+        if 2 * sum(votes) == len(votes):
+            file.left_out["whose labels are split in halves, which count as wrong"] += 1
+        yield Labelled(
+            id=single.get("id") or f"r{file.number}",
+            set=file.path.stem,
+            question=question,
+            accepted=golds,
+            candidate=single["answer"],
+            correct=2 * sum(votes) > len(votes),
+            group=question,
+            system=single.get("system", ""),
+            language=language_of(question),
+            kind=kind,  # type: ignore[arg-type]
+            rating=sum(votes) / len(votes),
+            votes=votes if len(self.named["label"]) > 1 else (),
+        )
 
 
-def with_unique_id(answer: Labelled, seen: dict[tuple[str, str], int]) -> Labelled:
-    """Return the answer with an id that `seen`, the ids so far by set, does not have."""
-    name = answer.id
-    while (answer.set, name) in seen:
-        seen[answer.set, answer.id] += 1
-        name = f"{answer.id}~{seen[answer.set, answer.id]}"
-    seen[answer.set, name] = 1
-    return answer if name == answer.id else msgspec.structs.replace(answer, id=name)
+def _vote(value: object, place: Place) -> int | None:
+    """Return 1 for right, 0 for wrong, None for an empty cell. Raises RecordingError for anything else."""
+    text = _text(value).lower()
+    if not text:
+        return None
+    if text in _TRUE or text in _FALSE:
+        return int(text in _TRUE)
+    raise RecordingError(place, f"no label: {text[:40]!r}", "write true or false, yes or no, 1 or 0, or leave it empty")
 
 
-def _report_unknown(path: Path, problems: Problems, named: bool) -> None:
-    if not named:
-        problems.ignored.append(str(path))
-    elif not file_head(path).strip():
-        problems.add(RecordingError(Place(str(path)), "the file is empty", "leave it out"))
-    else:
-        formats = ", ".join(FORMATS)
-        remedy = f"known are {formats}; or write JSON Lines of {_OWN_EXAMPLE}, or name the columns by --columns"
-        problems.add(RecordingError(Place(str(path)), "no known format of labelled answers fits", remedy))
+def _list(cell: object) -> list[Any]:
+    """Return the list that a cell is, or that its text is as Python writes it; else the cell as the only element."""
+    if isinstance(cell, str) and cell.startswith("["):
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            cell = ast.literal_eval(cell)
+    return cell if isinstance(cell, list) else [cell]
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value).strip()

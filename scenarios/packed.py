@@ -8,9 +8,9 @@
     hf://owner/data/logs          files of a data set's repository on the Hugging Face hub
 
 A path needs nothing else to be opened: `opened` finds the file that holds it. Nothing is unpacked to disk, but what has
-to be read out of order: a file (`seekable`), and the tar within a compressed one. What unpacks to more than a thousand
-times its size is an error: no log is packed that well. Members whose names lead out of their archive, and links and
-devices of a tar, are passed over. Remote files are copied once into a cache that ends with the program.
+to be read out of order: a file (`seekable`), and the tar within a compressed one. Members whose names lead out of their
+archive, and links and devices of a tar, are passed over. Remote files are copied once into a cache that ends with the
+program.
 """
 
 from __future__ import annotations
@@ -42,10 +42,8 @@ import zstandard
 from .errors import MissingExtra, Place, RecordingError
 from .files import open_file
 
-FREE, RATIO = 1 << 30, 1000
-"""Bytes that anything may unpack to, and how many times its size any more may be."""
 _UNPACKERS: dict[str, Callable[[Any], Any]] = {
-    ".gz": gzip.GzipFile,
+    ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".zst": lambda file: zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True),
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
@@ -177,20 +175,19 @@ def opened(path: Path) -> BinaryIO:
     if os.path.isfile(path):  # nearly always, and told at once
         return open_file(path)
     if (packed := _compressed(path)) is not None:
-        return _unpacked(open_file(packed), packed.suffix, packed.stat().st_size, packed)
+        return _unpacked(open_file(packed), packed.suffix, packed)
     above = _archive_above(path)
     name = _member_name(above, path) if above else ""
     if above is None or not name:
         return open_file(path)  # the error for no member is that of a file that is not there
     archive, place = _archive(above), above / name
-    member = archive.members[name]
     try:
-        file = member.open()
+        file = archive.members[name].open()
     except _DAMAGED as error:
         raise _damaged(place, error) from None
     # Asked for a.jsonl, the member is a.jsonl.gz: unpack it. Asked for a.jsonl.gz itself, it is given as it is.
     suffix = place.suffix if place.name != path.name else ""
-    return _unpacked(file, suffix, member.packed, place)
+    return _unpacked(file, suffix, place)
 
 
 @contextmanager
@@ -206,10 +203,11 @@ def seekable(file: BinaryIO) -> Iterator[BinaryIO]:
 
 
 class _Unpacked(io.RawIOBase):
-    """Bytes of a packed file, counted. Raises RecordingError where it is damaged, or unpacks to too much."""
+    """Bytes of a packed file. Raises RecordingError where it is damaged."""
 
-    def __init__(self, inner: Any, most: int, place: Path) -> None:
-        self._inner, self._most, self._place, self._count = inner, most, place, 0
+    def __init__(self, file: Any, unpacker: Callable[[Any], Any] | None, place: Path) -> None:
+        self._file, self._place = file, place
+        self._inner = file if unpacker is None else unpacker(file)
 
     def readable(self) -> bool:
         return True
@@ -219,41 +217,18 @@ class _Unpacked(io.RawIOBase):
             data = self._inner.read(len(buffer))
         except _DAMAGED as error:
             raise _damaged(self._place, error) from None
-        self._count += len(data)
-        if self._count > self._most:
-            what = f"unpacks to over {self._most >> 20:,} MiB, {RATIO:,} times its size"
-            raise RecordingError(Place(str(self._place)), what, "leave it out, or unpack it yourself")
         buffer[: len(data)] = data
         return len(data)
 
     def close(self) -> None:
         self._inner.close()
+        self._file.close()
         super().close()
 
 
-def _unpacked(file: Any, suffix: str, packed: int, place: Path) -> BinaryIO:
+def _unpacked(file: Any, suffix: str, place: Path) -> BinaryIO:
     """Return the bytes of an open file, unpacked if it has the suffix of a compressed file."""
-    unpacker = _UNPACKERS.get(suffix.lower())
-    if unpacker is gzip.GzipFile:
-        inner: Any = _WithFile(gzip.GzipFile(fileobj=file), file)
-    elif unpacker is not None:
-        inner = _WithFile(unpacker(file), file)
-    else:
-        inner = file
-    return io.BufferedReader(_Unpacked(inner, FREE + RATIO * packed, place), _CHUNK)
-
-
-class _WithFile:
-    """An unpacker that closes the file it reads from."""
-
-    def __init__(self, unpacker: Any, file: Any) -> None:
-        self._file = file
-        self._unpacker = unpacker
-        self.read = unpacker.read
-
-    def close(self) -> None:
-        self._unpacker.close()
-        self._file.close()
+    return io.BufferedReader(_Unpacked(file, _UNPACKERS.get(suffix.lower()), place), _CHUNK)
 
 
 def _damaged(place: Path, error: BaseException) -> RecordingError:
@@ -297,8 +272,6 @@ class _Member:
     """A file in an archive."""
 
     size: int
-    packed: int
-    """Bytes that it takes in the archive."""
     open: Callable[[], Any]
 
 
@@ -324,66 +297,48 @@ def _member_name(archive: Path, path: Path) -> str:
 
 
 def _archive(path: Path) -> _Archive:
-    # Time and size are part of the cache's key: an archive that was changed meanwhile is read anew.
-    status = path.stat()
-    return _opened_archive(path, status.st_mtime_ns, status.st_size)
+    return _opened_archive(path, path.stat().st_mtime_ns)  # one that was changed meanwhile is read anew
 
 
 @lru_cache(maxsize=8)
-def _opened_archive(path: Path, _changed: int, size: int) -> _Archive:
+def _opened_archive(path: Path, _changed: int) -> _Archive:
     """Read the list of an archive's members, which takes time; what it holds open is closed when it is forgotten."""
     suffix = _suffix(path.name)
     try:
-        return _zip_archive(path, size) if suffix == _ZIP else _tar_archive(path, _TARS[suffix], size)
+        return _zip_archive(path) if suffix == _ZIP else _tar_archive(path, _TARS[suffix])
     except _DAMAGED as error:
         raise _damaged(path, error) from None
 
 
-def _zip_archive(path: Path, size: int) -> _Archive:
-    file = zipfile.ZipFile(path)
-    if sum(info.file_size for info in file.infolist()) > FREE + RATIO * size:
-        file.close()
-        what = f"its members unpack to over {(FREE + RATIO * size) >> 20:,} MiB, {RATIO:,} times its size"
-        raise RecordingError(Place(str(path)), what, "leave it out, or unpack it yourself")
-    archive = _Archive({}, Counter())
+def _zip_archive(path: Path) -> _Archive:
+    file, archive = zipfile.ZipFile(path), _Archive({}, Counter())
     for info in file.infolist():
         if not info.filename.endswith("/"):  # is_dir() raises IndexError for the empty name that damage may leave
-            _add(archive, info.filename, _Member(info.file_size, info.compress_size, partial(file.open, info)))
+            _add(archive, info.filename, _Member(info.file_size, partial(file.open, info)))
     return archive
 
 
-def _tar_archive(path: Path, packing: str, size: int) -> _Archive:
+def _tar_archive(path: Path, packing: str) -> _Archive:
     """Read a tar's members. A compressed one is unpacked to disk first: its members are read in any order."""
     archive = _Archive({}, Counter())
-    if not packing:
-        _add_members(archive, path)
-        return archive
-    handle, name = tempfile.mkstemp(dir=_cache_folder())
-    delete = weakref.finalize(archive, Path(name).unlink, missing_ok=True)
-    try:
-        with open(handle, "wb") as copy, _unpacked(path.open("rb"), packing, size, path) as unpacked:
-            shutil.copyfileobj(unpacked, copy, _CHUNK)
-        _add_members(archive, Path(name))
-    except BaseException:
-        delete()  # not left to the archive's end: the error keeps its frames, and they keep the archive
-        raise
+    file = cast(Any, tempfile.TemporaryFile() if packing else open_file(path))  # noqa: SIM115
+    weakref.finalize(archive, file.close)  # gone with the archive
+    if packing:
+        with _unpacked(open_file(path), packing, path) as unpacked:
+            shutil.copyfileobj(unpacked, file, _CHUNK)
+        file.seek(0)
+    tar = tarfile.open(fileobj=file, mode="r:")  # noqa: SIM115  # a member goes to its own place before it reads
+    for info in tar:
+        if info.issym() or info.islnk():
+            archive.passed_over["links"] += 1
+        elif info.issparse() or not (info.isfile() or info.isdir()):
+            archive.passed_over["sparse files or devices"] += 1
+        elif info.isfile():
+            _add(archive, info.name, _Member(info.size, partial(tar.extractfile, info)))
+    file.seek(tar.offset)
+    if any(file.read(tarfile.BLOCKSIZE)):  # the library takes a damaged header for the end
+        raise tarfile.ReadError(f"no header of a member at byte {tar.offset:,}")
     return archive
-
-
-def _add_members(archive: _Archive, tar_path: Path) -> None:
-    with tar_path.open("rb") as file, tarfile.open(fileobj=file, mode="r:") as tar:
-        for info in tar:
-            tar.members = []  # type: ignore[attr-defined]  # the library would keep them all
-            if info.issym() or info.islnk():
-                archive.passed_over["links"] += 1
-            elif info.issparse() or not (info.isfile() or info.isdir()):
-                archive.passed_over["sparse files or devices"] += 1
-            elif info.isfile():
-                section = partial(_Section, tar_path, info.offset_data, info.size)
-                _add(archive, info.name, _Member(info.size, info.size, section))
-        file.seek(tar.offset)
-        if any(file.read(tarfile.BLOCKSIZE)):  # the library takes a damaged header for the end
-            raise tarfile.ReadError(f"no header of a member at byte {tar.offset:,}")
 
 
 def _add(archive: _Archive, name: str, member: _Member) -> None:
@@ -393,23 +348,6 @@ def _add(archive: _Archive, name: str, member: _Member) -> None:
         archive.passed_over["names that lead out of the archive"] += 1
     else:
         archive.members[str(clean)] = member
-
-
-class _Section:
-    """The bytes of a file from one place on."""
-
-    def __init__(self, path: Path, start: int, size: int) -> None:
-        self._file = path.open("rb")  # each has its own: members are read side by side
-        self._file.seek(start)
-        self._left = size
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(self._left if size < 0 else min(size, self._left))
-        self._left -= len(data)
-        return data
-
-    def close(self) -> None:
-        self._file.close()
 
 
 def url_of(name: str) -> str:
@@ -424,10 +362,7 @@ def _remote(name: str) -> BinaryIO:
     opening = file_systems(url).open(chained, "rb", filecache={"cache_storage": _cache_folder()})
     file = reached(url, opening.open)
     suffix = PurePosixPath(url).suffix
-    return (
-        # `seek` returns the new place: the size of the file, and 0 for its start, where it is read from.
-        _unpacked(file, suffix, file.seek(0, io.SEEK_END) + file.seek(0), Path(name)) if suffix in _UNPACKERS else file
-    )
+    return _unpacked(file, suffix, Path(name)) if suffix in _UNPACKERS else file
 
 
 def file_systems(url: str) -> Any:

@@ -46,7 +46,6 @@ _FORMATS = "`ctxbench list formats` names what is read; --format chooses one of 
 _LOG = 4  # key paths of a shape that tell a log from a data set
 _SMALL = 1 << 16  # a larger file is not searched for brackets without content
 _BRACKETS = re.compile(rb"[\s\[\]{},]*+")
-_EMPTY = re.compile(rb'"([^"\\]+)"\s*:\s*\[\s*\]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +254,7 @@ def _why_empty(path: Path) -> tuple[str, str]:
     if not file_head(path).strip():
         return "the file is empty", "leave it out"
     start = record_head(path)
-    if start and len(start) <= _SMALL and (_BRACKETS.fullmatch(start) or _has_empty_lists(start)):
+    if start and len(start) <= _SMALL and _BRACKETS.fullmatch(start):
         return _NO_CONVERSATION[True]
     return _lookalike(start or file_head(path, 64))
 
@@ -276,14 +275,6 @@ def _lookalikes() -> list[dict[str, Any]]:
         (resources.files(__package__) / "data" / "lookalikes.toml").read_text("utf-8")
     )["lookalike"]
     return entries
-
-
-def _has_empty_lists(text: bytes) -> bool:
-    """Return whether a format's shape fits but for keys inside lists, which are empty here: `{"messages": []}`."""
-    keys, empty = key_paths(text), {name.decode("utf-8", "replace") for name in _EMPTY.findall(text)}
-    missing = [shape - keys for kind in readers().values() for shape in kind.shapes if shape & keys and shape - keys]
-    lists = [{path.rpartition("[]")[0] for path in paths} for paths in missing]
-    return any(paths <= keys and {path.rpartition(".")[2] for path in paths} <= empty for paths in lists)
 
 
 def _explained(error: RecordingError, batch: Batch) -> RecordingError:

@@ -66,13 +66,9 @@ def patterns() -> tuple[Pattern, ...]:
 def secrets_in(text: str) -> Iterator[tuple[int, int]]:
     """Yield where a text has what is a secret by its looks, by the patterns that are not loose."""
     lower = text.lower()
-    for pattern in _strict():
-        yield from pattern.spans(text, lower)
-
-
-@cache
-def _strict() -> tuple[Pattern, ...]:
-    return tuple(pattern for pattern in patterns() if not pattern.loose)
+    for pattern in patterns():
+        if not pattern.loose:
+            yield from pattern.spans(text, lower)
 
 
 def without_secrets(text: str) -> str:
@@ -93,40 +89,14 @@ def has_secret(text: str) -> bool:
 
 def without_values(text: str) -> str:
     """Return any text with `***` for the secret values of this machine, in all their encodings, and nothing else."""
-    for start, end in reversed(list(known_values().spans(text))):
-        text = text[:start] + MASK + text[end:]
-    return text
+    forms, any_form = _forms(frozenset(_given) | _environment(tuple(os.environ.items())))
+    # A hundred searches for plain words are much faster than one for any of a hundred.
+    return any_form.sub(MASK, text) if any(form in text for form in forms) else text
 
 
 def hide(address: str) -> None:
     """Have the user and the password of an address hidden from now on, in this process."""
     _given.update(_parts("", address))
-
-
-class Values:
-    """Some secret values, which are found in all their encodings."""
-
-    def __init__(self, values: Iterable[str]) -> None:
-        values = sorted(values)
-        plain = {form for value in values for form in encodings(value)}
-        coded = {form for value in values for form in _base64(value)}
-        self._forms = (*plain, *coded)
-        # Longer ones first: a value may be the start of another. A character beside the middle of a text in base64
-        # holds bits of the value's first and last bytes.
-        longest = [sorted(forms, key=lambda form: (-len(form), form)) for forms in (plain, coded)]
-        within = (rf"[\w+/-]?{re.escape(form)}[\w+/-]?={{0,2}}" for form in longest[1])
-        self._any = re.compile("|".join((*map(re.escape, longest[0]), *within)))
-
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield where the values stand in a text."""
-        # A hundred searches for plain words are much faster than one for any of a hundred.
-        if any(form in text for form in self._forms):
-            yield from (match.span() for match in self._any.finditer(text))
-
-
-def known_values() -> Values:
-    """Return the secret values of this machine, as its environment is now."""
-    return _values(frozenset(_given) | _environment(tuple(os.environ.items())))
 
 
 @lru_cache(maxsize=4)
@@ -155,11 +125,18 @@ def _parts(name: str, value: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8)
-def _values(values: frozenset[str]) -> Values:
-    return Values(values)
+def _forms(values: frozenset[str]) -> tuple[tuple[str, ...], re.Pattern[str]]:
+    """Return every form of some values, and a pattern that finds them."""
+    plain = {form for value in values for form in _encodings(value)}
+    coded = {form for value in values for form in _base64(value)}
+    # Longer ones first: a value may be the start of another. A character beside the middle of a text in base64
+    # holds bits of the value's first and last bytes.
+    longest = [sorted(forms, key=lambda form: (-len(form), form)) for forms in (plain, coded)]
+    within = (rf"[\w+/-]?{re.escape(form)}[\w+/-]?={{0,2}}" for form in longest[1])
+    return (*plain, *coded), re.compile("|".join((*map(re.escape, longest[0]), *within)))
 
 
-def encodings(value: str) -> Iterable[str]:
+def _encodings(value: str) -> Iterable[str]:
     """Return the forms of a value as texts have it, but for those in base64, which may be a part of a longer one."""
     data = value.encode("utf-8", "replace")
     collapsed = " ".join(value.split())

@@ -28,7 +28,7 @@ from .tables import is_table, rows
 T = TypeVar("T")
 
 LONGEST = 64 * 1024 * 1024
-"""Most bytes in one record. A longer one is an error, so that no line can take all memory."""
+"""Bytes that are looked at for the form of a file."""
 DEEPEST = 64
 """Levels of nesting down to which key paths are distinguished."""
 MISFIT = "; is it of this format?"
@@ -81,9 +81,13 @@ class Problems:
             raise error
         self.errors.append(error)
 
-    def collect(self) -> _Collecting:
-        """Return a context for one part of a recording: a RecordingError that ends it is added, and reading goes on."""
-        return _Collecting(self)
+    @contextmanager
+    def collect(self) -> Iterator[None]:
+        """Read one part of a recording: a RecordingError that ends it is added, and reading goes on."""
+        try:
+            yield
+        except RecordingError as error:
+            self.add(error)
 
     def unknown(self, what: str, place: Place) -> None:
         """Count a part of a recording of a type that its reader does not read, such as `codex: item of type 'x'`."""
@@ -96,24 +100,6 @@ class Problems:
             where = str(places[0]) if files == 1 else f"{files} files, first {places[0]}"
             self.notes.append(f"{what}: {len(places):,} not read ({where})")
         self._unknown.clear()
-
-
-class _Collecting:
-    """A context that ends with the first RecordingError in it."""
-
-    __slots__ = ("_problems",)
-
-    def __init__(self, problems: Problems) -> None:
-        self._problems = problems
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
-        if isinstance(error, RecordingError):
-            self._problems.add(error)
-            return True
-        return False
 
 
 def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:
@@ -191,49 +177,31 @@ def unreadable(path: Path, error: OSError) -> RecordingError:
 def whole_file(path: Path, problems: Problems, data: bytes | None = None) -> bytes:
     """Return all bytes of a file that is one record: `data`, if they were read before.
 
-    Raises RecordingError if it is empty or too large.
+    Raises RecordingError if it is empty.
     """
-    place = Place(str(path))
     if data is None:
         with _opened(path) as file:
-            data = file.read(16 * LONGEST + 1)
-    if len(data) > 16 * LONGEST:
-        raise RecordingError(place, f"one record of over {16 * LONGEST >> 20} MiB", "split it, or use JSON Lines")
+            data = file.read()
     problems.consumed += len(data)
     data = data.removeprefix(_BOM)
     if not data or data.isspace():  # strip would copy it
-        raise RecordingError(place, "the file is empty", "leave it out")
+        raise RecordingError(Place(str(path)), "the file is empty", "leave it out")
     return data
 
 
 def lines(path: Path, problems: Problems, data: bytes | None = None) -> Iterator[tuple[Place, bytes]]:
-    """Yield the lines of a file that are not blank, without their ends. A line over LONGEST is a problem.
-
-    `data` are the bytes of the file, if they were read.
-    """
-    name = str(path)
-    any_line = False
+    """Yield the lines of a file that are not blank, without their ends. `data` are its bytes, if they were read."""
+    name, is_empty = str(path), True
     with _opened(path) if data is None else io.BytesIO(data) as file:
-        number = 0
-        while line := file.readline(LONGEST + 1):
-            number += 1
+        for number, line in enumerate(file, 1):
             problems.consumed += len(line)
-            if len(line) > LONGEST:
-                # What is left of it is passed over in pieces, of which one is in memory.
-                while line and not line.endswith(b"\n"):
-                    line = file.readline(LONGEST)
-                    problems.consumed += len(line)
-                what = f"a line of over {LONGEST >> 20} MiB"
-                problems.add(RecordingError(Place(name, number), what, "one record a line; split or drop this one"))
-                any_line = True
-                continue
             if number == 1:
                 line = line.removeprefix(_BOM)
             record, line = [line.strip(_BLANK)], b""
             if record[0]:
-                any_line = True
+                is_empty = False
                 yield Place(name, number), record.pop()  # the reader alone has it, and may let go of it
-    if not any_line:
+    if is_empty:
         raise RecordingError(Place(name), "the file is empty", "leave it out")
 
 
@@ -265,11 +233,10 @@ def records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
 
     In JSON Lines a line may be an array, and is one record then. A file of one such line is a JSON array.
     """
-    window = min(_FORM, LONGEST)
     with _opened(path) as file:
-        start = file.read(window)
+        start = file.read(_FORM)
         form = "table" if is_table(path.suffix, start) else _form(start, file)
-    data = start if len(start) < window else None  # many small files: each is opened once
+    data = start if len(start) < _FORM else None  # many small files: each is opened once
     if form == "object":
         yield Place(str(path), 1), whole_file(path, problems, data)
     elif form == "lines":
@@ -288,11 +255,6 @@ def _form(head: bytes, file: BinaryIO) -> Literal["lines", "array", "object"]:
         if start.startswith(b"[") and first.strip(_BLANK).endswith(_OPENING):
             return "array"
     start += file.read(LONGEST - len(head))
-    if b"\n" not in start:  # the first line may be over the limit: the lines after it show the form
-        while (part := file.readline(LONGEST)) and not part.endswith(b"\n"):
-            pass
-        # The `!` spoils what was read of the first line: a start of it that happens to be JSON is no line.
-        start += b"!\n" + file.read(LONGEST) if part else b""
     if start.startswith(b"["):
         return "lines" if start.partition(b"\n")[2].strip(_BLANK) and _is_lines(start) else "array"
     return "lines" if _is_lines(start) else "object"
@@ -356,11 +318,7 @@ def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
                 if hasattr(data, "madvise") and end - released > _RESIDENT:
                     released = end // mmap.PAGESIZE * mmap.PAGESIZE
                     data.madvise(mmap.MADV_DONTNEED, 0, released)
-                if end - start > LONGEST:
-                    what = f"an element of over {LONGEST >> 20} MiB"
-                    problems.add(RecordingError(Place(name, line), what, "split or drop this one"))
-                else:
-                    yield Place(name, line), data[first:last]
+                yield Place(name, line), data[first:last]
             problems.consumed += end + 1 - start
         if data[end + 1 :].strip(_BLANK):
             what = "more than one JSON value stands here"

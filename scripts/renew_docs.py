@@ -48,8 +48,6 @@ class Measured:
         ]
         text = "".join(parts).replace(str(folder), "runs/standard") + "report: runs/standard/report/report.html"
         self.bench = [line.rstrip() for line in text.strip().splitlines()]
-        memory = ("--memory", "131072", "--memory", "393216", "--longest-pause", "5")
-        self.kv_cache: dict[str, Any] = ctxbench("lab", "kv-cache", folder, *memory)
 
 
 def main(folder: Path) -> None:
@@ -160,27 +158,12 @@ def cost_saved(measured: Measured) -> Iterator[str]:
         )
 
 
-def kv_cache(measured: Measured) -> Iterator[str]:
-    """Yield the tokens that an own server computes, by the size of its cache."""
-    heads = ("strategy", "131,072 tokens of KV cache", "", "393,216", "", "unlimited", "")
-    yield from head(*heads)
-    rows = {(each["strategy"], each["memory"]): each for each in measured.kv_cache["rows"]}
-    for name in ("none", FEW[1], "session_summary", "archive"):
-        cells: list[str] = []
-        for memory in (131072, 393216, None):
-            served = rows[name, memory]
-            saved = "" if name == "none" else percent(served["saved"])
-            cells += (f"{served['computed'] / 1e6:.2f}M", saved)
-        yield row(f"`{name}`", *cells)
-
-
 TABLES: dict[str, Callable[[Measured], Iterator[str]]] = {
     "bench": bench,
     "quality": quality,
     "context-recall": context_recall,
     "answers": answers_right,
     "cost-saved": cost_saved,
-    "kv-cache": kv_cache,
 }
 
 

@@ -4,7 +4,7 @@
     scripts/scale.py driver [--write]
     scripts/scale.py workers [--rounds 3] [--write]
 
-`size` makes conversations of the scenario `coding`, some 100 model calls each, replays them, and says what a billion
+`size` makes conversations of the scenario `load`, some 100 model calls each, replays them, and says what a billion
 steps cost. `driver` measures what a shard costs the driver of a Ray cluster and what it costs a worker, and computes
 from both how much of their time many workers would be busy. `workers` runs the same recordings by one and by two.
 
@@ -42,8 +42,8 @@ from ctxbench.scenarios.errors import RunError
 
 PAGE = Path(__file__).parents[1] / "docs" / "cluster.md"
 PROGRAM = str(Path(sys.executable).with_name("ctxbench"))
-TURNS = 18
-"""User turns of a conversation of `coding`: about 100 model calls."""
+TURNS = 46
+"""User turns of a conversation of `load`: about 100 model calls."""
 PAIR = ("none", "window(max_tokens=8000)")
 STRATEGIES = (*PAIR, "archive | cache_marks")
 WORKERS = (2, 16, 64, 256)
@@ -143,8 +143,8 @@ def size(options: argparse.Namespace, folder: Path) -> str:
     ]
     counted: list[tuple[int, float, int]] = []
     for conversations in options.conversations:
-        path, out = folder / "coding.jsonl", folder / "run"
-        written = used(convert("coding", TURNS, conversations, path))
+        path, out = folder / "load.jsonl", folder / "run"
+        written = used(convert("load", TURNS, conversations, path))
         made = used([sys.executable, "-c", _RUN, str(path), str(out), str(options.jobs), *STRATEGIES])
         steps = sum(pq.read_metadata(part).num_rows for part in (out / "steps").glob("*.parquet"))
         stored = weight(out)
@@ -190,10 +190,10 @@ class Load:
 
 
 LOADS = (
-    Load("none and window, short messages, no questions", ("customer_service", 20, 2400), PAIR),
-    Load("none and window, no questions", ("coding", TURNS, 500), PAIR),
-    Load("none, window and archive, no questions", ("coding", TURNS, 500), STRATEGIES),
-    Load("every strategy, with questions", ("coding", TURNS, 500), DEFAULT_STRATEGIES, questions=True),
+    Load("none and window, short messages, no questions", ("mem_001", 45, 2400), PAIR),
+    Load("none and window, no questions", ("load", TURNS, 500), PAIR),
+    Load("none, window and archive, no questions", ("load", TURNS, 500), STRATEGIES),
+    Load("every strategy, with questions", ("load", TURNS, 500), DEFAULT_STRATEGIES, questions=True),
 )
 WORKED = 2
 """Shards of a load whose work is measured; all are read and sent."""
@@ -344,8 +344,8 @@ def _sent(plan: Plan, folder: Path, received: list[float]) -> float:
 
 def workers(options: argparse.Namespace, folder: Path) -> str:
     """Return the table of the same recordings by one and by two workers, the best of some rounds."""
-    path = folder / "coding.jsonl"
-    used(convert("coding", TURNS, options.conversations[0], path))
+    path = folder / "load.jsonl"
+    used(convert("load", TURNS, options.conversations[0], path))
     words = [PROGRAM, "run", str(path), *(word for name in STRATEGIES for word in ("-s", name))]
     words += ["--no-probes", "--no-answers", "--overwrite", "--out", str(folder / "run")]
     ways = {

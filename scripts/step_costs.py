@@ -2,7 +2,7 @@
 
     scripts/step_costs.py [--rounds 2] [--write]
 
-A generated conversation (`assistant`, English) is cut to 500, 2,000 and 6,000 messages. Microseconds are processor time
+A generated conversation (`load`, English) is cut to 500, 2,000 and 6,000 messages. Microseconds are processor time
 without models and embedders: of each of the last 100 steps the fastest round, and the mean of them. Bytes are those of
 the strategy's own files in a run folder, shared out over all steps.
 """
@@ -27,7 +27,7 @@ from ctxbench.harness import replay
 from ctxbench.harness.engine.shard import no_cycles
 from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.embedded import KINDS
+from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.chain import parse
 
@@ -45,7 +45,7 @@ LAST = 100
 
 def conversation(size: int) -> Conversation:
     """Return the first messages of the conversation."""
-    made = KINDS["assistant"](0, SIZES[-1] // 4 + 60, "en")
+    made = next(scenario("load", SIZES[-1] // 4 + 60))
     return msgspec.structs.replace(made, messages=made.messages[:size], probes=())
 
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+from ctxbench.scenarios.errors import MissingExtra
 
 from .base import ModelError, Prompt, StrategyContext
 
@@ -68,6 +71,7 @@ class ChatServices:
     @cached_property
     def client(self) -> openai.OpenAI:
         """A client of OpenAI whose requests the summariser answers: `client.chat.completions.create(…)`."""
+        check_client()
         import httpx
         import openai
 
@@ -77,6 +81,7 @@ class ChatServices:
     @cached_property
     def async_client(self) -> openai.AsyncOpenAI:
         """The same client for `await client.chat.completions.create(…)`."""
+        check_client()
         import httpx
         import openai
 
@@ -127,6 +132,12 @@ def _with_calls(message: Mapping[str, Any]) -> str:
 
 
 _URL = "http://summariser/v1"
+
+
+def check_client() -> None:
+    """Raise MissingExtra if OpenAI's client is not installed."""
+    if find_spec("openai") is None:
+        raise MissingExtra("openai", "providers")
 
 
 def _error(message: str) -> dict[str, Any]:

@@ -122,7 +122,9 @@ class TextForm:
 
     def last(self, request: ModelRequest) -> ModelRequest:
         """Return the request without the offer of a tool."""
-        return replace(request, asked=self._text(silent=True), silent=True)
+        # Where none was called, it is the request of a strategy without tools, whatever this one has.
+        prompt = request.prompt if self._called else TEXT_PROMPT
+        return replace(request, asked=self._text(silent=True), silent=True, prompt=prompt)
 
     def _text(self, *, silent: bool) -> str:
         language = language_of(self._question.text)

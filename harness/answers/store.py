@@ -3,9 +3,9 @@
     answers/ANSWERER/SHARD.parquet          the answer to each probe, under every strategy of the shard
     grades/ANSWERER/GRADER/SHARD.parquet    the grade of each answer
 
-Beside each part is its receipt, `SHARD.json` (`folder/files.py`). The names are those of the answer model and the
-grader, made fit for a folder. The metadata of each part says by whom and from what it was made, and it counts only as
-long as that is still so. A part is whole or not there at all.
+The names are those of the answer model and the grader, made fit for a folder. The metadata of each part says by whom
+and from what it was made, and it counts only as long as that is still so. A part is whole or not there at all; one that
+is damaged, which its pages' checksums show, does not count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from ctxbench.metrics.grading.rules import RulesGrader
 
-from ..folder.files import CHANGED, Damage, accept, is_as_written, placed
+from ..folder.files import placed
 from ..folder.run import Run
 from ..folder.schema import columns_in, schemas_of
 
@@ -89,33 +89,18 @@ def write(path: Path, table: str, rows: Sequence[Mapping[str, Any]], metadata: M
     schema = SCHEMAS[table].with_metadata(dict(metadata))
     columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
     with placed(path) as draft:
-        pq.write_table(pa.Table.from_arrays(columns, schema=schema), draft, compression="zstd", write_statistics=False)
-    accept(path)
-
-
-def is_current(path: Path, metadata: Mapping[str, str]) -> bool:
-    """Return whether a part with this metadata is there, as it was written."""
-    return made_by(path) == dict(metadata) and is_as_written(path)
+        table_of_rows = pa.Table.from_arrays(columns, schema=schema)
+        pq.write_table(table_of_rows, draft, compression="zstd", write_statistics=False, write_page_checksum=True)
 
 
 def read(path: Path, table: str, metadata: Mapping[str, str]) -> pa.Table | None:
     """Return a part with this metadata; None if it is missing, damaged, or made by or from something else."""
-    if not is_current(path, metadata):
+    if made_by(path) != dict(metadata):
         return None
     try:
-        return pq.read_table(path, schema=SCHEMAS[table])
+        return pq.read_table(path, schema=SCHEMAS[table], page_checksum_verification=True)
     except (OSError, pa.ArrowException):
         return None
-
-
-def damage(run: Path) -> list[Damage]:
-    """Return the parts of answers and grades that are not as they were written."""
-    return [
-        Damage(path.relative_to(run).as_posix(), CHANGED)
-        for table in SCHEMAS
-        for path in sorted((run / table).rglob("*.parquet"))
-        if not is_as_written(path)
-    ]
 
 
 USUAL = "offline", "rules"
@@ -236,9 +221,10 @@ def _find(folder: Path, digests: dict[str, str], answerer: str, grader: str) -> 
     parts: list[tuple[Path, Path]] = []
     for shard, of in digests.items():
         answers, grades = where / f"{shard}.parquet", beside / f"{shard}.parquet"
-        if is_current(answers, {"by": answerer, "as": identity, "of": of}) and is_current(
-            grades, graded_of(grader, answers)
-        ):
+        whose = {"by": answerer, "as": identity, "of": of}
+        if read(answers, "answers", whose) is None:
+            continue
+        if read(grades, "grades", graded_of(grader, answers)) is not None:
             parts.append((answers, grades))
     if len(parts) < len(digests) or not parts:
         return len(parts)

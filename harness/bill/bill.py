@@ -12,20 +12,28 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ctxbench.metrics.cache.rules import STORED, day_of, rule_for
-from ctxbench.metrics.prices import Price, Prices, Tariff
+from ctxbench.metrics.cache.mechanisms import (
+    FIVE_MINUTES,
+    HOUR,
+    AutomaticRules,
+    BoundaryRules,
+    ExplicitRules,
+    UnitRules,
+)
+from ctxbench.metrics.cache.rules import STORED, Rules, day_of, rule_for
+from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tariff
 from ctxbench.scenarios.errors import RunError
+from ctxbench.strategies.events import Called
 
 from ..folder.contexts import Floats, Ints
-from ..folder.run import Run
-from . import SummaryPrompt
-from .own_calls import FREE, ChargedPrompts, OwnCalls, SentPrompts, charged, rules_at, still_cached
+from ..folder.run import KEYS, Run
 from .recorded import CostComparison, TokenFactors, recorded_costs
 from .requests import RunRequests
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
@@ -89,8 +97,6 @@ class Billed:
     """By model: tokens that the provider counts for each of ours. Columns are in the provider's tokens."""
     counted: Mapping[str, RunRequests]
     """By model: the requests with images, sounds, films, files and reasoning as its provider counts them."""
-    summaries: SummaryPrompt | None = None
-    """Prompts by which all summaries are asked for; None = each strategy's own."""
     thinking: bool = False
     """Whether recorded reasoning is part of later prompts."""
 
@@ -214,7 +220,7 @@ class Billed:
         factors = self.factors[scheme.model]
         counts = np.array([(call.input_tokens, call.output_tokens, call.cache_read) for call in own.calls], np.int64)
         asked, replied = _scaled(counts[:, 0], factors.prompt), _scaled(counts[:, 1], factors.answer)
-        prompts = charged(self.requests, own, asked, sent, scheme, self.summaries)
+        prompts = charged(self.requests, own, asked, sent, scheme)
         # A recorded usage is in the provider's tokens, and says what was read.
         recorded = np.array([call.basis == "recorded" for call in own.calls])
         prompts = ChargedPrompts(
@@ -292,11 +298,7 @@ def check_prices(schemes: Sequence[Scheme], prices: Prices) -> None:
         tariff = prices.tariff(scheme.model)
         if tariff is None:
             raise RunError(prices.unknown(scheme.model))
-        if (
-            scheme.stored
-            and rule_for(scheme.model, None, STORED)
-            and any(price.storage is None for _, price in tariff.tiers)
-        ):
+        if scheme.rules == "stored" and rule_for(scheme.model, None, STORED) and not tariff.storage:
             raise RunError(
                 f"{scheme.model}: no price of stored content is known: give storage_per_hour in --prices FILE"
             )
@@ -307,15 +309,13 @@ def bill(
     schemes: Sequence[Scheme],
     prices: Prices | None = None,
     done: Callable[[], object] | None = None,
-    factor: float | None = None,
-    summaries: SummaryPrompt | None = None,
     thinking: bool = False,
+    factor: float | None = None,
 ) -> Billed:
     """Bill a run under every scheme; `done` is called after each conversation and strategy.
 
-    `factor`: tokens that the providers count for each of ours; None = as recorded, or as their family of models does.
-    `summaries`: the prompts by which all summaries are asked for; None = each strategy's own.
     `thinking`: whether recorded reasoning is part of later prompts, as the model's provider keeps it.
+    `factor`: tokens that the providers count for each of ours; None = as recorded, or as their family of models does.
 
     Raises RunError for a model whose price is not known: it is not free. The offline optimum (placement `hindsight`) is
     left out for models whose caches take no marks.
@@ -339,7 +339,24 @@ def bill(
     for number, same in enumerate(dict.fromkeys(counted.values())):
         alike = [scheme for scheme in needed if counted[scheme.model] == same]
         usages.update(zip(alike, simulated(same, alike, None if number else done), strict=True))
-    return Billed(requests, billed_schemes, prices, usages, factors, counted, summaries, thinking)
+    return Billed(requests, billed_schemes, prices, usages, factors, counted, thinking)
+
+
+def conversation_bills(run: Run, schemes: Sequence[Scheme], prices: Prices = BUNDLED) -> pd.DataFrame:
+    """Return the rows of `Billed.conversations`, the offline optimum not among them, some shards of a run at a time.
+
+    Raises RunError for a model whose price is not known.
+    """
+    check_prices(schemes, prices)
+    if not schemes:
+        return pd.DataFrame(columns=[*KEYS, "model", "placement", "calls", *SUMS, "base", "break_even"])
+    billed = [bill(piece, schemes, prices) for piece in RunRequests(run).pieces()]
+    frames = [
+        piece.conversations_under(scheme).astype(dict.fromkeys(KEYS, str)) for scheme in schemes for piece in billed
+    ]
+    rows = pd.concat(frames, ignore_index=True)
+    # Names are categories in the order in which they come, as in a whole table.
+    return rows.astype({key: pd.CategoricalDtype(list(dict.fromkeys(rows[key]))) for key in KEYS})
 
 
 def _prompts(usage: Usages) -> Ints:
@@ -367,6 +384,99 @@ def _nothing(requests: RunRequests) -> Usages:
     return Usages(none, none, none, requests.tokens, none, none.astype(float), none.astype(float))
 
 
+FREE = "offline"
+"""The extractive summariser: it is no model and costs nothing in the run, but is billed as if it were one."""
+
+
+class OwnCalls(NamedTuple):
+    """The strategies' own model calls, and for each the row of the step at which it was made."""
+
+    rows: Ints
+    calls: list[Called]
+
+    @classmethod
+    def of(cls, requests: RunRequests) -> OwnCalls:
+        """Read the calls from the events of a run."""
+        steps, first = requests.steps, requests.bounds[:-1]
+        events = requests.run.table("events").dropna(subset=["input_tokens"])
+        at = steps.iloc[first]
+        first_row = dict(zip(zip(at.conversation.tolist(), at.strategy.tolist(), strict=True), first, strict=True))
+        keys = zip(events.conversation.tolist(), events.strategy.tolist(), strict=True)
+        decoder = msgspec.json.Decoder(Called)
+        made = [
+            (first_row[key] + step, decoder.decode(text))
+            for key, step, text in zip(keys, events.step.tolist(), events.event.tolist(), strict=True)
+            if key in first_row
+        ]
+        return cls(np.array([row for row, _ in made], np.int64), [call for _, call in made])
+
+
+class ChargedPrompts(NamedTuple):
+    """Tokens that each own call is charged for, in the provider's counts."""
+
+    tokens: Ints
+    read: Ints
+    """Tokens read from the cache; the rest is plain."""
+
+
+def charged(requests: RunRequests, own: OwnCalls, asked: Ints, sent: SentPrompts, scheme: Scheme) -> ChargedPrompts:
+    """Return the prompts of own calls, such as summaries, in the way in which each strategy asks for them.
+
+    `asked`: tokens of the prompts that the run made for them. How a summary is asked for decides what it costs
+    (`Prompt.kind`; sources in decision 18):
+
+        separate   the tokens of its own prompt, at the plain price
+        history    the tokens of the last prompt and its answer, at the plain price: nothing of a cache is shared
+        extends    the same tokens, of which what the cache still has of the last prompt is read
+
+    At the first step of a conversation there is no last prompt: the call's own is charged.
+    """
+    firsts = set(requests.bounds[:-1])
+    kinds = np.array([call.prompt for call in own.calls])
+    later = np.array([row not in firsts for row in own.rows.tolist()], bool) & (kinds != "separate")
+    last = np.where(later, own.rows - 1, 0)
+    tokens = np.where(later, sent.tokens[last] + sent.output[last], asked)
+    is_read = later & (kinds == "extends")
+    started = requests.started
+    pauses = np.nan_to_num(started[own.rows] - started[last])
+    cached = [
+        still_cached(rules_at(scheme, started[row]), int(sent.tokens[before]), int(sent.cached[before]), pause, scheme)
+        if reads
+        else 0
+        for row, before, pause, reads in zip(
+            own.rows.tolist(), last.tolist(), pauses.tolist(), is_read.tolist(), strict=True
+        )
+    ]
+    return ChargedPrompts(tokens, np.array(cached, np.int64))
+
+
+class SentPrompts(NamedTuple):
+    """Tokens of every row of the table `steps`, in the provider's counts."""
+
+    tokens: Ints
+    output: Ints
+    cached: Ints
+    """Tokens read or written."""
+
+
+def rules_at(scheme: Scheme, started: float) -> Rules | None:
+    """Return the rules of the scheme's model when a call started; NaN = the time is not known."""
+    rule = rule_of(scheme, None if np.isnan(started) else day_of(started))
+    return None if rule is None else rule.rules
+
+
+def still_cached(rules: Rules | None, tokens: int, marked: int, pause: float, scheme: Scheme) -> int:
+    """Return how much of a prompt the cache has after a pause in seconds."""
+    match rules:
+        case ExplicitRules():
+            return marked if pause < (HOUR if scheme.placement == "hour" else FIVE_MINUTES) else 0
+        case BoundaryRules():
+            return marked if pause < rules.lifetime else 0
+        case AutomaticRules() | UnitRules():
+            return rules.read(tokens) if pause < rules.lifetime else 0
+    return 0
+
+
 @dataclass(frozen=True)
 class _Columns:
     """The prices that apply to every row."""
@@ -384,11 +494,12 @@ class _Columns:
         rates: list[Price] = []
         which = np.zeros(len(tokens), np.int64)
         # A price is looked up once for each hour of the recordings and each size, not once for each call.
-        hours = np.where(np.isnan(started), -1, started // 3600) if tariff.times else np.zeros(len(tokens))
+        by_hour = tariff.off_peak or tariff.storage
+        hours = np.where(np.isnan(started), -1, started // 3600) if by_hour else np.zeros(len(tokens))
         above = [size for size, _ in tariff.tiers]
         for hour in np.unique(hours):
             in_hour = hours == hour
-            when = hour * 3600.0 if tariff.times and hour >= 0 else None
+            when = hour * 3600.0 if by_hour and hour >= 0 else None
             prices = [tariff.at(size + 1, when) for size in above]  # a tier is for prompts of more than its size
             which[in_hour] = len(rates) + np.maximum(np.searchsorted(above, tokens[in_hour]) - 1, 0)
             rates += prices

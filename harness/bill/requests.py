@@ -133,34 +133,19 @@ class RunRequests:
         """Yield the requests of some shards after the other (`Run.pieces`); all at once where conversations share a
         cache.
         """
-        pieces = [] if self._is_shared else list(self.run.pieces(AT_ONCE))
-        if len(pieces) < 2:
-            yield self
-            return
-        while pieces:  # no longer held when it is gone through: it has its tables
-            yield self._piece(pieces.pop(0))
-
-    def _piece(self, run: Run) -> RunRequests:
-        piece = replace(self, run=run)
-        vars(piece)["whole"] = self.whole
-        return piece
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle, or copy, without tables, which are read again, and with the estimates of the whole run."""
-        estimates = {"hidden": self.whole.hidden, "_known_factors": self.whole._known_factors}
-        # The fork server of the workers may have been started in another folder.
-        run, whole = (replace(some, folder=some.folder.absolute()) for some in (self.run, self.whole.run))
-        return _restored, (run, self.model, self.factor, self.thinking, whole, estimates)
+        shared = any(f'"{SHARES}"' in (meta or "") for meta in self.run.table("conversations").meta)
+        for run in [self.run] if shared else self.run.pieces(AT_ONCE):
+            if run is self.run:
+                yield self
+                return
+            piece = replace(self, run=run)
+            vars(piece)["whole"] = self.whole
+            yield piece
 
     @cached_property
     def whole(self) -> RunRequests:
         """The requests of the whole run, where these are a piece of it: its estimates are made of all of it."""
         return self
-
-    @cached_property
-    def _is_shared(self) -> bool:
-        """Whether conversations share a cache: then they must be simulated together."""
-        return any(f'"{SHARES}"' in (meta or "") for meta in self.run.table("conversations").meta)
 
     def token_factors(self, model: str, thinking: bool = False) -> TokenFactors:
         """Return a model's token factors, of all recorded calls of the run; with `thinking`, beside its reasoning."""
@@ -429,18 +414,6 @@ class RunRequests:
     def _names(self, name: str) -> list[str]:
         names: list[str] = self._table.column(name).combine_chunks().dictionary.to_pylist()
         return names
-
-
-def _restored(
-    run: Run, model: str, factor: float, thinking: bool, whole: Run, estimates: dict[str, object]
-) -> RunRequests:
-    """Return requests that were pickled."""
-    requests = RunRequests(run, model, factor, thinking)
-    if run == whole:
-        vars(requests).update(estimates)
-    else:
-        vars(requests)["whole"] = _restored(whole, model, factor, thinking, whole, estimates)
-    return requests
 
 
 def _stripped(steps: Iterable[RequestStep], messages: Sequence[Message]) -> Iterator[RequestStep]:

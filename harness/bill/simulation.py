@@ -46,7 +46,7 @@ from ctxbench.scenarios.model import Message
 
 from ..folder.contexts import Floats, Ints
 from ..folder.derived import origin_of, read_derived, write_derived
-from .pieces import over_pieces
+from . import CacheRules
 from .requests import ConversationRequests, RunRequests
 
 Table = NDArray[np.float64]
@@ -57,28 +57,23 @@ class Scheme(NamedTuple):
 
     model: str
     placement: str = "automatic"
-    latest: bool = False
-    """Use the latest rules instead of those of the recording's date."""
-    stored: bool = False
-    """For Gemini: the caller stores content by the hour, instead of leaving caching to the provider."""
-    document: bool = False
-    """Use the rules of design document 000."""
+    rules: CacheRules = "recording"
     reuse: float | None = None
     """Probability that a call finds the newest prefix that is cached; None = by the provider's evidence."""
 
     @property
     def base(self) -> Scheme:
         """The scheme of the baseline `none`: the same rules, with caching on."""
-        return self._replace(placement="document" if self.document else "automatic")
+        return self._replace(placement="document" if self.rules == "document" else "automatic")
 
 
 @cache
 def rule_of(scheme: Scheme, day: str | None) -> CacheRule | None:
     """Return the rule in force on a day (None = the day is not known), or None if the model has none."""
-    if scheme.document:
+    if scheme.rules == "document":
         return rule_for(scheme.model, None, DOCUMENT)
-    stored = rule_for(scheme.model, None, STORED) if scheme.stored else None
-    when = None if day is None or scheme.latest else datetime.fromisoformat(day + "T00:00+00:00").timestamp()
+    stored = rule_for(scheme.model, None, STORED) if scheme.rules == "stored" else None
+    when = None if day is None or scheme.rules == "latest" else datetime.fromisoformat(day + "T00:00+00:00").timestamp()
     rule = stored or rule_for(scheme.model, when)
     if scheme.reuse is not None and rule is not None and isinstance(rule.rules, (AutomaticRules, UnitRules)):
         return replace(rule, rules=replace(rule.rules, reuse=scheme.reuse))
@@ -343,56 +338,23 @@ def simulated(
 
     `done` is called after each one that has to be simulated. Requests of a large run are made some shards at a time.
     """
-    pieces = list(run_requests.pieces())
-    usages = [_simulated(pieces[0], schemes, done)] if len(pieces) == 1 else _of_pieces(pieces, schemes, done)
+    usages = [_simulated(piece, schemes, done) for piece in run_requests.pieces()]
     return [Usages(*map(np.concatenate, zip(*(piece[scheme] for piece in usages), strict=True))) for scheme in schemes]
-
-
-def _of_pieces(
-    pieces: Sequence[RunRequests], schemes: Sequence[Scheme], done: Callable[[], object] | None
-) -> list[dict[Scheme, Usages]]:
-    # Where all are stored no process is started to read them.
-    usages = [_stored(piece, schemes) for piece in pieces]
-    lacking = [number for number, of_piece in enumerate(usages) if any(scheme not in of_piece for scheme in schemes)]
-
-    def count(simulated_piece: tuple[dict[Scheme, Usages], int]) -> None:
-        if done is not None:
-            for _ in range(simulated_piece[1]):
-                done()
-
-    made = over_pieces(_simulated_piece, [pieces[number] for number in lacking], schemes, done=count)
-    for number, (of_piece, _) in zip(lacking, made, strict=True):
-        usages[number] = of_piece
-    return usages
-
-
-def _simulated_piece(piece: RunRequests, schemes: Sequence[Scheme]) -> tuple[dict[Scheme, Usages], int]:
-    """Return the usages of a piece by scheme, and its number of conversations and strategies."""
-    return _simulated(piece, schemes, None), len(piece)
 
 
 def _simulated(
     run_requests: RunRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None
 ) -> dict[Scheme, Usages]:
-    usages = _stored(run_requests, schemes)
-    missing = [scheme for scheme in dict.fromkeys(schemes) if scheme not in usages]
-    if not missing:
-        return usages
-    run = run_requests.run
-    origin = origin_of(run)
-    for scheme, simulated_usages in zip(missing, simulate(run_requests, missing, done), strict=True):
-        usages[scheme] = simulated_usages
-        write_derived(run, _name(scheme, run_requests), pa.table(simulated_usages._asdict()), origin)
-    return usages
-
-
-def _stored(run_requests: RunRequests, schemes: Sequence[Scheme]) -> dict[Scheme, Usages]:
-    """Return the usages that are stored, by scheme."""
     run, usages = run_requests.run, dict[Scheme, Usages]()
     origin = origin_of(run)
-    for scheme in schemes:
-        if (table := read_derived(run, _name(scheme, run_requests), Usages._fields, origin)) is not None:
-            usages[scheme] = Usages(*(table.column(name).to_numpy() for name in Usages._fields))
+    names = {scheme: _name(scheme, run_requests) for scheme in schemes}
+    for scheme, name in names.items():
+        if (table := read_derived(run, name, Usages._fields, origin)) is not None:
+            usages[scheme] = Usages(*(table.column(field).to_numpy() for field in Usages._fields))
+    missing = [scheme for scheme in names if scheme not in usages]
+    for scheme, made in zip(missing, simulate(run_requests, missing, done) if missing else (), strict=True):
+        usages[scheme] = made
+        write_derived(run, names[scheme], pa.table(made._asdict()), origin)
     return usages
 
 

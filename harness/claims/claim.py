@@ -1,4 +1,4 @@
-"""Define a claim, its measurement and its verdict, which is decided by intervals and never by a point.
+"""Define a claim's rows and their verdicts, which are decided by intervals and never by a point.
 
 holds         every interval that decides lies within what is claimed
 fails         one of them lies wholly outside
@@ -8,7 +8,7 @@ cannot tell   everything else: an interval on both sides, or nothing that could 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -31,6 +31,27 @@ class Claimed(msgspec.Struct, frozen=True):
     """Whether the figure must be more than `least`, not equal to it."""
 
 
+class Measured(NamedTuple):
+    """A figure of a claim as it was measured; what is claimed of it stands in `claims.toml`."""
+
+    figure: str
+    """Its key among the claim's figures."""
+    setting: str
+    found: Interval | Missing
+    """An exact figure has its value as both ends."""
+    of: str = ""
+    """The sample that the interval is over: 24 conversations, 5 seeds."""
+    bound: Value | None = None
+    """The value that no method can exceed; None where no bound is known."""
+
+
+class Measurement(NamedTuple):
+    """The figures that a claim's protocol measured, and the values of the names in braces in its remark."""
+
+    figures: Sequence[Measured] = ()
+    values: Mapping[str, float | str] = {}
+
+
 class ClaimRow(msgspec.Struct, frozen=True, kw_only=True):
     """One setting of a claim: the measured figure and the claimed range."""
 
@@ -38,13 +59,10 @@ class ClaimRow(msgspec.Struct, frozen=True, kw_only=True):
     figure: str
     unit: Unit = "share"
     found: Interval | Missing
-    """An exact figure has its value as both ends."""
     claimed: Claimed | None = None
     """None = nothing is claimed of it: it is shown beside the rows that decide."""
     bound: Value | None = None
-    """The value that no method can exceed; None where no bound is known."""
     of: str = ""
-    """The sample that the interval is over: 24 conversations, 5 seeds."""
     decides: bool = True
     """Whether it is the claim's own setting."""
     timed: bool = False
@@ -54,14 +72,6 @@ class ClaimRow(msgspec.Struct, frozen=True, kw_only=True):
     def verdict(self) -> Verdict | None:
         """Verdict of this row alone, or None where nothing is claimed."""
         return None if self.claimed is None else judged(self.found, self.claimed)
-
-
-class Measurement(msgspec.Struct, frozen=True):
-    """The rows that a claim's protocol measured, and what its remark says besides."""
-
-    rows: tuple[ClaimRow, ...] = ()
-    values: Mapping[str, float | str] = {}
-    """Values of the names in braces in the claim's remark (`data/claims.toml`)."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -92,32 +102,23 @@ def judged(figure: Interval | Missing, claimed: Claimed) -> Verdict:
     # A point alone never decides, however far it is from what is claimed (decision 29).
     if isinstance(figure, Missing) or isinstance(figure.low, Missing) or isinstance(figure.high, Missing):
         return "cannot tell"
-    verdicts: list[Verdict] = []
-    if claimed.least is not None:
-        verdicts.append(_at_least(figure.low, figure.high, claimed.least, claimed.above))
-    if claimed.most is not None:
-        # x ≤ most is -x ≥ -most: the ends change places with their signs.
-        verdicts.append(_at_least(-figure.high, -figure.low, -claimed.most, False))
-    return together(verdicts)
-
-
-def _at_least(low: float, high: float, least: float, above: bool) -> Verdict:
-    if above:
-        return "holds" if low > least else "fails" if high <= least else "cannot tell"
-    return "holds" if low >= least else "fails" if high < least else "cannot tell"
-
-
-def together(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict on several rows: all must hold, and no rows prove nothing."""
-    if "fails" in verdicts:
-        return "fails"
-    # No rows would make `all` true.
-    return "holds" if verdicts and all(verdict == "holds" for verdict in verdicts) else "cannot tell"
+    low, high, least, most = figure.low, figure.high, claimed.least, claimed.most
+    inside, outside = True, False
+    if least is not None:
+        inside &= low > least if claimed.above else low >= least
+        outside |= high <= least if claimed.above else high < least
+    if most is not None:
+        inside &= high <= most
+        outside |= low > most
+    return "fails" if outside else "holds" if inside else "cannot tell"
 
 
 def verdict_of(rows: Sequence[ClaimRow]) -> Verdict:
-    """Return the verdict by the rows that decide."""
-    return together([row.verdict for row in rows if row.decides and row.verdict is not None])
+    """Return the verdict by the rows that decide: all must hold, and no rows prove nothing."""
+    verdicts = {row.verdict for row in rows if row.decides and row.claimed is not None}
+    if "fails" in verdicts:
+        return "fails"
+    return "holds" if verdicts == {"holds"} else "cannot tell"
 
 
 def decisive(rows: Sequence[ClaimRow], verdict: Verdict) -> ClaimRow | None:
@@ -130,57 +131,39 @@ def exact(value: float) -> Interval:
     return Interval(value, value, value)
 
 
-def without_extra(extra: str) -> Missing:
-    """Return the figure of a row that cannot be measured until an extra is installed."""
-    return Missing("unsupported", f"needs the extra `{extra}`")
-
-
 def sentence(rows: Sequence[ClaimRow], verdict: Verdict) -> str:
     """Return why the verdict is what it is: the row that decides, then what should have decided and was not measured.
 
     A verdict never rests silently on what is installed: other rows may decide it, but the missing ones are named.
     """
     row = decisive(rows, verdict)
-    said = [] if row is None else [_on(row)]
-    said += [_on(other) for other in rows if _unmeasured(other) and other is not row]
-    return " ".join(said)
-
-
-def _unmeasured(row: ClaimRow) -> bool:
-    return row.decides and row.claimed is not None and isinstance(row.found, Missing)
+    unmeasured = [
+        other
+        for other in rows
+        if other.decides and other.claimed is not None and isinstance(other.found, Missing) and other is not row
+    ]
+    return " ".join(map(_on, unmeasured if row is None else [row, *unmeasured]))
 
 
 def _on(row: ClaimRow) -> str:
-    head = f"{row.setting}: {row.figure}"
-    if isinstance(row.found, Missing):
-        return f"{head} is not measured: {row.found.detail or row.found.why}."
-    if isinstance(row.found.low, Missing):
-        return f"{head} is {shown(row.found.mean, row.unit)}, without an interval: {row.found.low.detail}."
-    return f"{head} is {interval(row.found, row.unit)}, {where(row)}."
-
-
-def where(row: ClaimRow) -> str:
-    """Return where an interval lies against the claimed range."""
-    claimed, figure = row.claimed, row.found
+    head, figure, claimed = f"{row.setting}: {row.figure}", row.found, row.claimed
     assert claimed is not None
-    assert not isinstance(figure, Missing)
+    if isinstance(figure, Missing):
+        return f"{head} is not measured: {figure.detail or figure.why}."
+    if isinstance(figure.low, Missing) or isinstance(figure.high, Missing):
+        assert isinstance(figure.low, Missing)
+        return f"{head} is {shown(figure.mean, row.unit)}, without an interval: {figure.low.detail}."
     claimed_range = ends(claimed, row.unit)
     match row.verdict:
         case "fails":
-            return f"not {claimed_range.removeprefix('= ')}"
+            where = f"not {claimed_range.removeprefix('= ')}"
         case "holds":
-            return f"within {claimed_range}{_past_upper(figure, claimed)}"
+            where = f"within {claimed_range}"
+            if claimed.upper is not None and figure.high > claimed.upper:
+                where += f", and {'' if figure.low > claimed.upper else 'may be '}above its upper end"
         case _:
-            return f"on both sides of {claimed_range}"
-
-
-def _past_upper(figure: Interval, claimed: Claimed) -> str:
-    """Return whether the figure is past the upper end of the range as well."""
-    if claimed.upper is None or isinstance(figure.low, Missing) or isinstance(figure.high, Missing):
-        return ""
-    if figure.low > claimed.upper:
-        return ", and above its upper end"
-    return "" if figure.high <= claimed.upper else ", and may be above its upper end"
+            where = f"on both sides of {claimed_range}"
+    return f"{head} is {interval(figure, row.unit)}, {where}."
 
 
 def ends(claimed: Claimed, unit: Unit) -> str:
@@ -198,11 +181,10 @@ def ends(claimed: Claimed, unit: Unit) -> str:
 
 def interval(figure: Interval, unit: Unit) -> str:
     """Return a value with its interval: 86.8 % (80.1 to 91.2 %). An exact value stands alone."""
-    if isinstance(figure.low, Missing) or isinstance(figure.high, Missing):
-        return shown(figure.mean, unit)
-    if figure.low == figure.mean == figure.high:
-        return shown(figure.mean, unit)
-    mean, low, high = (shown(value, unit) for value in (figure.mean, figure.low, figure.high))
+    mean = shown(figure.mean, unit)
+    if isinstance(figure.low, Missing) or isinstance(figure.high, Missing) or figure.low == figure.mean == figure.high:
+        return mean
+    low, high = shown(figure.low, unit), shown(figure.high, unit)
     number, _, word = low.partition(" ")
     return f"{mean} ({number if high.endswith(f' {word}') else low} to {high})"
 

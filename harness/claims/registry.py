@@ -1,6 +1,7 @@
 """Register every claim in the order of its number, measure it, and store findings with a run.
 
-What is claimed, and what is said of it, stands in `data/claims.toml`; each subject has the functions that measure.
+What is claimed, by which figures of which settings, and what is said of it stands in `claims.toml`. The rows there are
+measured by `rows.py`; what no row can say is measured by the claim's function.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -21,59 +21,128 @@ from ctxbench.scenarios.spec import nearest
 from ..engine.workers import side_by_side
 from ..folder.files import placed
 from ..folder.run import Run, load
-from ..folder.steps import rows_of
 from ..models import Settings
-from . import compression, cost, search, storage, tiers, tokens
-from .claim import Finding, Measurement, sentence, verdict_of
+from . import cost, search, storage, texts, tiers
+from .claim import Claimed, ClaimRow, Finding, Measured, Measurement, Unit, sentence, verdict_of
 from .inputs import ClaimInputs
+from .rows import Row, measure_row, strategy_of
+
+Bound = float | dict[str, float] | None
+"""One for all settings, or by setting: others have none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a figure of a claim is called, and what is claimed of it."""
+
+    text: str
+    unit: Unit = "share"
+    least: Bound = None
+    most: Bound = None
+    equals: Bound = None
+    upper: float | None = None
+    above: bool = False
+    decides: bool | tuple[str, ...] = True
+    """Whether it decides the claim, or the settings in which it does."""
+    timed: bool = False
+
+    def row(self, measured: Measured) -> ClaimRow:
+        """Return what was measured beside what is claimed of it."""
+        least, most, equals = (
+            bound.get(measured.setting) if isinstance(bound, dict) else bound
+            for bound in (self.least, self.most, self.equals)
+        )
+        least, most = (least, most) if equals is None else (equals, equals)
+        return ClaimRow(
+            setting=measured.setting,
+            figure=self.text,
+            unit=self.unit,
+            found=measured.found,
+            claimed=None if least is most is None else Claimed(least, most, self.upper, self.above),
+            bound=measured.bound,
+            of=measured.of,
+            decides=self.decides if isinstance(self.decides, bool) else measured.setting in self.decides,
+            timed=self.timed,
+        )
+
+
+Measure = Callable[[ClaimInputs], Measurement]
+
+
+class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One claim of the register, and how it is measured."""
 
-    id: str
-    measure: Callable[[ClaimInputs], Measurement]
-    strategies: tuple[str, ...] = ()
-    """Strategies that must have been run on the run's own conversations; missing ones are run beside it."""
-    claim: str = ""
-    source: str = ""
+    claim: str
+    source: str
     """Design document and section."""
-    protocol: str = ""
-    remark: str = ""
-    """Explanation that is shown beside the figures."""
-    needed: str = ""
+    protocol: str
+    remark: str
+    """Explanation that is shown beside the figures; a name in braces is measured with them."""
+    needed: str
     """Remedy: the change that would make the claim hold. It is shown where the claim fails or cannot be told."""
+    figures: dict[str, Figure]
+    rows: tuple[Row, ...] = ()
+    runs: tuple[str, ...] = ()
+    """Strategies that its function needs on the run's conversations, beside those of its rows."""
     slow: bool = False
     """Whether `--quick` leaves it out."""
+    id: str = ""
 
-    def finding(self, inputs: ClaimInputs) -> Finding:
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Strategies that must have been run on the run's own conversations; missing ones are run beside it."""
+        of_rows = (name for row in self.rows if row.on == "run" for name in (row.strategy, row.against) if name)
+        return tuple(dict.fromkeys(map(strategy_of, (*self.runs, *of_rows))))
+
+    def finding(self, inputs: ClaimInputs, function: Measure | None = None) -> Finding:
         """Measure the claim. If that is impossible the finding says why, and other claims are still measured."""
-        measurement, needed = Measurement(), self.needed
+        rows: tuple[ClaimRow, ...] = ()
+        needed = self.needed
         if self.slow and inputs.quick:
             remark, needed = "Left out by --quick: it takes a minute or more.", "A run without --quick."
         else:
             try:
-                measurement = self.measure(inputs)
+                measurement = (function or FUNCTIONS.get(self.id, _nothing))(inputs)
+                of_rows = [measured for row in self.rows for measured in measure_row(row, inputs)]
+                rows = tuple(self.figures[each.figure].row(each) for each in (*measurement.figures, *of_rows))
                 remark = self.remark.format(**measurement.values)
             except UserError as error:
                 remark, needed = f"It cannot be measured: {error}.", ""
-        verdict = verdict_of(measurement.rows)
-        why = " ".join(part for part in (sentence(measurement.rows, verdict), remark) if part)
+        verdict = verdict_of(rows)
+        why = " ".join(part for part in (sentence(rows, verdict), remark) if part)
         needed = "" if verdict == "holds" else needed
-        return Finding(self.id, self.claim, self.source, self.protocol, verdict, why, measurement.rows, needed)
+        return Finding(self.id, self.claim, self.source, self.protocol, verdict, why, rows, needed)
 
 
-_MEASURES = {
-    **tokens.MEASURES,
-    **cost.MEASURES,
-    **storage.MEASURES,
-    **search.MEASURES,
-    **compression.MEASURES,
-    **tiers.MEASURES,
+def _nothing(_: ClaimInputs) -> Measurement:
+    return Measurement()
+
+
+FUNCTIONS: Mapping[str, Measure] = {
+    "C08": cost.together,
+    "C09": cost.discounts,
+    "C10": cost.example,
+    "C12": storage.turn_tokens,
+    "C13": storage.lossless,
+    "C14": storage.triggers,
+    "C15": search.weighed,
+    "C16": texts.estimate,
+    "C17": texts.counting,
+    "C18": texts.examples,
+    "C20": tiers.hit_rate,
+    "C21": tiers.hybrid,
+    "C22": tiers.as_written,
+    "C23": storage.compression,
+    "C24": storage.kinds,
+    "C25": storage.speed,
+    "C26": search.accuracy,
+    "C27": search.latency,
+    "C28": tiers.latencies,
+    "C29": cost.latencies,
+    "C30": tiers.tuner,
+    "C31": search.example,
 }
-_TEXTS = tomllib.loads((files(__package__) / "data/claims.toml").read_text("utf-8"))
-CLAIMS = {id: Claim(id, *_MEASURES[id], **texts) for id, texts in _TEXTS.items()}
+_REGISTER = tomllib.loads((files(__package__) / "claims.toml").read_text("utf-8"))
+CLAIMS = {id: msgspec.convert({**claim, "id": id}, Claim) for id, claim in _REGISTER.items()}
 
 
 def chosen(names: Iterable[str]) -> list[Claim]:
@@ -85,6 +154,16 @@ def chosen(names: Iterable[str]) -> list[Claim]:
                 f"unknown claim {name!r}{nearest(name, dict.fromkeys(CLAIMS))}; there are C01 to {max(CLAIMS)}"
             )
     return [claim for name, claim in CLAIMS.items() if name in ids or not ids]
+
+
+GROUPS = (
+    tuple(id for id, claim in CLAIMS.items() if claim.strategies),
+    ("C23", "C24", "C25"),
+    ("C20", "C21", "C22", "C28", "C30"),
+    ("C26", "C27", "C31"),
+)
+"""Claims that share what takes long to make: figures of the run, or samples of a load. The longest come first, so that
+none is left for the end, where other workers would wait for it; the other claims are done in no time."""
 
 
 class _Task(msgspec.Struct, frozen=True):
@@ -100,9 +179,6 @@ class _Task(msgspec.Struct, frozen=True):
     models: Settings
 
 
-_read_task = msgspec.msgpack.Decoder(_Task).decode
-
-
 def measure(
     claims: Sequence[Claim], inputs: ClaimInputs, jobs: int, done: Callable[[int], None]
 ) -> Mapping[str, Finding]:
@@ -110,38 +186,17 @@ def measure(
 
     No finding depends on the number of workers, except that times are measured beside other workers.
     """
-    groups = grouped(claims)
+    ids = {claim.id for claim in claims}
+    rest = ids.difference(*GROUPS)
+    groups = [group for group in ([id for id in CLAIMS if id in ids & {*part}] for part in (*GROUPS, rest)) if group]
+    findings: dict[str, Finding] = {}
     # Without strategies it is not known whether any claim needs the run, which would be made once in each worker.
     if jobs == 1 or len(groups) == 1 or not inputs.strategies:
-        findings = {}
         for claim in claims:
             findings[claim.id] = claim.finding(inputs)
             done(1)
         return findings
     _ = inputs.extra_run  # with all workers at once, before they divide the claims among them
-    return _on_workers(groups, inputs, jobs, done)
-
-
-RUN = "run"
-LONGEST = (RUN, compression.__name__, tiers.__name__, search.__name__)
-"""Groups of claims that take longest, by their processor time: each some five times as long as the others together."""
-
-
-def grouped(claims: Iterable[Claim]) -> list[list[Claim]]:
-    """Return claims in groups that share what takes long to make: figures of the run, or samples of a subject.
-
-    The longest groups come first, so that none is left for the end, where other workers would wait for it.
-    """
-    groups: dict[str, list[Claim]] = {name: [] for name in LONGEST}
-    for claim in claims:
-        groups.setdefault(RUN if claim.strategies else claim.measure.__module__, []).append(claim)
-    return [group for group in groups.values() if group]
-
-
-def _on_workers(
-    groups: Sequence[Sequence[Claim]], inputs: ClaimInputs, jobs: int, done: Callable[[int], None]
-) -> Mapping[str, Finding]:
-    findings: dict[str, Finding] = {}
 
     def collect(outcome: tuple[list[Finding], list[str]]) -> None:
         found, failures = outcome
@@ -149,36 +204,18 @@ def _on_workers(
         inputs.failures += failures
         done(len(found))
 
-    tasks = (
-        _Task(
-            tuple(claim.id for claim in group),
-            str(inputs.folder),
-            str(inputs.run.folder),
-            inputs.strategies,
-            inputs.recordings,
-            inputs.quick,
-            inputs.slow,
-            inputs.models,
-        )
-        for group in groups
-    )
-    side_by_side(_measured, map(msgspec.msgpack.encode, tasks), min(jobs, len(groups)), collect)
+    folder, run = str(inputs.folder), str(inputs.run.folder)
+    same = inputs.strategies, inputs.recordings, inputs.quick, inputs.slow, inputs.models
+    tasks = (msgspec.msgpack.encode(_Task(tuple(group), folder, run, *same)) for group in groups)
+    side_by_side(_measured, tasks, min(jobs, len(groups)), collect)
     return findings
 
 
 def _measured(packed: bytes) -> tuple[list[Finding], list[str]]:
     """Return the findings of a task, and the models that failed it, in a worker."""
-    task = _read_task(packed)
-    inputs = ClaimInputs(
-        partial(load, Path(task.run)),
-        rows_of,
-        Path(task.folder),
-        task.strategies,
-        task.recordings,
-        task.quick,
-        task.slow,
-        task.models,
-    )
+    task = msgspec.msgpack.decode(packed, type=_Task)
+    opened, same = partial(load, Path(task.run)), (task.strategies, task.recordings, task.quick, task.slow, task.models)
+    inputs = ClaimInputs(opened, Path(task.folder), *same)
     return [CLAIMS[id].finding(inputs) for id in task.claims], inputs.failures
 
 
@@ -205,10 +242,11 @@ def write(run: Run, findings: Sequence[Finding], quick: bool, recordings: Sequen
     """Store findings in a run's folder, whole or not at all. Raises RunError if they cannot be written."""
     path = run.folder / FILE
     names = tuple(Path(recording).name for recording in recordings)
-    stored = StoredFindings(VERSION, digest_of(run), tuple(findings), quick, names)
     try:
         with placed(path) as draft:
-            draft.write_bytes(msgspec.json.encode(stored))
+            draft.write_bytes(
+                msgspec.json.encode(StoredFindings(VERSION, digest_of(run), tuple(findings), quick, names))
+            )
     except OSError as error:
         raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
     return path

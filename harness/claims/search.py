@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ctxbench.metrics.language import words
 from ctxbench.metrics.probes import Latency, recall
 from ctxbench.metrics.probes import latency as percentiles
-from ctxbench.metrics.statistics.intervals import Floats, Interval, of_seeds, share_interval
+from ctxbench.metrics.statistics.intervals import Floats, of_seeds, share_interval
 from ctxbench.metrics.tfidf import TfIdf
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import SetupError
@@ -27,8 +27,9 @@ from ctxbench.strategies.tiers.rag.vectors import Graph, Index, Vectors
 from ..models import Models
 from ..replay import ConversationIndex, RecordedContext, replay
 from ..tier_bench.rag import measured, rows, together, ways
-from .claim import Claimed, ClaimRow, Measurement, Unit, exact, interval, without_extra
-from .inputs import ClaimInputs, Measures, of_sums, paired, units_in
+from .claim import Measured, Measurement, exact, interval
+from .inputs import ClaimInputs, of_sums, units_in
+from .rows import paired
 
 BY: tuple[Retriever, ...] = ("vector", "bm25", "graph")
 ALL = "vector + bm25 + graph, rrf"
@@ -54,53 +55,33 @@ def accuracy(inputs: ClaimInputs) -> Measurement:
     figures, hits = [], {}
     for row in rows(outcomes, ways(BY)):
         of_way = [outcome for outcome in outcomes if outcome.way == row.way.name]
-        hits[row.way.name] = share_interval(
-            [float(outcome.recalls[0] > 0) for outcome in of_way], [outcome.unit for outcome in of_way]
-        )
-        for figure, found, decides in (
-            ("evidence recall at 5", row.recalls[0], row.way.name == ALL),  # the document names none (decision 29)
-            ("hit at 5", hits[row.way.name], False),
-        ):
-            figures.append(
-                ClaimRow(
-                    setting=row.way.name,
-                    figure=figure,
-                    found=found,
-                    claimed=Claimed(least=0.85, above=True),
-                    of=f"{len(of_way)} probes of {conversations} conversations",
-                    decides=decides,
-                )
-            )
+        of = f"{len(of_way)} probes of {conversations} conversations"
+        has_any = [float(outcome.recalls[0] > 0) for outcome in of_way]
+        hits[row.way.name] = share_interval(has_any, [outcome.unit for outcome in of_way])
+        figures += [
+            Measured("recall", row.way.name, row.recalls[0], of),
+            Measured("hit", row.way.name, hits[row.way.name], of),
+        ]
     hit = hits[ALL]
     words = "not measured" if isinstance(hit, Missing) else interval(hit, "share")
-    return Measurement(tuple(figures), {"hit": words, "embedder": inputs.models.embedder})
+    return Measurement(figures, {"hit": words, "embedder": inputs.models.embedder})
 
 
 def latency(inputs: ClaimInputs) -> Measurement:
     """Measure C27: by default over 100,000 vectors, which say nothing of a million; with `--slow` over both."""
-    measured_rows = [*_searched(FEW, "hnsw", False), *_searched(FEW, "exact", False)]
+    figures = [*_searched(FEW, "hnsw"), *_searched(FEW, "exact")]
     # A search among 100,000 is faster than among a million, so it can never show that the claim holds.
     if inputs.slow:
-        measured_rows += _searched(MANY, "hnsw", True)
-    else:
-        measured_rows.insert(
-            0,
-            ClaimRow(
-                setting=f"hnsw, {MANY:,} vectors",
-                figure="p95 of a search",
-                unit="ms",
-                found=Missing("unsupported", "building it takes a quarter of an hour and 3 GiB: --slow does"),
-                claimed=Claimed(most=300.0),
-                timed=True,
-            ),
-        )
-    return Measurement(tuple(measured_rows))
+        return Measurement([*figures, *_searched(MANY, "hnsw")])
+    why = Missing("unsupported", "building it takes a quarter of an hour and 3 GiB: --slow does")
+    return Measurement([Measured("million", f"hnsw, {MANY:,} vectors", why), *figures])
 
 
-def _searched(size: int, kind: Index, decides: bool) -> list[ClaimRow]:
+def _searched(size: int, kind: Index) -> list[Measured]:
     """Return the p95 of a search, the share of the nearest that it finds, and the time to build the index."""
+    setting, of, p95 = f"{kind}, {size:,} vectors", f"{QUERIES} questions", "million" if size == MANY else "p95"
     if kind == "hnsw" and find_spec("hnswlib") is None:
-        return [_row(size, kind, "p95 of a search", "ms", without_extra("hnswlib"), decides, Claimed(most=300.0))]
+        return [Measured(p95, setting, Missing("unsupported", "needs the extra `hnswlib`"), of)]
     index, began = Vectors(DIMENSION, kind, Graph(threads=2)), process_time()
     for numbers, vectors in blocks(size):
         index.add(numbers, vectors)
@@ -111,41 +92,12 @@ def _searched(size: int, kind: Index, decides: bool) -> list[ClaimRow]:
         searched(index, queries[batch], [exact[at] for at in batch.tolist()])
         for batch in np.array_split(np.arange(len(queries)), BATCHES)
     ]
-    p95 = of_seeds([batch.wall.p95 for batch in batches])
-    recall = of_seeds([batch.recall for batch in batches])
-    measured_rows = [
-        _row(size, kind, "p95 of a search", "ms", p95, decides, Claimed(most=300.0)),
-        _row(size, kind, "of the exact nearest 10 found", "share", recall, False, timed=False),
-        _row(size, kind, "processor time to build the index", "ms", of_seeds([1000 * seconds]), False),
+    figures = [
+        Measured(p95, setting, of_seeds([batch.wall.p95 for batch in batches]), of),
+        Measured("nearest", setting, of_seeds([batch.recall for batch in batches]), of),
+        Measured("build", setting, of_seeds([1000 * seconds]), of),
     ]
-    if kind == "hnsw":
-        measured_rows.append(
-            _row(size, kind, "most memory of this process, GiB", "count", of_seeds([gibibytes()]), False)
-        )
-    return measured_rows
-
-
-def _row(
-    size: int,
-    kind: str,
-    figure: str,
-    unit: Unit,
-    value: Interval | Missing,
-    decides: bool,
-    claimed: Claimed | None = None,
-    *,
-    timed: bool = True,
-) -> ClaimRow:
-    return ClaimRow(
-        setting=f"{kind}, {size:,} vectors",
-        figure=figure,
-        unit=unit,
-        found=value,
-        claimed=claimed,
-        of=f"{QUERIES} questions",
-        decides=decides,
-        timed=timed,
-    )
+    return [*figures, Measured("memory", setting, of_seeds([gibibytes()]), of)] if kind == "hnsw" else figures
 
 
 DIMENSION, LATENT, SPREAD, EACH = 384, 48, np.float32(1.5), 1000
@@ -229,31 +181,20 @@ WEIGHTS = {OURS: "0.6 similarity + 0.4 confidence", SURE: "confidence alone", SI
 
 def weighed(inputs: ClaimInputs) -> Measurement:
     """Measure C15 by evidence recall: the share of an answer's evidence that an injected fact was taken from."""
-    recalls = {name: _recalls(inputs, name) for name in WEIGHTS}
-    rows = []
-    for other, decides in ((SURE, True), (SIMILAR, False)):
-        rows.append(
-            ClaimRow(
-                setting=f"{WEIGHTS[OURS]} − {WEIGHTS[other]}",
-                figure=f"difference in evidence recall of {LIMIT} facts",
-                unit="points",
-                found=paired(recalls[other], recalls[OURS], "ratio", units_in(inputs.figures)),
-                claimed=Claimed(least=0.0, above=True),
-                of=inputs.of,
-                decides=decides,
-            )
+    recalls, units = {name: _recalls(inputs, name) for name in WEIGHTS}, units_in(inputs.figures)
+    figures = [
+        Measured(
+            figure,
+            f"{WEIGHTS[OURS]} − {WEIGHTS[other]}",
+            paired(recalls[other], recalls[OURS], "ratio", units),
+            inputs.of,
         )
-    for name, sums in recalls.items():
-        rows.append(
-            ClaimRow(
-                setting=WEIGHTS[name],
-                figure=f"evidence recall of {LIMIT} facts",
-                found=of_sums(sums, "ratio", units_in(inputs.figures)),
-                of=inputs.of,
-                decides=False,
-            )
-        )
-    return Measurement(tuple(rows), {"limit": LIMIT})
+        for figure, other in (("difference", SURE), ("to_similar", SIMILAR))
+    ]
+    figures += [
+        Measured("recall", WEIGHTS[name], of_sums(sums, units=units), inputs.of) for name, sums in recalls.items()
+    ]
+    return Measurement(figures, {"limit": LIMIT})
 
 
 def _recalls(inputs: ClaimInputs, strategy: str) -> Floats:
@@ -286,36 +227,21 @@ def example(inputs: ClaimInputs) -> Measurement:
     *_, step = replay(conversation, parse("facts(similarity=1.0, confidence=0.0)"), desk)
     recalled = next(event for event in step.events if isinstance(event, Recalled))
     score_of = dict(zip(recalled.sources, recalled.scores, strict=True))
-    ours = [score_of[message.id] for message in said[: len(facts)]]
     whole = TfIdf()
     whole.add(map(words, facts))
-    theirs = whole.cosine(words(". ".join(TURNS))).tolist()
+    scores = {
+        "nearer": [score_of[message.id] for message in said[: len(facts)]],
+        "whole": whole.cosine(words(". ".join(TURNS))).tolist(),
+    }
     return Measurement(
-        (
-            *(_nearer(f"{fact!r}", own, ours[-1], True) for fact, own in zip(NEAR, ours, strict=False)),
-            *(
-                _nearer(f"{fact!r}, whole words", own, theirs[-1], False)
-                for fact, own in zip(NEAR, theirs, strict=False)
-            ),
-        )
+        [
+            Measured(
+                figure,
+                f"{fact!r}{', whole words' if figure == 'whole' else ''}",
+                exact(round(score - of_facts[-1], 4)),
+                "4 facts, 3 turns",
+            )
+            for figure, of_facts in scores.items()
+            for fact, score in zip(NEAR, of_facts, strict=False)
+        ]
     )
-
-
-def _nearer(setting: str, score: float, far: float, decides: bool) -> ClaimRow:
-    return ClaimRow(
-        setting=setting,
-        figure="similarity to the last three turns, less that of the Docker fact",
-        unit="points",
-        found=exact(round(score - far, 4)),
-        claimed=Claimed(least=0.0, above=True),
-        of="4 facts, 3 turns",
-        decides=decides,
-    )
-
-
-MEASURES: Measures = {
-    "C26": (accuracy, ()),
-    "C27": (latency, ()),
-    "C15": (weighed, (OURS, SURE, SIMILAR)),
-    "C31": (example, ()),
-}

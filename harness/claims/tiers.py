@@ -6,7 +6,7 @@ Beside each hit rate stands the one that no policy can exceed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -29,27 +29,20 @@ from ctxbench.strategies.tiers.tiered.stores import (
     memory_archive,
 )
 from ctxbench.strategies.tiers.tiered.stores import WORKING_TOKENS as CAPACITY
-from ctxbench.strategies.tiers.working.policies import PolicyRecipe, parse
+from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.traces import TRACES, Trace, scan, zipf
 
 from ..engine.shard import no_cycles
 from ..replay import ConversationIndex, RecordedContext, replay
 from ..tier_bench.archive import gets, items_of
 from ..tier_bench.working import Load, bounds, measured
-from .claim import Claimed, ClaimRow, Measurement, exact
-from .inputs import ClaimInputs, Measures
-from .tokens import FOCUS
+from .claim import Measured, Measurement, exact
+from .inputs import ClaimInputs
 
-HITS = "hit rate"
-PLAIN, DOCUMENT = "lru_k", "lru_k_document"
-PEERS = (PLAIN, "lru_k(correlated=100)", "lru", "lfu", "arc", "s3_fifo", "belady_size")
-READINGS = ("mem_002_recent", "mem_002_pareto")
-PROFILES = {
-    "load_default": "hybrid",
-    "load_conversation": "hybrid(profile='conversation')",
-    "load_knowledge": "hybrid(profile='knowledge')",
-    "load_context": "hybrid(profile='context')",
-}
+SHORT_TRACES: Mapping[str, Callable[[int, int], Trace]] = {"zipf": zipf, "scan": scan}
+
+PLAIN, DOCUMENT, CORRELATED = "lru_k", "lru_k_document", "lru_k(correlated=100)"
+PEERS = (PLAIN, CORRELATED, "lru", "lfu", "arc", "s3_fifo", "belady_size")
 SHORT, SMALL = 5_000, 32_768
 """Accesses of the traces on which the document's algorithm is compared, and the tokens of the cache. Both are small
 because that algorithm looks at all items whenever it evicts."""
@@ -57,132 +50,68 @@ because that algorithm looks at all items whenever it evicts."""
 
 def hit_rate(inputs: ClaimInputs) -> Measurement:
     """Measure C20: the load of MEM-002 as it is written, a fifth chosen by chance, and its other two readings."""
-    rows: list[ClaimRow] = []
-    for name in ("mem_002", *READINGS):
+    figures, expected = [], 0.0
+    for name in ("mem_002", "mem_002_recent", "mem_002_pareto"):
         load = Load(name, [TRACES[name](seed) for seed in range(inputs.seeds)], "seed")
         bound = bounds(load, CAPACITY)
         for policy in PEERS if name == "mem_002" else (PLAIN,):
             (row,) = measured(load, CAPACITY, [parse(policy)])
-            rows.append(
-                ClaimRow(
-                    setting=f"{policy}, {name}",
-                    figure=HITS,
-                    found=row.hits,
-                    claimed=Claimed(least=0.9, above=True),
-                    bound=bound.hits,
-                    of=_seeds(inputs),
-                    # The document does not say what "80–20" is: its first reading, the fifth drawn by chance, decides.
-                    decides=name == "mem_002" and policy == PLAIN,
-                )
-            )
+            figures.append(Measured("hits", f"{policy}, {name}", row.hits, f"{inputs.seeds} seeds", bound.hits))
         if name == "mem_002" and not isinstance(bound.expected, Missing):
             expected = 100 * bound.expected
-    return Measurement(tuple(rows), {"expected": expected})
+    return Measurement(figures, {"expected": expected})
 
 
 def hybrid(inputs: ClaimInputs) -> Measurement:
     """Measure C21: each profile on its own load, less plain LRU-K, in pairs of seeds."""
-    rows: list[ClaimRow] = []
-    for name, policy in PROFILES.items():
-        samples = [TRACES[name](seed) for seed in range(inputs.seeds)]
-        ours = hits(samples, policy, CAPACITY)
-        for base, decides in ((PLAIN, True), ("lru_k(correlated=100)", False)):
-            rows.append(_difference(f"{policy} − {base}, {name}", ours, hits(samples, base, CAPACITY), inputs, decides))
-    return Measurement(tuple(rows))
+    figures = []
+    for profile in ("default", "conversation", "knowledge", "context"):
+        policy = "hybrid" if profile == "default" else f"hybrid(profile='{profile}')"
+        samples = [TRACES[f"load_{profile}"](seed) for seed in range(inputs.seeds)]
+        ours, _ = timed(samples, policy, CAPACITY)
+        for figure, base in (("difference", PLAIN), ("correlated", CORRELATED)):
+            found = paired(ours, timed(samples, base, CAPACITY)[0])
+            figures.append(Measured(figure, f"{policy} − {base}, load_{profile}", found, f"{inputs.seeds} seeds"))
+    return Measurement(figures)
 
 
 def as_written(inputs: ClaimInputs) -> Measurement:
     """Measure C22: whether the document's code protects items with few uses, and how it does beside O'Neil's LRU-K."""
-    rows = [
-        ClaimRow(
-            setting=f"{DOCUMENT}: A A B C with room for two",
-            figure="items with fewer than K uses that are evicted before one with K",
-            unit="count",
-            found=exact(evicted_protected()),
-            claimed=Claimed(most=0.0),
-        )
-    ]
-    generators = {"zipf": zipf, "scan": scan}
-    loads: dict[str, tuple[list[Trace], int]] = {
-        name: ([make(seed, SHORT) for seed in range(inputs.seeds)], SMALL) for name, make in generators.items()
-    }
-    loads["mem_002"] = [TRACES["mem_002"](seed) for seed in range(inputs.seeds)], CAPACITY
-    for name, (samples, size) in loads.items():
-        ours, took = _timed(samples, DOCUMENT, size)
-        reference, plain = _timed(samples, PLAIN, size)
-        rows.append(_difference(f"{DOCUMENT} − {PLAIN}, {name}", ours, reference, inputs, name != "mem_002", True))
-        rows.append(
-            ClaimRow(
-                setting=f"{DOCUMENT} over {PLAIN}, {name}",
-                figure="time of an access",
-                unit="times",
-                found=of_seeds([one / other for one, other in zip(took, plain, strict=True)]),
-                of=_seeds(inputs),
-                decides=False,
-                timed=True,
-            )
-        )
-    return Measurement(tuple(rows))
-
-
-def evicted_protected() -> int:
-    """Return how many items used once are evicted while one that was used twice stays."""
-    cache = parse(DOCUMENT).sized(2)
-    evicted: list[str] = []
+    cache, evicted = parse(DOCUMENT).sized(2), list[str]()
     for at, id in enumerate("AABC"):
         evicted += cache.access(id, 1, float(at)).evicted
-    return sum(id == "B" for id in evicted)
+    protected = exact(evicted.count("B"))  # B was used once, and A, which stays, twice
+    figures = [Measured("evicted", f"{DOCUMENT}: A A B C with room for two", protected)]
+    loads = {name: ([make(seed, SHORT) for seed in range(inputs.seeds)], SMALL) for name, make in SHORT_TRACES.items()}
+    loads["mem_002"] = [TRACES["mem_002"](seed) for seed in range(inputs.seeds)], CAPACITY
+    for name, (samples, size) in loads.items():
+        ours, took = timed(samples, DOCUMENT, size)
+        reference, plain = timed(samples, PLAIN, size)
+        ratios = of_seeds([one / other for one, other in zip(took, plain, strict=True)])
+        figures += [
+            Measured("difference", f"{DOCUMENT} − {PLAIN}, {name}", paired(ours, reference), f"{inputs.seeds} seeds"),
+            Measured("time", f"{DOCUMENT} over {PLAIN}, {name}", ratios, f"{inputs.seeds} seeds"),
+        ]
+    return Measurement(figures)
 
 
-def hits(samples: Sequence[Trace], policy: str, size: int) -> list[Value]:
-    """Return the hit rate of each sample."""
-    return _timed(samples, policy, size)[0]
-
-
-def _timed(samples: Sequence[Trace], policy: str, size: int) -> tuple[list[Value], list[float]]:
-    recipe: PolicyRecipe = parse(policy)
+def timed(samples: Sequence[Trace], policy: str, size: int) -> tuple[list[Value], list[float]]:
+    """Return the hit rate of each sample, and the seconds that it took."""
     rates, seconds = list[Value](), list[float]()
     for trace in samples:
         began = perf_counter()
-        (row,) = measured(Load(trace.name, [trace], "seed"), size, [recipe])
+        (row,) = measured(Load(trace.name, [trace], "seed"), size, [parse(policy)])
         seconds.append(perf_counter() - began)
         rates.append(row.hits if isinstance(row.hits, Missing) else row.hits.mean)
     return rates, seconds
 
 
-def _difference(
-    setting: str,
-    ours: Sequence[Value],
-    base: Sequence[Value],
-    inputs: ClaimInputs,
-    decides: bool,
-    no_worse: bool = False,
-) -> ClaimRow:
-    return ClaimRow(
-        setting=setting,
-        figure="difference in hit rate",
-        unit="points",
-        found=paired(ours, base),
-        claimed=Claimed(least=0.0, above=not no_worse),
-        of=_seeds(inputs),
-        decides=decides,
-    )
-
-
 def paired(ours: Sequence[Value], base: Sequence[Value]) -> Interval | Missing:
     """Return the difference by seed, with its interval over seeds."""
-    values: list[Value] = []
-    for one, other in zip(ours, base, strict=True):
-        if isinstance(one, Missing):
-            return one
-        if isinstance(other, Missing):
-            return other
-        values.append(one - other)
-    return of_seeds(values)
-
-
-def _seeds(inputs: ClaimInputs) -> str:
-    return f"{inputs.seeds} seeds"
+    for value in (*ours, *base):
+        if isinstance(value, Missing):
+            return value
+    return of_seeds([one - other for one, other in zip(ours, base, strict=True)])  # type: ignore[operator]
 
 
 TURNS = 1_500
@@ -196,31 +125,21 @@ APART = 60.0
 
 def latencies(inputs: ClaimInputs) -> Measurement:
     """Measure C28: each operation by itself, and Focus as it decided in the run."""
-    items = _items(inputs)
-    promoted, demoted = (_least(rounds) for rounds in zip(*(_moved(items) for _ in range(REPEATS)), strict=True))
-    timed: dict[str, tuple[Sequence[float], float]] = {
-        "Focus: what `focus` takes to decide at a call of the run's conversations": (_focus_latencies(inputs), 1.0),
-        "Working: a look-up": (_least([_looked_up(items) for _ in range(REPEATS)]), 10.0),
-        "Archive: one message read from the disk": (_least([_read(items) for _ in range(REPEATS)]), 100.0),
-        "promotion, ArchiveTier to Working": (promoted, 50.0),
-        "demotion, Working to ArchiveTier": (demoted, 100.0),
+    items = items_of([next(scenario("mem_002", TURNS))], inputs.counter)
+    promoted, demoted = (fastest(rounds) for rounds in zip(*(_moved(items) for _ in range(REPEATS)), strict=True))
+    times_of: dict[str, Sequence[float]] = {
+        "Focus: what `focus` takes to decide at a call of the run's conversations": _focus_latencies(inputs),
+        "Working: a look-up": fastest([_looked_up(items) for _ in range(REPEATS)]),
+        "Archive: one message read from the disk": fastest([_read(items) for _ in range(REPEATS)]),
+        "promotion, ArchiveTier to Working": promoted,
+        "demotion, Working to ArchiveTier": demoted,
     }
-    rows = [_row(name, times, 0.99, most) for name, (times, most) in timed.items()]
-    rows += [_row(name, times, 0.5, None) for name, (times, _) in timed.items()]
-    return Measurement(tuple(rows), {"repeats": REPEATS, "processors": os.cpu_count() or 1, "load": os.getloadavg()[0]})
-
-
-def _row(name: str, times: Sequence[float], level: float, most: float | None) -> ClaimRow:
-    return ClaimRow(
-        setting=name,
-        figure=f"p{level * 100:.0f}",
-        unit="ms",
-        found=percentile(times, level),
-        claimed=None if most is None else Claimed(most=most),
-        of=f"{len(times):,} operations",
-        decides=most is not None,
-        timed=True,
-    )
+    figures = [
+        Measured(f"p{100 * level:.0f}", name, percentile(times, level), f"{len(times):,} operations")
+        for level in (0.99, 0.5)
+        for name, times in times_of.items()
+    ]
+    return Measurement(figures, {"repeats": REPEATS, "processors": os.cpu_count() or 1, "load": os.getloadavg()[0]})
 
 
 def percentile(times: Sequence[float], level: float) -> Interval | Missing:
@@ -239,16 +158,16 @@ def percentile(times: Sequence[float], level: float) -> Interval | Missing:
     return Interval(value, float(ordered[low]), float(ordered[high]))
 
 
-def _least(rounds: Sequence[Sequence[float]]) -> list[float]:
+def fastest(rounds: Sequence[Sequence[float]]) -> list[float]:
     """Return the fastest round of each call: a shared machine only ever makes it slower."""
     # Taken singly, at a load of 7, Focus had a p99 of 25 ms, nearly all of it other processes' time (decision 29).
-    fastest: list[float] = np.min(np.asarray(rounds), axis=0).tolist()
-    return fastest
+    least: list[float] = np.min(np.asarray(rounds), axis=0).tolist()
+    return least
 
 
 def _focus_latencies(inputs: ClaimInputs) -> list[float]:
     """Return the milliseconds of each call of the run's conversations."""
-    times, strategy = list[float](), parse_strategy(FOCUS)
+    times, strategy = list[float](), parse_strategy("focus")
     for conversation in inputs.conversations:
         index = ConversationIndex(conversation, inputs.counter)
         with no_cycles():  # as in a run
@@ -256,12 +175,8 @@ def _focus_latencies(inputs: ClaimInputs) -> list[float]:
                 [step.latency_ns / 1e6 for step in replay(conversation, strategy, RecordedContext(index))]
                 for _ in range(REPEATS)
             ]
-        times += _least(rounds)
+        times += fastest(rounds)
     return times
-
-
-def _items(inputs: ClaimInputs) -> list[ArchivedMessage]:
-    return inputs.once("clock", lambda: items_of([next(scenario("mem_002", TURNS))], inputs.counter))
 
 
 def _looked_up(items: Sequence[ArchivedMessage]) -> list[float]:
@@ -314,22 +229,12 @@ def _moved(items: Sequence[ArchivedMessage]) -> tuple[list[float], list[float]]:
 
 def tuner(inputs: ClaimInputs) -> Measurement:
     """Measure C30: the same accesses with the tuner and without, seed by seed; the shifting load decides."""
-    rows = []
+    figures = []
     for load in ("shifting",) if inputs.quick else ("shifting", "80-20"):
-        plain = [followed(load, seed)[0] for seed in range(inputs.seeds)]
-        tuned = [followed(load, seed, tuner=True)[0] for seed in range(inputs.seeds)]
-        rows.append(
-            ClaimRow(
-                setting=f"with the tuner − without, {load}",
-                figure="difference in hit rate",
-                unit="points",
-                found=of_seeds([one - other for one, other in zip(tuned, plain, strict=True)]),
-                claimed=Claimed(least=0.0, above=True),
-                of=f"{inputs.seeds} seeds",
-                decides=load == "shifting",
-            )
-        )
-    return Measurement(tuple(rows))
+        tuned, plain = ([followed(load, seed, tuner)[0] for seed in range(inputs.seeds)] for tuner in (True, False))
+        found = of_seeds([one - other for one, other in zip(tuned, plain, strict=True)])
+        figures.append(Measured("difference", f"with the tuner − without, {load}", found, f"{inputs.seeds} seeds"))
+    return Measurement(figures)
 
 
 ITEMS, TOKENS, ACCESSES, WINDOW = 2_000, 200, 6_000, 200
@@ -380,12 +285,3 @@ def followed(load: str, seed: int, tuner: bool = False, cooldown: float = 30) ->
         if tuner and at % WINDOW == 0:
             migration.tune(Readings(hit_rate=sum(hits[-WINDOW:]) / WINDOW))
     return sum(hits) / len(hits), sum(edge.moves for edge in migration.edges.values())
-
-
-MEASURES: Measures = {
-    "C20": (hit_rate, ()),
-    "C21": (hybrid, ()),
-    "C22": (as_written, ()),
-    "C28": (latencies, ()),
-    "C30": (tuner, ()),
-}

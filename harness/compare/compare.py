@@ -305,26 +305,27 @@ def paired(before: MeasuredRun, after: MeasuredRun) -> Sides | None:
 
 def conversations(before: MeasuredRun, after: MeasuredRun) -> list[Unpaired]:
     """Return the conversations that only one of the two runs has, and those with another content."""
-    both = before.digests.keys() & after.digests.keys()
-    unpaired = [
-        Unpaired("lost", "conversation", _without(before.digests, both), f"not in {after.source}"),
-        Unpaired("new", "conversation", _without(after.digests, both), f"not in {before.source}"),
-        Unpaired(
-            "incomparable",
-            "conversation",
-            tuple(name for name in before.digests if name in both and before.digests[name] != after.digests[name]),
-            "another recording under the same name",
-        ),
-    ]
-    return [group for group in unpaired if group.names]
+    one, other = before.digests, after.digests
+    changed = tuple(name for name in one if name in other and one[name] != other[name])
+    incomparable = Unpaired("incomparable", "conversation", changed, "another recording under the same name")
+    return [*_on_one_side("conversation", before, after, one, other), *[incomparable] * bool(changed)]
 
 
 def strategies(before: MeasuredRun, after: MeasuredRun) -> list[Unpaired]:
     """Return the strategies that only one of the two runs has."""
-    both = before.sums.keys() & after.sums.keys()
+    return _on_one_side("strategy", before, after, before.sums, after.sums)
+
+
+def _on_one_side(
+    what: Literal["conversation", "strategy"],
+    before: MeasuredRun,
+    after: MeasuredRun,
+    one: Collection[str],
+    other: Collection[str],
+) -> list[Unpaired]:
     unpaired = [
-        Unpaired("lost", "strategy", _without(before.sums, both), f"not in {after.source}"),
-        Unpaired("new", "strategy", _without(after.sums, both), f"not in {before.source}"),
+        Unpaired("lost", what, tuple(name for name in one if name not in other), f"not in {after.source}"),
+        Unpaired("new", what, tuple(name for name in other if name not in one), f"not in {before.source}"),
     ]
     return [group for group in unpaired if group.names]
 
@@ -354,7 +355,3 @@ def _named(side: Side, which: Flags, strategy: str) -> tuple[tuple[str, ...], st
     reasons = side.measured.failed.get(strategy, {})
     why = next((reasons[name] for name in names if name in reasons), "")
     return names, f"{strategy} failed in {side.source}" + (f": {why}" if why else "")
-
-
-def _without(names: Iterable[str], both: Collection[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if name not in both)

@@ -23,7 +23,7 @@ from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.metrics.value import Form, Missing, Ratio, Summed, Value, value
 
 from ..answers.store import Answered, answered
-from ..bill.conversations import conversation_bills
+from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..folder.contexts import Floats
 from ..folder.run import Run, recorded_models, uneven
@@ -159,7 +159,7 @@ def worst_step(run: Run, figure: str, conversation: str, strategy: str) -> int |
     metric = METRICS.get(figure)
     if metric is None or metric.table == ANSWERS:
         return None
-    rows = rows_of(run.conversation_alone(conversation), metric.table)
+    rows = rows_of(run.confined_to((conversation,)), metric.table)
     return worst_of(rows[rows.strategy == strategy], metric)
 
 

@@ -14,8 +14,7 @@ import shutil
 import signal
 import socket
 import tempfile
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from time import sleep
@@ -28,15 +27,12 @@ from ctxbench.strategies.adapters.process import Interpreter, interpreters_in_us
 
 from ..folder.remote import remote_folder
 from ..folder.store import parts_of
-from .shard import ANSWERS, OWN, Done, PartTask, do_part
+from .schedule import Bundle, dispatch
+from .shard import ANSWERS, Done, PartTask, do_bundle
 from .workers import Engine
 
 HERE = "local"
 """The address of a Ray that begins and ends with the run."""
-
-SHARDS_PER_CORE = 2
-"""Shards that are under way for each core of the cluster, at most. One more for each is read ahead, to know whether
-the last ones are to be divided. So the driver's memory does not grow with the run."""
 
 GLANCE = 0.05
 """Seconds between looks at what is finished."""
@@ -54,92 +50,48 @@ def on_ray(address: str = HERE, cores: int | None = None) -> Engine:
 
     def engine(shards: Iterable[list[PartTask]], done: Callable[[Done], None]) -> None:
         with _connected(address, cores) as ray:
-            _do_all(ray, shards, done)
+            do = ray.remote(max_retries=TRIES)(_do)
+            interpreters = list(interpreters_in_use())
+            under_way = set[Any]()
+
+            def submit(bundle: Bundle) -> Any:
+                ref = do.remote(msgspec.msgpack.encode(bundle), interpreters)
+                under_way.add(ref)
+                return ref
+
+            def finished(refs: Sequence[Any]) -> Iterator[tuple[Any, list[Done]]]:
+                # Not a wait without end: within it Ray answers Ctrl-C itself, and ends the process without a word.
+                ready, _ = ray.wait(refs, num_returns=len(refs), timeout=0)
+                if not ready:
+                    sleep(GLANCE)
+                for ref in ready:
+                    under_way.discard(ref)
+                    yield ref, _results(ray, ref)
+
+            try:
+                dispatch(shards, max(1, int(ray.cluster_resources().get("CPU", 1))), submit, finished, done)
+            except BaseException:
+                for ref in under_way:
+                    ray.cancel(ref, force=True)
+                raise
 
     return engine
 
 
-def _do_all(ray: Any, shards: Iterable[list[PartTask]], done: Callable[[Done], None]) -> None:
-    do = ray.remote(max_retries=TRIES)(_do)
-    interpreters = list(interpreters_in_use())
-    cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
-    under_way: dict[Any, int] = {}
-    coming = divided(shards, cores)
-    try:
-        while True:
-            while len(set(under_way.values())) < cores * SHARDS_PER_CORE and (bundles := next(coming, None)):
-                for ref in _submitted(do, bundles, interpreters):
-                    under_way[ref] = bundles[0][0].shard
-            if not under_way:
-                return
-            # Not a wait without end: within it Ray answers Ctrl-C itself, and ends the process without a word.
-            finished, _ = ray.wait(list(under_way), num_returns=len(under_way), timeout=0)
-            if not finished:
-                sleep(GLANCE)
-            for ref in finished:
-                results = _results(ray, ref)
-                del under_way[ref]
-                for result in results:
-                    done(result)
-    except BaseException:
-        for ref in under_way:
-            ray.cancel(ref, force=True)
-        raise
-
-
-def divided(shards: Iterable[list[PartTask]], cores: int) -> Iterator[list[list[PartTask]]]:
-    """Yield the tasks of each shard in bundles, each for one process.
-
-    As long as there are as many shards as cores, a bundle has all tasks of a shard: another process would have to read
-    and count its conversations again, which costs more than most strategies do. The strategies of the last shards, if
-    these are fewer than cores, are divided among several processes.
-    """
-    ahead: deque[list[PartTask]] = deque()
-    coming, left = iter(shards), 0
-    while True:
-        while len(ahead) < cores and (tasks := next(coming, None)) is not None:
-            ahead.append(tasks)
-        if not ahead:
-            return
-        if len(ahead) == cores:
-            yield [ahead.popleft()]
-            continue
-        left = left or len(ahead)
-        yield _divided(ahead.popleft(), -(-cores // left))
-
-
-def _divided(tasks: list[PartTask], number: int) -> list[list[PartTask]]:
-    """Return the own part of a shard, its strategies in so many bundles, and the answers; all in one, if it is one."""
-    if number == 1:
-        return [tasks]
-    strategies = [task for task in tasks if task.part not in (OWN, ANSWERS)]
-    ends = [[task] for task in tasks if task.part in (OWN, ANSWERS)]
-    return [ends[0], *filter(None, (strategies[at::number] for at in range(number))), *ends[1:]]
-
-
-def _submitted(do: Any, bundles: list[list[PartTask]], interpreters: list[Interpreter]) -> Iterator[Any]:
-    """Hand the bundles of a shard to Ray: the own part first, then strategies, and the answers when all are there."""
-    refs: list[Any] = []
-    for bundle in bundles:
-        after = refs if bundle[0].part == ANSWERS else refs[:1]
-        refs.append(do.remote(msgspec.msgpack.encode(bundle), interpreters, *after))
-        yield refs[-1]
-
-
-def _do(packed: bytes, interpreters: list[Interpreter], *after: list[Done]) -> list[Done]:  # noqa: ARG001
-    """Do some tasks of a shard in a process of Ray. It begins when what it comes `after` is done."""
+def _do(packed: bytes, interpreters: list[Interpreter]) -> list[Done]:
+    """Do some tasks of a shard in a process of Ray."""
     use_interpreters(interpreters)
     tasks = msgspec.msgpack.decode(packed, type=list[PartTask])
     work, shard = tasks[0].work, tasks[0].shard
     if not work.remote:
-        return [do_part(task) for task in tasks]
+        return do_bundle(tasks)
     work = msgspec.structs.replace(work, folder=_own_folder())
     remote = remote_folder(work.remote, work.folder)
     own, *parts = parts_of(remote.copy, shard, len(work.strategies))
     wanted = {task.part for task in tasks}
     try:
         remote.pull_parts([own, *(part for at, part in enumerate(parts) if ANSWERS in wanted or at in wanted)])
-        return [do_part(msgspec.structs.replace(task, work=work)) for task in tasks]
+        return do_bundle([msgspec.structs.replace(task, work=work) for task in tasks])
     finally:
         for path in remote.copy.iterdir():
             shutil.rmtree(path, ignore_errors=True)

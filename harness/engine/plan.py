@@ -19,10 +19,10 @@ from uuid import uuid4
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from ctxbench.metrics.models import map_version, window_of
+from ctxbench.metrics.models import prices_version, window_of
 from ctxbench.metrics.tokens import check_encoding
 from ctxbench.scenarios.compactions import RECORDED, placed_compactions
-from ctxbench.scenarios.embedded import SCENARIOS, SEEDED, scenario
+from ctxbench.scenarios.embedded import GENERATED, SCENARIOS, scenario
 from ctxbench.scenarios.errors import Place, RecordingError, RunError, SpecError
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import Conversation, MediaKind
@@ -37,23 +37,23 @@ from ctxbench.strategies.chain import RECIPES, Chain, packages, parse, spec
 
 from ..folder.files import joint_digest
 from ..folder.remote import RemoteFolder
-from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan, PlannedRedaction
+from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan
 from ..folder.store import (
     alone,
     check_manifest,
+    digests_of,
     has_parts,
     is_free,
     missing_parts,
     read_manifest,
+    remove_damaged,
     remove_parts,
-    run_digest,
     unwritable,
     write_manifest,
 )
 from ..models import Settings
 from ..models.purse import spent_on_run
 from ..models.settings import check_extractors, named
-from ..redaction.redact import Redaction, Redactor
 from .shard import OWN, Done, PartTask, Work
 from .workers import Engine, run_shards
 
@@ -101,8 +101,6 @@ class Plan:
     """Whether probes are asked."""
     answers: bool = True
     """Whether they are answered by `offline` and graded by `rules`. What else is in the folder is the same without."""
-    redaction: Redaction | None = None
-    """Settings under which the recordings are redacted before they are replayed."""
 
     def __post_init__(self) -> None:
         """Raise a UserError for what cannot be run, before anything is."""
@@ -119,16 +117,6 @@ class Plan:
         check_extractors(parsed, self.models.summariser)
         _tokens(self.window)
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
-
-
-def plan_of(manifest: Manifest, models: Settings, answers: bool) -> Plan:
-    """Return the plan of a run that was made before. `models` has what a manifest does not: servers and cassettes."""
-    plan = manifest.plan
-    if plan.redaction is not UNSET:
-        raise RunError("a run with --redact has no names of files in it: give its `ctxbench run` command again")
-    count = None if plan.conversations is UNSET else plan.conversations
-    inputs = RunInputs(plan.names, plan.form, plan.turns, plan.seed, count)
-    return Plan(inputs, plan.strategies, plan.encoding, plan.window, models, plan.probes, answers)
 
 
 class Watcher(Protocol):
@@ -158,7 +146,6 @@ def execute(
     engine: Engine | None = None,
     strict: bool = False,
     overwrite: bool = False,
-    ask_again: bool = True,
     watcher: Watcher | None = None,
     remote: RemoteFolder | None = None,
 ) -> Manifest:
@@ -169,24 +156,23 @@ def execute(
     The work is done by `engine`; without one, by `jobs` processes of this machine.
 
     Bad conversations are left out and named in the manifest's `problems`; `strict` makes the first one an error.
-    Parts in which calls of models failed are made again, from recorded replies but for those calls, if `ask_again`.
+    Parts in which calls of models failed are made again, from recorded replies but for those calls.
     Raises RunError if `out` cannot be written or holds another run.
     """
     unfinished = _unfinished(plan)
     _make(out)
-    engine = engine or partial(run_shards, jobs=jobs)
     with alone(out), nullcontext() if remote is None else remote.alone():
-        return _execute(plan, unfinished, out, engine, strict, overwrite, ask_again, watcher, remote)
+        return _execute(plan, unfinished, out, jobs, engine, strict, overwrite, watcher, remote)
 
 
 def _execute(
     plan: Plan,
     unfinished: Manifest,
     out: Path,
-    engine: Engine,
+    jobs: int,
+    engine: Engine | None,
     strict: bool,
     overwrite: bool,
-    ask_again: bool,
     watcher: Watcher | None,
     remote: RemoteFolder | None,
 ) -> Manifest:
@@ -201,25 +187,20 @@ def _execute(
         watcher.begin(opened.size, out, plan.strategies)
     # One id for all workers: what each of them spends counts against the same limit.
     models = replace(plan.models, command=plan.models.command or uuid4().hex, run=plan.models.run or str(out))
-    redactor = _redactor(plan)
-    originals = opened.conversations()
-    conversations = originals if redactor is None else redactor.conversations(originals)
     work = Work(
         str(out),
-        run_digest(unfinished),
         plan.strategies,
         plan.encoding,
         models,
         plan.probes,
         plan.answers,
-        ask_again,
         "" if remote is None else remote.address,
     )
     finished: dict[int, _ShardCount] = {}
     media: Counter[MediaKind] = Counter()
 
     def shards() -> Iterator[list[PartTask]]:
-        for number, group in enumerate(groups(_watched(conversations, problems, watcher))):
+        for number, group in enumerate(groups(_watched(opened.conversations(), problems, watcher))):
             messages = sum(len(conversation.messages) for conversation in group)
             finished[number] = _ShardCount(len(group), messages, len(work.parts))
             said = chain.from_iterable(conversation.messages for conversation in group)
@@ -237,13 +218,12 @@ def _execute(
         if not shard.left and watcher is not None:
             watcher.measured(shard.conversations, shard.messages, shard.steps)
 
-    engine(shards(), done)
-    if remote is not None:
+    (engine or partial(run_shards, jobs=jobs))(shards(), done)
+    if remote is not None and engine is not None:
         remote.pull()  # what workers of other machines have put there
     remove_parts(out, len(finished), len(plan.strategies))  # of a stopped run over more recordings
     if missing := missing_parts(out, len(finished), len(plan.strategies)):
         raise RunError(f"{out}: parts have gone while the run went on ({missing[0]} …): run again")
-    shown = redactor.text if redactor is not None else str
     manifest = replace(
         unfinished,
         complete=True,
@@ -252,14 +232,12 @@ def _execute(
         # Shards finish in any order; the digest must not depend on it.
         digest=joint_digest(finished[number].digest for number in sorted(finished)),
         problems=tuple(
-            LeftOutRecording(
-                shown(error.place.file), error.place.line, error.place.field, shown(error.what), error.remedy
-            )
+            LeftOutRecording(error.place.file, error.place.line, error.place.field, error.what, error.remedy)
             for error in problems.errors
         ),
-        ignored=tuple(map(shown, problems.ignored)),
-        notes=(*_redaction_notes(redactor), *map(shown, problems.notes), *_media_notes(media)),
-        redacted=UNSET if redactor is None else dict(redactor.counts),
+        ignored=tuple(problems.ignored),
+        files=digests_of(out),
+        notes=(*problems.notes, *_media_notes(media)),
         spent=spent_on_run(models.path(), models.command, out),
     )
     write_manifest(out, manifest)
@@ -278,18 +256,6 @@ class _ShardCount:
     """Tasks that are not done yet."""
     steps: int = 0
     digest: str = ""
-
-
-def _redactor(plan: Plan) -> Redactor | None:
-    """Return what redacts the recordings of a plan, with the names that all of them tell: they are read once for it."""
-    if plan.redaction is None:
-        return None
-    return Redactor(plan.redaction, plan.inputs.open(Problems()).conversations())
-
-
-def _redaction_notes(redactor: Redactor | None) -> Iterator[str]:
-    if redactor is not None:
-        yield f"redacted before the replay: {redactor.summary()}; tokens are counted with the placeholders"
 
 
 def _media_notes(media: Counter[MediaKind]) -> Iterator[str]:
@@ -314,12 +280,12 @@ def _check_bounds(strategies: Iterable[Strategy]) -> None:
 
 def _unfinished(plan: Plan) -> Manifest:
     """Return the manifest before anything is measured: the plan, and the versions that will measure it."""
-    inputs, redaction = plan.inputs, plan.redaction
+    inputs = plan.inputs
     libraries = ("quicktok-v1", "msgspec", "pyarrow")
     return Manifest(
         format=FORMAT,
         plan=ManifestPlan(
-            names=tuple(map(str if redaction is None else Redactor(redaction).text, inputs.names)),
+            names=tuple(map(str, inputs.names)),
             form=inputs.form,
             turns=inputs.turns,
             seed=inputs.seed,
@@ -330,14 +296,13 @@ def _unfinished(plan: Plan) -> Manifest:
             probes=plan.probes,
             summariser=plan.models.summariser,
             embedder=plan.models.embedder,
-            redaction=UNSET if redaction is None else PlannedRedaction(len(redaction.names), redaction.regions),
         ),
         window=_tokens(plan.window),
         versions={
             "ctxbench": version("ctxbench"),
             "python": platform.python_version(),
             **{name: version(name) for name in libraries},
-            "models": map_version(),
+            "models": prices_version(),
             **{f"strategy {name}": whose for text in plan.strategies for name, whose in packages(parse(text)).items()},
         },
         complete=False,
@@ -390,6 +355,8 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> None:
                 # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
                 if has_parts(out):
                     _check_same(out, unfinished, stored)
+                if stored.complete:
+                    remove_damaged(out, stored)
         write_manifest(out, unfinished)
         # Before anything is made of the parts: what is not of this run would count in the digests of answers.
         remove_parts(out, 0 if overwrite else NO_END, 0 if overwrite else len(unfinished.plan.strategies))
@@ -443,7 +410,7 @@ class RunInputs:
     names: tuple[str, ...]
     form: str | None = None
     turns: int | None = None
-    """User turns of generated conversations; None = the scenario's own."""
+    """User turns of generated conversations; None = the scenario's own. Recorded scenarios have none of these three."""
     seed: int = 0
     conversations: int | None = None
     """Conversations of each generated scenario, from consecutive seeds; None = those of the one seed."""
@@ -456,13 +423,13 @@ class RunInputs:
                     f"{without_secrets(name)}: the names of recordings are stored, so no password, token or signature "
                     "may be in one: give it to fsspec by the environment or its settings, or copy the file here first"
                 )
-        if self.conversations is not None:
+        if self.turns is not None or self.seed or self.conversations is not None:
             if not self.scenarios():
                 raise RunError(
-                    f"--conversations {self.conversations}: is for scenarios, and none is named: give one of "
-                    f"{', '.join(SEEDED)}"
+                    "--turns, --seed and --conversations are for generated scenarios, and none is named: give one of "
+                    f"{', '.join(GENERATED)}"
                 )
-            self.generated()
+            self.of_scenarios()
 
     def open(self, problems: Problems) -> InputFile:
         """Find the files, and report at once those that are not there."""
@@ -497,7 +464,7 @@ class RunInputs:
         """Return the names that are scenarios, each once."""
         return list(dict.fromkeys(name for name in self.names if self._is_scenario(name)))
 
-    def generated(self) -> list[Iterator[Conversation]]:
+    def of_scenarios(self) -> list[Iterator[Conversation]]:
         """Return the conversations of each scenario. Raises SpecError for a number that one cannot have."""
         return [scenario(name, self.turns, self.seed, self.conversations) for name in self.scenarios()]
 
@@ -518,7 +485,7 @@ class InputFile:
     def conversations(self) -> Iterator[Conversation]:
         """Yield every conversation: those of the scenarios first, then those of the files."""
         inputs = self.inputs
-        return read(self.batches, self.problems, chain.from_iterable(inputs.generated()))
+        return read(self.batches, self.problems, chain.from_iterable(inputs.of_scenarios()))
 
 
 class DefaultStrategies(NamedTuple):

@@ -27,7 +27,7 @@ from ctxbench.strategies.chain import parse
 
 from ..answers.answer import answer_usually
 from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
-from ..folder.files import all_damage, joint_digest
+from ..folder.files import joint_digest
 from ..folder.remote import remote_folder
 from ..folder.schema import SCHEMAS
 from ..folder.store import ResultPart, parts_of, read_conversations, unwritable
@@ -49,8 +49,6 @@ class Work(msgspec.Struct, frozen=True):
     """The work of a run, which is the same for every shard."""
 
     folder: str
-    run: str
-    """Digest of the run's plan and versions, for the receipts."""
     strategies: tuple[str, ...]
     encoding: str
     models: Settings = Settings()
@@ -58,8 +56,6 @@ class Work(msgspec.Struct, frozen=True):
     """Whether probes are asked."""
     answers: bool = False
     """Whether they are answered, by `offline`, and the answers graded, by `rules`."""
-    ask_again: bool = True
-    """Whether a part that is finished is made again where calls of its models failed."""
     remote: str = ""
     """Address of the store that each part is put into when it is finished, if the folder is a copy of one."""
 
@@ -98,46 +94,43 @@ class PartWriter:
     def __init__(self, kept: int = 1) -> None:
         """Keep so many shards: two where a worker helps with the shard of another one."""
         self._kept = kept
-        self._shards: dict[tuple[str, str, int], _OpenShard] = {}
+        self._shards: dict[tuple[Work, int], _OpenShard] = {}
 
     def do(self, task: PartTask) -> Done:
         """Write a part, unless it is there. Raises RunError if it cannot be written."""
         began = perf_counter()
+        work, number = task.work, task.shard
         try:
             shard = self._opened(task)
             steps: int | None = None
             with no_cycles():
                 if task.part == ANSWERS:
-                    answer_usually(Path(task.work.folder), task.shard, shard.counter, shard.models)
+                    answer_usually(Path(work.folder), number, shard.counter, shard.models)
                 else:
                     steps = shard.write_own() if task.part == OWN else shard.write_part(task.part)
-            if task.work.remote:
-                _push(task, steps is not None)
+            if work.remote:
+                remote = remote_folder(work.remote, work.folder)
+                if task.part == ANSWERS:
+                    remote.push_answers(number)
+                elif steps is not None:
+                    remote.push_part(ResultPart(remote.copy, number, None if task.part == OWN else task.part))
         except OSError as error:
-            raise unwritable(Path(task.work.folder), error) from None
-        return Done(task.shard, task.part, shard.digest, steps or 0, perf_counter() - began)
+            raise unwritable(Path(work.folder), error) from None
+        except pa.ArrowException as error:
+            raise RunError(f"{work.folder}: a part is damaged ({error}): run again with --overwrite") from None
+        return Done(number, task.part, shard.digest, steps or 0, perf_counter() - began)
 
     def _opened(self, task: PartTask) -> _OpenShard:
-        key = (task.work.folder, task.work.run, task.shard)  # a process of a cluster outlives a run
+        key = task.work, task.shard  # a process of a cluster outlives a run
         # The own part comes with its conversations, so it opens the
         # shard anew; the others find it here or read the folder.
         shard = None if task.part == OWN else self._shards.pop(key, None)
         if shard is None:
             while len(self._shards) >= self._kept:
                 del self._shards[next(iter(self._shards))]
-            conversations = task.conversations or _stored(task)
-            shard = _OpenShard(task.work, task.shard, conversations)
+            shard = _OpenShard(task.work, task.shard, task.conversations or _stored(task))
         self._shards[key] = shard  # as the newest
         return shard
-
-
-def _push(task: PartTask, made: bool) -> None:
-    """Put the files of a task into the store: those that were made now, else those that it has not."""
-    remote = remote_folder(task.work.remote, task.work.folder)
-    if task.part == ANSWERS:
-        remote.push_answers(task.shard)
-    else:
-        remote.push_part(ResultPart(remote.copy, task.shard, None if task.part == OWN else task.part), made)
 
 
 def _stored(task: PartTask) -> tuple[Conversation, ...]:
@@ -157,45 +150,70 @@ class _OpenShard:
         self._indexes = [ConversationIndex(conversation, self.counter) for conversation in conversations]
 
     def write_own(self) -> int | None:
-        """Write the conversations, and ask the bounds their probes. Returns 0 steps, or None if all is there."""
+        """Write the conversations, and ask the bounds their probes. Returns 0 steps, or None if all is there.
+
+        Raises RunError if other conversations are there.
+        """
         work, own = self._work, self._own
-        if _is_finished(own, work.run, self.digest):
+        if own.is_whole():
+            if pq.read_table(own.path("conversations"), columns=["digest"])["digest"].to_pylist() != self._digests:
+                raise RunError(
+                    f"{work.folder}: the recordings are not what they were when this run began (shard {own.name}): "
+                    "run with --overwrite, or name another --out"
+                )
             return None
-        own.begin()
+        own.remove()
         write_probes(own, _bounds(self._indexes, work.strategies, self.models, work.probes))
         write_recordings(own, self._digests, self._conversations, self._indexes)
-        own.finish(work.run, self.digest)
         return 0
 
     def write_part(self, at: int) -> int | None:
         """Replay the conversations through a strategy and measure it. Returns the steps, or None if all is there."""
         work, part, spec = self._work, self._parts[at], self._work.strategies[at]
-        # What a stopped run finished is not made again.
-        if _is_finished(part, work.run, self.digest) and not (work.ask_again and _has_failed_calls(part, work.models)):
+        # What a stopped run finished is not made again, but where calls of its models failed.
+        if part.is_whole() and not _has_failed_calls(part, work.models):
             return None
-        part.begin()
+        part.remove()
         strategy = parse(spec)
         budget, wrong = _budget(strategy)
         outcomes = [wrong or _replayed(index, strategy, self.models, work.probes) for index in self._indexes]
-        write_probes(part, {spec: _probed(self._conversations, outcomes)})
+        pairs = zip(self._conversations, outcomes, strict=True)
+        # Conversations that failed have no probes.
+        probed = [(said.id, outcome[1]) for said, outcome in pairs if not isinstance(outcome, str)]
+        write_probes(part, {spec: probed})
         logs = [outcome if isinstance(outcome, str) else outcome[0] for outcome in outcomes]
-        repeats = _repeats(self._indexes, logs, strategy, self.models, work.probes)
-        steps = write_cells(part, spec, budget, self._indexes, logs, repeats)
-        part.finish(work.run, self.digest)
-        return steps
+        return write_cells(part, spec, budget, self._indexes, logs, self._repeats(logs, strategy))
 
+    def _repeats(self, logs: Sequence[ContextLog | str], strategy: Strategy) -> list[bool | None]:
+        """Replay one conversation a second time, and return for each whether it sent the same; None for the others.
+
+        It is the shortest one of at least 20 calls, or else the longest. Where every reply is to be recorded anew there
+        is none: it would be paid for twice.
+        """
+        sizes = {at: len(log.runs.at) for at, log in enumerate(logs) if isinstance(log, ContextLog)}
+        repeats: list[bool | None] = [None] * len(logs)
+        if sizes and self.models.settings.mode != "record":
+            long = [at for at, size in sizes.items() if size >= _CALLS_REPLAYED_TWICE]
+            at = min(long, key=lambda at: sizes[at]) if long else max(sizes, key=lambda at: sizes[at])
+            first, again = logs[at], _replayed(self._indexes[at], strategy, self.models, self._work.probes)
+            repeats[at] = isinstance(first, ContextLog) and not isinstance(again, str) and first.sends_as(again[0])
+        return repeats
+
+
+# A replay of as many calls is long enough for a strategy to act, and short enough to be made twice.
+_CALLS_REPLAYED_TWICE = 20
 
 _WRITER = PartWriter(kept=2)
 
 
-def do_part(task: PartTask) -> Done:
-    """Do a task in a worker process, which has the shards of its last tasks in memory."""
-    return _WRITER.do(task)
+def do_bundle(tasks: list[PartTask]) -> list[Done]:
+    """Do tasks in a worker process, which has the shards of its last tasks in memory."""
+    return [_WRITER.do(task) for task in tasks]
 
 
-def do_packed(task: bytes) -> Done:
-    """Do a task that came as MessagePack."""
-    return do_part(msgspec.msgpack.decode(task, type=PartTask))
+def do_packed(tasks: bytes) -> list[Done]:
+    """Do tasks that came as MessagePack."""
+    return do_bundle(msgspec.msgpack.decode(tasks, type=list[PartTask]))
 
 
 @contextmanager
@@ -212,17 +230,6 @@ def no_cycles() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
-
-
-def _is_finished(part: ResultPart, run: str, digest: str) -> bool:
-    """Return whether a part is whole, as it was written, and of this run. Raises RunError for other conversations."""
-    receipts, wrong = part.receipts(run)
-    if any(receipt.shard != digest for receipt in receipts):
-        raise RunError(
-            f"{part.folder}: the recordings are not what they were when this run began (shard {part.name}): "
-            "run with --overwrite, or name another --out"
-        )
-    return not wrong and part.is_whole() and not all_damage(part.folder, receipts)
 
 
 def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
@@ -265,40 +272,6 @@ def _replayed(index: ConversationIndex, strategy: Strategy, models: Models, prob
     except (Exception, SystemExit) as error:  # a plug-in may raise, or exit, as it likes
         return failure_reason(error)
     return log, []
-
-
-# A replay of as many calls is long enough for a strategy to act, and short enough to be made twice.
-_CALLS_REPLAYED_TWICE = 20
-
-
-def _repeats(
-    indexes: Sequence[ConversationIndex],
-    logs: Sequence[ContextLog | str],
-    strategy: Strategy,
-    models: Models,
-    probes: bool,
-) -> list[bool | None]:
-    """Replay one conversation a second time, and return for each whether it sent the same; None for the others.
-
-    It is the shortest one of at least 20 calls, or else the longest. Where every reply is to be recorded anew there is
-    none: it would be paid for twice.
-    """
-    sizes = {at: len(log.runs.at) for at, log in enumerate(logs) if isinstance(log, ContextLog)}
-    repeats: list[bool | None] = [None] * len(logs)
-    if sizes and models.settings.mode != "record":
-        long = [at for at, size in sizes.items() if size >= _CALLS_REPLAYED_TWICE]
-        at = min(long, key=lambda at: sizes[at]) if long else max(sizes, key=lambda at: sizes[at])
-        first, again = logs[at], _replayed(indexes[at], strategy, models, probes)
-        repeats[at] = isinstance(first, ContextLog) and not isinstance(again, str) and first.sends_as(again[0])
-    return repeats
-
-
-def _probed(
-    conversations: Sequence[Conversation], outcomes: Sequence[ReplayOutcome | str]
-) -> list[tuple[str, list[ProbeResult]]]:
-    """Return the probes of the conversations that did not fail."""
-    pairs = zip(conversations, outcomes, strict=True)
-    return [(conversation.id, outcome[1]) for conversation, outcome in pairs if not isinstance(outcome, str)]
 
 
 def _bounds(indexes: Sequence[ConversationIndex], strategies: Sequence[str], models: Models, probes: bool) -> Asked:

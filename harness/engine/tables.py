@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -108,10 +109,9 @@ def write_cells(
             "model_wait_ns": [time for _, log in replayed for time in log.model_wait_ns],
         },
     )
-    _write_contexts(part, spec, replayed)
-    _write_events(part, spec, replayed)
+    for table, rows in (("contexts", _written), ("events", _events), ("survival", _survived)):
+        _write_rows(part, table, spec, [row for index, log in replayed for row in rows(index, log)])
     refetch_tokens = _write_grounding(part, spec, replayed)
-    _write_survival(part, spec, replayed)
     marks = [marks for _, log in replayed for marks in log.marks]
     steps_columns = {**names, **measured, **_constraints(replayed), "refetch_tokens": refetch_tokens}
     part.write("steps", {**steps_columns, "marks": marks, "tools_added": _tools_added(replayed)})
@@ -143,15 +143,16 @@ def _constraints(replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> di
 
 
 def _tools_added(replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> list[list[str]]:
-    """Return for each step the names of the tools that are not the recording's."""
+    """Return for each step the tools that are not the recording's, as JSON."""
     tools_by_step: list[list[str]] = []
     for index, log in replayed:
         recorded = before = index.conversation.tools
-        names: list[str] = []
+        added: list[str] = []
         for tools in log.tools:
             if tools is not before:
-                before, names = tools, [tool.name for tool in tools if tool not in recorded]
-            tools_by_step.append(names)
+                before = tools
+                added = [msgspec.json.encode(tool).decode() for tool in tools if tool not in recorded]
+            tools_by_step.append(added)
     return tools_by_step
 
 
@@ -169,40 +170,43 @@ def cell_of(index: ConversationIndex, log: ContextLog, budget: int | None) -> Me
     )
 
 
-def _write_contexts(part: ResultPart, spec: str, replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> None:
-    """Write the messages that the strategy wrote, if it wrote any."""
-    rows = [
-        (index.conversation.id, number, index.ledger.tokens(message), msgspec.json.encode(message).decode())
-        for index, log in replayed
-        for number, message in enumerate(log.written)
-    ]
+def _write_rows(part: ResultPart, table: str, spec: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write a table that only some strategies have rows of."""
     if rows:
-        names, numbers, tokens, messages = zip(*rows, strict=True)
-        columns = {"conversation": names, "number": numbers, "tokens": tokens, "message": messages}
-        part.write("contexts", {**columns, "strategy": Constant(spec, len(rows))})
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        part.write(table, {**columns, "strategy": Constant(spec, len(rows))})
 
 
-def _write_events(part: ResultPart, spec: str, replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> None:
-    """Write the actions of the strategy, if it reported any."""
-    rows = [(index.conversation.id, step, event) for index, log in replayed for step, event in log.events]
-    if not rows:
-        return
-    calls = [event if isinstance(event, Called) else None for _, _, event in rows]
-    part.write(
-        "events",
-        {
-            "conversation": [name for name, _, _ in rows],
-            "strategy": Constant(spec, len(rows)),
-            "step": [step for _, step, _ in rows],
-            "kind": [str(event.__struct_config__.tag) for _, _, event in rows],
-            "input_tokens": [call.input_tokens if call else None for call in calls],
-            "output_tokens": [call.output_tokens if call else None for call in calls],
-            "cost": [call.cost if call else None for call in calls],
-            "about": [call.about if call and call.role == "summariser" else None for call in calls],
-            "shown": [call.shown if call and call.role == "summariser" else None for call in calls],
-            "event": [msgspec.json.encode(event).decode() for _, _, event in rows],
-        },
-    )
+def _written(index: ConversationIndex, log: ContextLog) -> Iterator[dict[str, Any]]:
+    """Yield the messages that the strategy wrote."""
+    for number, message in enumerate(log.written):
+        text = msgspec.json.encode(message).decode()
+        tokens = index.ledger.tokens(message)
+        yield {"conversation": index.conversation.id, "number": number, "tokens": tokens, "message": text}
+
+
+def _events(index: ConversationIndex, log: ContextLog) -> Iterator[dict[str, Any]]:
+    """Yield the actions that the strategy reported."""
+    for step, event in log.events:
+        call = event if isinstance(event, Called) else None
+        summarises = call is not None and call.role == "summariser"
+        yield {
+            "conversation": index.conversation.id,
+            "step": step,
+            "kind": str(event.__struct_config__.tag),
+            "input_tokens": call.input_tokens if call else None,
+            "output_tokens": call.output_tokens if call else None,
+            "cost": call.cost if call else None,
+            "about": call.about if call and summarises else None,
+            "shown": call.shown if call and summarises else None,
+            "event": msgspec.json.encode(event).decode(),
+        }
+
+
+def _survived(index: ConversationIndex, log: ContextLog) -> Iterator[dict[str, Any]]:
+    """Yield how long facts outlived being summarised."""
+    for row in survival(_rounds(index, log)):
+        yield {"conversation": index.conversation.id, **row._asdict()}
 
 
 def _write_grounding(part: ResultPart, spec: str, replayed: Sequence[tuple[ConversationIndex, ContextLog]]) -> Ints:
@@ -241,23 +245,6 @@ def _write_grounding(part: ResultPart, spec: str, replayed: Sequence[tuple[Conve
             ),
         ]
     )
-
-
-def _write_survival(part: ResultPart, spec: str, replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> None:
-    """Write how long facts outlived being summarised, if there were summaries."""
-    rows = [(index.conversation.id, row) for index, log in replayed for row in survival(_rounds(index, log))]
-    if rows:
-        part.write(
-            "survival",
-            {
-                "conversation": [name for name, _ in rows],
-                "strategy": Constant(spec, len(rows)),
-                "kind": [row.kind for _, row in rows],
-                "age": [row.age for _, row in rows],
-                "values": [row.values for _, row in rows],
-                "kept": [row.kept for _, row in rows],
-            },
-        )
 
 
 def _rounds(index: ConversationIndex, log: ContextLog) -> list[Round]:

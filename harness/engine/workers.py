@@ -1,8 +1,7 @@
 """Do the tasks of a run in this process, or in several workers side by side.
 
 Workers come from a fork server that has everything imported once. They get tasks as bytes and write their parts
-themselves, so that nothing but step counts comes back. At most two tasks per worker are under way: memory does not
-grow with the recordings.
+themselves, so that nothing but step counts comes back.
 """
 
 from __future__ import annotations
@@ -11,14 +10,13 @@ import multiprocessing
 import os
 import signal
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
-from threading import Thread, current_thread, main_thread
+from threading import Thread
 from types import ModuleType
 from typing import TypeVar
 
@@ -27,7 +25,7 @@ import msgspec
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.adapters.process import Interpreter, interpreters_in_use, use_interpreters
 
-from .schedule import PartSchedule
+from .schedule import dispatch
 from .shard import Done, PartTask, PartWriter, do_packed
 from .threads import one_thread
 
@@ -35,10 +33,6 @@ T = TypeVar("T")
 
 LEFT_TO_THE_PARENT = {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}
 """Signals that a terminal sends to all processes at once. SIGTERM is none: the pool itself ends workers by that."""
-
-SOCKET_ROOM = 104 - len("/pymp-xxxxxxxx/listener-xxxxxxxx") - 1
-"""Bytes that the temporary folder may have in the path of the fork server's socket (macOS; 4 more on Linux)."""
-
 
 Engine = Callable[[Iterable[list[PartTask]], Callable[[Done], None]], None]
 """Does the tasks of all shards, calling a function as each is finished."""
@@ -56,17 +50,8 @@ def run_shards(shards: Iterable[list[PartTask]], done: Callable[[Done], None], *
             for task in tasks:
                 done(worker.do(task))
         return
-    schedule = PartSchedule(shards)
-
-    def following(worker: int, ahead: bool) -> bytes | None:
-        task = schedule.next(worker, ahead)
-        return None if task is None else msgspec.msgpack.encode(task)
-
-    def finished(task: Done) -> None:
-        schedule.finished(task)
-        done(task)
-
-    _side_by_side(do_packed, following, jobs, finished)
+    with _pool(do_packed, jobs) as (submit, finished):
+        dispatch(shards, jobs, lambda bundle: submit(msgspec.msgpack.encode(bundle)), finished, done)
 
 
 FEWER = ", with fewer --jobs"
@@ -80,85 +65,60 @@ def side_by_side(
 
     `fewer` is empty where the user gives no number of workers.
     """
-    pieces = iter(packed)
-    # None ahead: pieces are few and long, and one that waits for a busy worker keeps another one idle.
-    _side_by_side(task, lambda _, ahead: None if ahead else next(pieces, None), jobs, done, fewer)
-
-
-QUEUED = 2
-"""Pieces of work that a worker has: one under way, and one to go on with at once."""
-
-
-def _side_by_side(
-    task: Callable[[bytes], T],
-    following: Callable[[int, bool], bytes | None],
-    jobs: int,
-    done: Callable[[T], None],
-    fewer: str = FEWER,
-) -> None:
-    """Give workers, which are numbered, what `following` has for each, until it has nothing and all is done.
-
-    `following` is told whether the worker is busy.
-    """
-    # One pool of one process for each worker: a shared pool gives a task to any of its processes, and a worker is to go
-    # on with the shard that it has in memory.
-    pools: dict[int, ProcessPoolExecutor] = {}
-    under_way: dict[Future[T], int] = {}
-    try:
+    pieces, under_way = iter(packed), set[Future[T]]()
+    with _pool(task, jobs, fewer) as (submit, finished):
         while True:
-            # Everyone has one piece before anyone has two.
-            for queued in range(QUEUED):
-                for worker in [worker for worker in range(jobs) if _count(under_way, worker) == queued]:
-                    if (piece := following(worker, queued > 0)) is not None:
-                        with _nameless_main(), _held_back():
-                            if worker not in pools:
-                                pools[worker] = _pool(task.__module__)
-                            under_way[_submit(pools[worker], task, piece, fewer)] = worker
+            # None ahead: pieces are few and long, and one that waits for a busy worker keeps another one idle.
+            while len(under_way) < jobs and (piece := next(pieces, None)) is not None:
+                under_way.add(submit(piece))
             if not under_way:
                 return
-            finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
-            for future in finished:
-                worker = under_way[future]
-                # Before `del`: if the worker died this raises, and `worker` still says which.
-                result = future.result()
-                del under_way[future]
+            for future, result in finished(list(under_way)):
+                under_way.remove(future)
                 done(result)
+
+
+Submit = Callable[[bytes], Future[T]]
+Finished = Callable[[Sequence[Future[T]]], Iterator[tuple[Future[T], T]]]
+
+
+@contextmanager
+def _pool(task: Callable[[bytes], T], jobs: int, fewer: str = FEWER) -> Iterator[tuple[Submit[T], Finished[T]]]:
+    """Start workers for a task, and end them; yield functions that submit a piece of work and wait for some of them.
+
+    Raises RunError if a worker dies or none can be started.
+    """
+    executor = _executor(task.__module__, jobs)
+
+    def submit(piece: bytes) -> Future[T]:
+        try:
+            with _nameless_main():
+                return executor.submit(task, piece)
+        except (EOFError, ConnectionError):  # the fork server was ended while a worker was asked of it
+            raise RunError(
+                f"the process that starts workers was ended, perhaps for want of memory; {_AGAIN}{fewer}"
+            ) from None
+
+    def finished(futures: Sequence[Future[T]]) -> Iterator[tuple[Future[T], T]]:
+        return ((future, future.result()) for future in wait(futures, return_when=FIRST_COMPLETED).done)
+
+    try:
+        yield submit, finished
     except BrokenProcessPool:
-        died = _processes(pools[worker])
-        _kill([pool for at, pool in pools.items() if at != worker])
-        pools[worker].shutdown(wait=True, cancel_futures=True)
-        raise RunError(_why_broken(died[0].exitcode if died else None, fewer)) from None
+        # The pool itself ends the others by SIGTERM.
+        codes = {process.exitcode for process in _processes(executor)} - {None, -signal.SIGTERM}
+        raise RunError(_why_broken(codes.pop() if codes else None, fewer)) from None
     except BaseException:
-        _kill(pools.values())
+        for process in _processes(executor):
+            process.kill()
         raise
     finally:
-        for pool in pools.values():
-            pool.shutdown(wait=True, cancel_futures=True)
+        executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _count(under_way: Mapping[Future[T], int], worker: int) -> int:
-    return sum(1 for whose in under_way.values() if whose == worker)
-
-
-def _kill(pools: Iterable[ProcessPoolExecutor]) -> None:
-    for pool in pools:
-        for process in _processes(pool):
-            process.kill()
-
-
-def _processes(pool: ProcessPoolExecutor) -> list[BaseProcess]:
+def _processes(executor: ProcessPoolExecutor) -> list[BaseProcess]:
     """Return the processes of a pool, which no public name leads to: to end them, or for their exit codes."""
-    return list((pool._processes or {}).values())
-
-
-def _submit(pool: ProcessPoolExecutor, task: Callable[[bytes], T], piece: bytes, fewer: str) -> Future[T]:
-    """Give a piece to the pool, which starts a worker where it has too few. Raises RunError if none can be started."""
-    try:
-        return pool.submit(task, piece)
-    except (EOFError, ConnectionError):  # the fork server was ended while a worker was asked of it
-        raise RunError(
-            f"the process that starts workers was ended, perhaps for want of memory; {_AGAIN}{fewer}"
-        ) from None
+    return list((executor._processes or {}).values())
 
 
 _AGAIN = "what is finished is kept: run the same command again to go on"
@@ -175,8 +135,8 @@ def _why_broken(code: int | None, fewer: str) -> str:
     return f"a worker crashed ({name}), in a strategy or in a library that it uses: mend that; {_AGAIN}"
 
 
-def _pool(imported: str = do_packed.__module__) -> ProcessPoolExecutor:
-    """Start one worker from a fork server that has a module, and this one, imported."""
+def _executor(imported: str, jobs: int) -> ProcessPoolExecutor:
+    """Return a pool whose workers come from a fork server that has a module, and this one, imported."""
     one_thread()  # with all threads for NumPy in each, two workers were 1.41 times as fast as one instead of 1.8
     # Plain fork is unsafe beside the progress bar's thread, spawn imports everything in each worker (decision 6).
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
@@ -184,7 +144,7 @@ def _pool(imported: str = do_packed.__module__) -> ProcessPoolExecutor:
     if method == "forkserver":
         context.set_forkserver_preload([imported, __name__])  # of this module is what starts each worker
         _start_fork_server()
-    return ProcessPoolExecutor(1, mp_context=context, initializer=_start_worker, initargs=(interpreters_in_use(),))
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker, initargs=(interpreters_in_use(),))
 
 
 @contextmanager
@@ -202,38 +162,13 @@ def _nameless_main() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-@contextmanager
-def _held_back() -> Iterator[None]:
-    """Let signals wait until the worker that starts here is known to the pool.
-
-    One that is not known is not ended with the others, and prints a trace when it finds their semaphores gone.
-    """
-    if current_thread() is not main_thread():  # which alone hears signals
-        yield
-        return
-    came: list[int] = []
-    handlers = {number: signal.getsignal(number) for number in (*LEFT_TO_THE_PARENT, signal.SIGTERM)}
-    # Not `pthread_sigmask`: another thread would hear the signal, and this one run its handler.
-    known = {number: handler for number, handler in handlers.items() if handler is not None}
-    for number in known:
-        signal.signal(number, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in known.items():
-            signal.signal(number, handler)
-        for number in dict.fromkeys(came):
-            signal.raise_signal(number)
-
-
 def _start_fork_server() -> None:
     """Start the fork server with Ctrl-C blocked, which the workers inherit."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_PARENT)
     try:
         resource_tracker.ensure_running()  # which unblocks SIGINT
         signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_PARENT)
-        with _room_for_a_socket():
-            forkserver.ensure_running()
+        forkserver.ensure_running()
     except OSError as error:
         raise RunError(
             f"worker processes cannot be started ({error}): set TMPDIR to a short folder that can be written, or use "
@@ -241,18 +176,6 @@ def _start_fork_server() -> None:
         ) from None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _room_for_a_socket() -> Iterator[None]:
-    """Use another temporary folder where the usual one has too long a name for a socket in it."""
-    usual = tempfile.tempdir
-    if len(os.fsencode(tempfile.gettempdir())) > SOCKET_ROOM:
-        tempfile.tempdir = "/tmp"
-    try:
-        yield
-    finally:
-        tempfile.tempdir = usual
 
 
 def _start_worker(interpreters: Sequence[Interpreter]) -> None:

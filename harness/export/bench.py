@@ -1,8 +1,8 @@
 """A run as trackers log it: a bench, and in it an entry for each strategy.
 
-MLflow, Weights & Biases and TensorBoard write these rows. Figures are those of `ctxbench compare`, made of the same
-sums in the same order, so that both agree to the last digit. As in the report they are over the conversations that
-every strategy finished. A missing figure is no number: it is named with its reason.
+MLflow and Weights & Biases write these rows. Figures are those of `ctxbench compare`, made of the same sums in the same
+order, so that both agree to the last digit. As in the report they are over the conversations that every strategy
+finished. A missing figure is no number: it is named with its reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import msgspec
 import pandas as pd
-from msgspec.structs import replace
 
 from ctxbench.metrics.figures import growth
 from ctxbench.metrics.prices import BUNDLED, Prices
@@ -29,11 +28,9 @@ from ctxbench.strategies.plugins import quote_files
 
 from ..compare.figures import About, measured, overall
 from ..folder.run import Run, uneven
-from ..folder.schema import Manifest
-from ..folder.steps import Rows
+from ..folder.schema import Manifest, without_text
+from ..folder.steps import steps_of
 from ..folder.store import TABLES
-
-GROWTH = ("tokens_full", "tokens_sent", "saving", "conversations")
 
 
 class MetricPoint(NamedTuple):
@@ -48,35 +45,28 @@ class MetricPoint(NamedTuple):
 class LoggedStrategy:
     """One strategy as it is logged."""
 
-    strategy: str
     parameters: Mapping[str, str]
+    """Its text under `strategy`, and what that names (`parameters`)."""
     figures: Mapping[str, Value]
     curves: tuple[MetricPoint, ...]
     failed: Mapping[str, str]
     """Conversations in which it failed, and why."""
 
     @property
+    def name(self) -> str:
+        """The strategy as text."""
+        return self.parameters["strategy"]
+
+    @property
     def missing(self) -> dict[str, str]:
         """The missing figures, each with the reason."""
         missing = {name: value for name, value in self.figures.items() if isinstance(value, Missing)}
-        return {
-            name: f"{figure.why}: {figure.detail}" if figure.detail else figure.why for name, figure in missing.items()
-        }
+        return {name: f"{why.why}: {why.detail}" if why.detail else why.why for name, why in missing.items()}
 
     @property
     def numbers(self) -> dict[str, float]:
         """The figures that are numbers."""
         return {name: value for name, value in self.figures.items() if not isinstance(value, Missing)}
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """The recordings that were replayed."""
-
-    name: str
-    digest: str
-    source: tuple[str, ...]
-    profile: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,51 +79,50 @@ class Bench:
     parameters: Mapping[str, str]
     versions: Mapping[str, str]
     sizes: Mapping[str, int]
-    data: Data
+    digest: str
+    """SHA-256 of the recordings."""
     metrics: Mapping[str, About]
     entries: tuple[LoggedStrategy, ...]
     manifest: str
     """The run's manifest, as JSON."""
-    is_private: bool
-    """Whether a strategy has a secret parameter: files that show its text must not be logged."""
 
 
-def bench(run: Run, rows: Rows, models: Sequence[str] = (), prices: Prices = BUNDLED) -> Bench:
-    """Return what is logged of a run, billed under `models`. Raises RunError for a model without a price."""
+def bench(run: Run, models: Sequence[str] = (), prices: Prices = BUNDLED, *, text: bool = True) -> Bench:
+    """Return what is logged of a run, billed under `models`; without `text`, no words that may quote a recording.
+
+    Raises RunError for a model without a price.
+    """
     run_figures = measured(run, models, clock=True, prices=prices)
     conversations = run.table("conversations")
-    strategies = run.manifest.plan.strategies
     left_out = uneven(run_figures.failed, len(conversations))
     figures = overall(run_figures)
-    steps = rows(run, "steps")
-    survival = rows(run, "survival")
-    curves = _growth(steps[~steps.conversation.isin(left_out)])
-    rounds = _rounds(survival[~survival.conversation.isin(left_out)])
+    curves = _curves(*(rows[~rows.conversation.isin(left_out)] for rows in (steps_of(run), run.table("survival"))))
     entries = []
-    for name in strategies:
+    for name in run.manifest.plan.strategies:
         failed = run_figures.failed.get(name, {})
-        points = (*curves.get(name, ()), *rounds.get(name, ())) if len(failed) < len(conversations) else ()
-        entries.append(LoggedStrategy(name, parameters(name), figures[name], points, failed))
+        reasons = {conversation: without_secrets(why) if text else "" for conversation, why in failed.items()}
+        points = tuple(curves.get(name, ())) if len(failed) < len(conversations) else ()
+        entries.append(LoggedStrategy(parameters(name), figures[name], points, reasons))
     sizes = {
         "conversations": len(conversations),
         "compared": len(conversations) - len(left_out),
         "messages": int(conversations.messages.sum()),
         "calls": int(conversations.calls.sum()),
         "tokens": int(conversations.tokens.sum()),
-        "strategies": len(strategies),
+        "strategies": len(entries),
         "failed": sum(map(len, run_figures.failed.values())),
     }
+    manifest = run.manifest if text else without_text(run.manifest)
     return Bench(
         run.folder.resolve().name,
         identity(run.folder),
-        _plan(run.manifest),
-        {name: without_secrets(version) for name, version in run.manifest.versions.items()},
+        _plan(manifest),
+        manifest.versions,
         sizes,
-        _data(run.manifest, sizes),
+        manifest.digest,
         run_figures.metrics,
         tuple(entries),
-        _manifest(run.manifest, entries),
-        any(HIDDEN in entry.parameters["strategy"] for entry in entries),
+        without_secrets(_json(manifest)),
     )
 
 
@@ -147,67 +136,39 @@ def identity(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _growth(steps: pd.DataFrame) -> dict[str, list[MetricPoint]]:
-    """Return the tokens of a call by turn, for each strategy."""
+def _curves(steps: pd.DataFrame, survival: pd.DataFrame) -> dict[str, list[MetricPoint]]:
+    """Return for each strategy the tokens of a call by turn, and the share of facts still in the summary by round."""
     points: dict[str, list[MetricPoint]] = {}
-    curve = growth(steps)
-    for name in GROWTH:
-        columns = (curve[column].tolist() for column in ("strategy", "turn", name))
-        for strategy, turn, number in zip(*columns, strict=True):
-            points.setdefault(str(strategy), []).append(MetricPoint(f"growth/{name}", int(turn), float(number)))
-    return points
 
+    def add(strategies: pd.Series, steps: pd.Series, name: str, values: pd.Series) -> None:
+        for strategy, step, number in zip(strategies, steps.tolist(), values.tolist(), strict=True):
+            points.setdefault(str(strategy), []).append(MetricPoint(name, int(step), float(number)))
 
-def _rounds(survival: pd.DataFrame) -> dict[str, list[MetricPoint]]:
-    """Return the share of facts still in the summary after so many rounds of summarising, for each strategy."""
-    sums = survival.groupby(["strategy", "age"], observed=True)[["values", "kept"]].sum()
-    points: dict[str, list[MetricPoint]] = {}
-    flat = sums.reset_index()
-    columns = (flat[name].tolist() for name in ("strategy", "age", "values", "kept"))
-    for strategy, age, values, surviving in zip(*columns, strict=True):
-        if values:
-            points.setdefault(str(strategy), []).append(MetricPoint("survival/by_round", int(age), surviving / values))
+    by_turn = growth(steps)
+    for name in ("tokens_full", "tokens_sent", "saving", "conversations"):
+        add(by_turn.strategy, by_turn.turn, f"growth/{name}", by_turn[name])
+    rounds = survival.groupby(["strategy", "age"], observed=True)[["values", "kept"]].sum().reset_index()
+    rounds = rounds[rounds["values"] > 0]
+    add(rounds.strategy, rounds.age, "survival/by_round", rounds.kept / rounds["values"])
     return points
 
 
 def _plan(manifest: Manifest) -> dict[str, str]:
     """Return the plan, without the strategies."""
-    plan = {
-        name: value
-        for name, value in msgspec.to_builtins(manifest.plan).items()
-        if name != "strategies" and value is not None
-    }
-    plan["recordings"] = ", ".join(plan.pop("names", ())) or "-"
-    return {name: without_secrets(str(value)) for name, value in {**plan, "window": manifest.window}.items()}
+    plan = msgspec.to_builtins(manifest.plan) | {"window": manifest.window}
+    plan["recordings"] = ", ".join(plan.pop("names")) or "-"
+    del plan["strategies"]
+    return {name: without_secrets(str(value)) for name, value in plan.items() if value is not None}
 
 
-def _manifest(manifest: Manifest, entries: Sequence[LoggedStrategy]) -> str:
-    strategies = tuple(entry.parameters["strategy"] for entry in entries)
-    shown = replace(manifest, plan=replace(manifest.plan, strategies=strategies))
-    text = msgspec.json.format(msgspec.json.encode(shown), indent=2).decode()
-    return without_secrets(text) + "\n"
-
-
-def _data(manifest: Manifest, sizes: Mapping[str, int]) -> Data:
-    names = tuple(without_secrets(str(name)) for name in manifest.plan.names)
-    profile = {name: sizes[name] for name in ("conversations", "messages", "calls", "tokens")}
-    name = Path(names[0]).name + (f" and {len(names) - 1} more" if len(names) > 1 else "") if names else "recordings"
-    return Data(name, manifest.digest, names, profile)
+def _json(content: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
 
 def exact(entry: LoggedStrategy, metrics: Mapping[str, About]) -> str:
     """Return the figures of a strategy as JSON, each described, and the reasons of the missing ones."""
     figures = {name: {"value": value, **msgspec.structs.asdict(metrics[name])} for name, value in entry.numbers.items()}
-    content = {
-        "strategy": entry.parameters["strategy"],
-        "figures": figures,
-        "missing": entry.missing,
-        "failed": {name: without_secrets(why) for name, why in entry.failed.items()},
-    }
-    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
-
-
-_NOT_IN_NAMES = re.compile(r"[^\w\-./ :]")
+    return _json({"strategy": entry.name, "figures": figures, "missing": entry.missing, "failed": entry.failed})
 
 
 # The figures that a tracker shows first: those of the table that every run ends with. One of the last three is there.
@@ -227,43 +188,33 @@ def measures(metrics: Iterable[str]) -> list[str]:
     return [names[key] for key in (*_MEASURES, *quality) if key in names]
 
 
+_NOT_IN_NAMES = re.compile(r"[^\w\-./ :]")
+_PROMPT = re.compile(r"(?P<before>, )?\bprompt='[^']*'(?(before)|(, )?)")
+
+
 def name_of(metric: str) -> str:
     """Return a figure's name as MLflow takes it: `cost(MODEL)` is `cost/MODEL`, in a group of its own."""
     grouped = re.sub(r"^([\w.]+)\((.*)\)$", r"\1/\2", metric).replace(", ", "/")
     return _NOT_IN_NAMES.sub("_", grouped)[:250]
 
 
-_PROMPT = re.compile(r"(?P<before>, )?\bprompt='(?P<digest>[^']*)'(?(before)|(, )?)")
-
-
 def metric_keys(metrics: Iterable[str]) -> dict[str, str]:
-    """Return the name of each figure in MLflow: without the digest of a prompt, so a chart goes on when that changes.
+    """Return the name of each figure in a tracker.
 
-    Figures that differ in the prompt alone keep it.
+    It is without the digest of a prompt, so that a chart goes on when that changes; figures that differ in the prompt
+    alone keep it.
     """
     short = {metric: name_of(_PROMPT.sub("", metric)) for metric in metrics}
     times = Counter(short.values())
     return {metric: key if times[key] == 1 else name_of(metric) for metric, key in short.items()}
 
 
-def prompts(metrics: Iterable[str]) -> dict[str, str]:
-    """Return the digest of the prompt behind each figure that has one, by the figure's name in MLflow."""
-    keys = metric_keys(metrics)
-    return {key: found["digest"] for metric, key in keys.items() if (found := _PROMPT.search(metric)) is not None}
-
-
-HIDDEN = "***"
-# Names of parameters whose values are nobody's business.
-_PRIVATE = re.compile(r"(^|_)(key|token|secret|password|passwd|authorization|headers?)$", re.IGNORECASE)
-
-
-def parameters(strategy: str) -> Mapping[str, str]:
+def parameters(strategy: str) -> dict[str, str]:
     """Return a strategy's text, and each parameter that it names as STAGE.PARAMETER; a second `window` is `window.2`.
 
     Parameters at their defaults are not in the text, so they are not here either: another version may have others.
     """
-    logged: dict[str, str] = {"strategy": strategy}
-    secrets: list[str] = []
+    logged = {"strategy": without_secrets(strategy)}
     times: Counter[str] = Counter()
     try:
         stages = calls(quote_files(strategy), "strategy")
@@ -272,12 +223,5 @@ def parameters(strategy: str) -> Mapping[str, str]:
     for stage in stages:
         times[stage.name] += 1
         place = stage.name if times[stage.name] == 1 else f"{stage.name}.{times[stage.name]}"
-        for name, value in stage.parameters.items():
-            private = bool(value) and isinstance(value, str) and _PRIVATE.search(name) is not None
-            if private:
-                secrets.append(str(value))
-            logged[f"{place}.{name}"] = HIDDEN if private else without_secrets(str(value))
-    for secret in secrets:
-        logged["strategy"] = logged["strategy"].replace(secret, HIDDEN)
-    logged["strategy"] = without_secrets(logged["strategy"])
+        logged |= {f"{place}.{name}": without_secrets(str(value)) for name, value in stage.parameters.items()}
     return logged

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -22,11 +21,12 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation
 
 from ..folder.files import placed
-from ..folder.run import Run
 
 DATA = "data/train-00000-of-00001.parquet"
 # Conversations of a row group: few enough that a viewer reads one without the others.
 _GROUP = 100
+# Categories of the hub for a number of rows.
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
 
 _CALL = pa.struct(
     [
@@ -57,31 +57,14 @@ SCHEMA = pa.schema(
 """Columns of the data set. `tools` and `ctxbench` are JSON texts."""
 
 
-def _is_ours(folder: Path) -> bool:
-    """Return whether a folder holds a data set that this module wrote: it has a column of whole recordings."""
-    try:
-        features = json.loads((folder / "dataset_info.json").read_text("utf-8"))["features"]
-        return "ctxbench" in features
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def write_dataset(run: Run, folder: Path) -> int:
-    """Write the data set of a run's recordings and return the number of conversations.
-
-    Raises RunError if the folder holds anything else than a data set of ours, or cannot be written.
-    """
-    origin = f" from a run whose recordings have the digest `{run.manifest.digest}`"
-    return write_conversations(run.conversations(), folder, run.manifest.plan.names, "--out", origin)
-
-
-def write_conversations(
+def write_dataset(
     conversations: Iterator[Conversation], folder: Path, names: Sequence[str], option: str, origin: str = ""
 ) -> int:
-    """Write a data set and return the number of conversations; without any, nothing is written.
+    """Write a data set and return the number of conversations.
 
-    Its card names the recordings, and ends the words "Written by ctxbench" with their `origin`. Raises RunError if the
-    folder, which the user named by `option`, holds anything else than a data set of ours, or cannot be written.
+    Its card names the recordings, and ends the words "Written by ctxbench" with their `origin`. Raises RunError if
+    there is no conversation, or if the folder, which the user named by `option`, holds anything else than a data set of
+    ours, or cannot be written.
     """
     try:
         if folder.exists() and not folder.is_dir():
@@ -90,39 +73,49 @@ def write_conversations(
             raise RunError(
                 f"{folder}: holds something else than a data set of ctxbench: name another folder with {option}"
             )
-        group = list(islice(conversations, _GROUP))
-        if not group:
-            return 0
-        contents = _Contents()
+        count, messages, languages, licences = 0, 0, set[str](), set[str]()
         with placed(folder / DATA) as draft, pq.ParquetWriter(draft, SCHEMA, compression="zstd") as writer:
-            while group:
-                writer.write_table(pa.Table.from_pylist([_row(each) for each in group], SCHEMA))
-                contents.add(group)
-                group = list(islice(conversations, _GROUP))
-        size = (folder / DATA).stat().st_size
-        with placed(folder / "dataset_info.json") as draft:
-            draft.write_text(json.dumps(_info(contents.conversations, size), indent=2) + "\n", "utf-8")
-        with placed(folder / "README.md") as draft:
-            draft.write_text(_card(contents, names, origin), "utf-8")
+            while group := list(islice(conversations, _GROUP)):
+                writer.write_table(pa.Table.from_pylist(list(map(_row, group)), SCHEMA))
+                count += len(group)
+                messages += sum(len(conversation.messages) for conversation in group)
+                languages |= {conversation.language for conversation in group if conversation.language}
+                licences |= {conversation.licence for conversation in group if conversation.licence}
+            if not count:
+                raise RunError("no conversation could be read")
+        split = {"name": "train", "num_bytes": (folder / DATA).stat().st_size, "num_examples": count}
+        info = {
+            "description": "Conversations of language model agents.",
+            "features": {column.name: _feature(column.type) for column in SCHEMA},
+            "splits": {"train": split | {"dataset_name": "ctxbench"}},
+        }
+        card = {
+            "languages": json.dumps(sorted(languages) or ["und"]),  # which YAML reads as well
+            "conversations": f"{count:,}",
+            "messages": f"{messages:,}",
+            "size": next((size for most, size in _SIZES if count < most), "100K<n<1M"),
+            "data": DATA,
+            "licences": "; ".join(sorted(licences)) or "not recorded",
+            "origin": origin,
+            "recordings": ", ".join(Path(name).name for name in names),
+        }
+        text = files(__package__).joinpath("data/dataset_card.md").read_text("utf-8")
+        for name, value in card.items():
+            text = text.replace("{" + name + "}", value)
+        for name, content in (("dataset_info.json", json.dumps(info, indent=2) + "\n"), ("README.md", text)):
+            with placed(folder / name) as draft:
+                draft.write_text(content, "utf-8")
     except OSError as error:
         raise RunError(f"{folder}: cannot be written: {error.strerror or error}") from None
-    return contents.conversations
+    return count
 
 
-@dataclass(slots=True)
-class _Contents:
-    """Facts about the conversations for the card."""
-
-    conversations: int = 0
-    messages: int = 0
-    languages: set[str] = field(default_factory=set)
-    licences: set[str] = field(default_factory=set)
-
-    def add(self, group: Sequence[Conversation]) -> None:
-        self.conversations += len(group)
-        self.messages += sum(len(conversation.messages) for conversation in group)
-        self.languages |= {conversation.language for conversation in group if conversation.language}
-        self.licences |= {conversation.licence for conversation in group if conversation.licence}
+def _is_ours(folder: Path) -> bool:
+    """Return whether a folder holds a data set that this module wrote: it has a column of whole recordings."""
+    try:
+        return "ctxbench" in json.loads((folder / "dataset_info.json").read_text("utf-8"))["features"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _row(conversation: Conversation) -> dict[str, Any]:
@@ -136,13 +129,6 @@ def _row(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def _info(count: int, size: int) -> dict[str, Any]:
-    """Return `dataset_info.json`: the columns, and the size of the only split."""
-    split = {"name": "train", "num_bytes": size, "num_examples": count, "dataset_name": "ctxbench"}
-    features = {field.name: _feature(field.type) for field in SCHEMA}
-    return {"description": "Conversations of language model agents.", "features": features, "splits": {"train": split}}
-
-
 def _feature(kind: pa.DataType) -> Any:
     """Return a column's type in the words of the library `datasets`."""
     if pa.types.is_list(kind):
@@ -150,30 +136,3 @@ def _feature(kind: pa.DataType) -> Any:
     if pa.types.is_struct(kind):
         return {field.name: _feature(field.type) for field in kind}
     return {"dtype": "string", "_type": "Value"}
-
-
-def _card(contents: _Contents, names: Sequence[str], origin: str) -> str:
-    text = files(__package__).joinpath("data/dataset_card.md").read_text("utf-8")
-    values = {
-        "languages": _yaml(sorted(contents.languages) or ["und"]),
-        "conversations": f"{contents.conversations:,}",
-        "messages": f"{contents.messages:,}",
-        "size": _size(contents.conversations),
-        "data": DATA,
-        "licences": "; ".join(sorted(contents.licences)) or "not recorded",
-        "origin": origin,
-        "recordings": ", ".join(Path(name).name for name in names),
-    }
-    for name, value in values.items():
-        text = text.replace("{" + name + "}", value)
-    return text
-
-
-def _yaml(words: Sequence[str]) -> str:
-    return json.dumps(list(words))  # which YAML reads as well
-
-
-def _size(count: int) -> str:
-    """Return the category of the hub for a number of rows."""
-    bounds: Iterator[tuple[int, str]] = iter([(1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K")])
-    return next((name for bound, name in bounds if count < bound), "100K<n<1M")

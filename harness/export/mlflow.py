@@ -10,24 +10,22 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
 from ctxbench.metrics.figures import display_name
 from ctxbench.scenarios.errors import MissingExtra, NotLogged
-from ctxbench.scenarios.secrets import hide, without_secrets
+from ctxbench.scenarios.secrets import MASK, hide, without_secrets
 
-from ..folder.files import placed
 from ..models.provider import shown
-from .bench import HIDDEN, Bench, LoggedStrategy, exact, measures, metric_keys, name_of, prompts
+from .bench import Bench, LoggedStrategy, MetricPoint, exact, measures, metric_keys, name_of
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import Metric
-    from mlflow.entities import Run as MlflowRun
 
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -57,11 +55,6 @@ class TrackingStore:
     def name(self) -> str:
         """The address without secrets."""
         return without_secrets(self.uri)
-
-    @property
-    def is_file(self) -> bool:
-        """Whether the store is a SQLite file."""
-        return self.uri.startswith("sqlite:")
 
     @property
     def is_local(self) -> bool:
@@ -94,7 +87,7 @@ def client(where: TrackingStore) -> MlflowClient:
     try:
         import mlflow
 
-        if where.is_file:
+        if where.uri.startswith("sqlite:"):
             import alembic  # noqa: F401
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "mlflow", "mlflow") from None
@@ -124,10 +117,7 @@ def _why(error: BaseException) -> str:
     return shown(text) or type(error).__name__
 
 
-RUN, CONTENT, KIND = "ctxbench.run", "ctxbench.content", "ctxbench.kind"
-PARENT = "mlflow.parentRunId"
-PROMPTS = "ctxbench.prompts"
-"""Tag with the digest of the grader's prompt behind each figure that has one."""
+RUN, CONTENT, KIND, PARENT = "ctxbench.run", "ctxbench.content", "ctxbench.kind", "mlflow.parentRunId"
 VIEW = "mlflow.sharedViewState."
 """How the tag of an experiment begins that is a saved view of its page; the rest is the key in the view's address."""
 MOST_METRICS, MOST_PARAMETERS, LONGEST, LONGEST_TAG = 1000, 100, 6000, 5000
@@ -139,23 +129,20 @@ class LogResult:
     """The outcome of writing a bench."""
 
     word: Literal["logged", "updated", "unchanged"]
+    place: str
     experiment: str
-    experiment_id: str
-    run_id: str
-    """Id of the parent run."""
-    view: str
-    """Key of the saved view that opens on the measures."""
-
-    @property
-    def page(self) -> str:
-        """Address of that view, below the server's."""
-        return f"/#/experiments/{self.experiment_id}/runs?viewStateShareKey={self.view}&compareRunsMode=CHART"
+    text: bool
+    """Whether texts of the recordings are among it."""
+    how_to_see: str
+    """What to open; for a file with the command that serves it."""
 
 
 def write(
-    bench: Bench, where: TrackingStore, measured: int, report: Path | None, experiment: str = EXPERIMENT
+    bench: Bench, where: TrackingStore, measured: int, report: Path, experiment: str = EXPERIMENT, *, text: bool = True
 ) -> LogResult:
     """Write a bench to MLflow, unless it is there already. `measured` is in ms since 1970, `report` a folder of files.
+
+    `text`: whether the report shows texts of the recordings.
 
     Raises NotLogged if MLflow cannot be written to.
     """
@@ -163,11 +150,12 @@ def write(
     into = client(where)
     with trouble(where):
         experiment_id = _experiment(into, experiment, where)
-        logged = _parents(into, experiment_id, bench.identity)
-        view = _save_view(into, experiment_id, bench, measured)
-        for run in logged:
-            if run.data.tags.get(CONTENT) == content:
-                return LogResult("unchanged", experiment, experiment_id, run.info.run_id, view)
+        logged = list(
+            into.search_runs([experiment_id], f"tags.`{RUN}` = '{bench.identity}' and tags.`{KIND}` = 'bench'")
+        )
+        how_to_see = _how_to_see(where, experiment_id, _save_view(into, experiment_id, bench, measured))
+        if any(run.data.tags.get(CONTENT) == content for run in logged):
+            return LogResult("unchanged", where.name, experiment, text, how_to_see)
         # Whole before the old one goes: parameters cannot be changed, and metrics keep their old values (decision 30).
         parent = _Writing(into, experiment_id, bench, measured).all(report)
         into.set_tag(parent, CONTENT, content)  # last: a parent without it was cut short, and gives way
@@ -175,182 +163,122 @@ def write(
         for run in logged:
             _delete(into, experiment_id, run.info.run_id)
     # Without its content tag a parent was cut short: it is replaced, which is no update.
-    was_whole = any(CONTENT in run.data.tags for run in logged)
-    return LogResult("updated" if was_whole else "logged", experiment, experiment_id, parent, view)
+    word: Literal["updated", "logged"] = "updated" if any(CONTENT in run.data.tags for run in logged) else "logged"
+    return LogResult(word, where.name, experiment, text, how_to_see)
 
 
-def how_to_see(where: TrackingStore, written: LogResult) -> str:
-    """Return what to open, and for a file first the command that serves it."""
-    if not where.is_file:
-        return f"{where.name.replace(HIDDEN, '').rstrip('/')}{written.page}"
+def _how_to_see(where: TrackingStore, experiment: str, view: str) -> str:
+    page = f"/#/experiments/{experiment}/runs?viewStateShareKey={view}&compareRunsMode=CHART"
+    if not where.uri.startswith("sqlite:"):
+        return f"{where.name.replace(MASK, '').rstrip('/')}{page}"
     command = shlex.join(["mlflow", "ui", "--backend-store-uri", where.uri])
-    return f"{command}   and open http://127.0.0.1:5000{written.page}   (pip install 'ctxbench[tracking]')"
+    return f"{command}   and open http://127.0.0.1:5000{page}   (pip install 'ctxbench[tracking]')"
 
 
-def reach(where: TrackingStore, experiment: str) -> None:
-    """Raise NotLogged if MLflow cannot be written to: checked before the work is done."""
-    into = client(where)
-    with trouble(where):
-        _experiment(into, experiment, where)
-
-
+@dataclass(frozen=True, slots=True)
 class _Writing:
     """A bench being written to MLflow."""
 
-    def __init__(self, into: MlflowClient, experiment: str, bench: Bench, measured: int) -> None:
-        self.into, self.experiment, self.bench, self.measured = into, experiment, bench, measured
+    into: MlflowClient
+    experiment: str
+    bench: Bench
+    measured: int
 
-    def all(self, report: Path | None) -> str:
+    def all(self, report: Path) -> str:
         """Write everything; return the parent's id."""
-        bench = self.bench
-        tags = {KIND: "bench", "mlflow.note.content": _note(bench, report), **self._tags()}
-        parent = self._run(bench.name, tags, bench.parameters, self._metrics(bench.sizes))
+        bench, sizes = self.bench, self.bench.sizes
+        note = f"{sizes['strategies']} strategies over {sizes['conversations']:,} conversations, "
+        note += f"{sizes['calls']:,} calls. A child run for each strategy: select them and press *Compare*. "
+        if sizes["compared"] < sizes["conversations"]:
+            note += f"Figures are over the {sizes['compared']:,} conversations that every strategy finished. "
+        note += "The report is the artifact `report/report.html`."
+        parent = self._run(bench.name, {KIND: "bench", "mlflow.note.content": note}, {}, sizes)
         for entry in bench.entries:
             self._entry(parent, entry)
         self.into.log_text(parent, bench.manifest, "manifest.json")
-        if report is not None:
-            self.into.log_artifacts(parent, str(report), "report")
+        self.into.log_artifacts(parent, str(report), "report")
         return parent
 
     def _entry(self, parent: str, entry: LoggedStrategy) -> None:
         # The page that compares runs opens on the figure that was logged first.
         first = {name: entry.numbers[name] for name in measures(self.bench.metrics) if name in entry.numbers}
-        whole = {**first, **entry.numbers, "conversations_failed": len(entry.failed)}
-        missing = "; ".join(f"{name}: {why}" for name, why in entry.missing.items())
-        tags = {KIND: "strategy", PARENT: parent, **self._tags()}
-        if digests := prompts(self.bench.metrics):
-            tags[PROMPTS] = msgspec.json.encode(digests).decode()
-        if missing:
-            tags["ctxbench.missing"] = missing
-        metrics = [*self._metrics(whole), *self._curves(entry)]
-        strategy = entry.parameters["strategy"]
-        child = self._run(strategy, tags, {**self.bench.parameters, **entry.parameters}, metrics)
+        figures = {**first, **entry.numbers, "conversations_failed": len(entry.failed)}
+        tags = {KIND: "strategy", PARENT: parent}
+        if entry.missing:
+            tags["ctxbench.missing"] = "; ".join(f"{name}: {why}" for name, why in entry.missing.items())
+        child = self._run(entry.name, tags, entry.parameters, figures, entry.curves)
         self.into.log_text(child, exact(entry, self.bench.metrics), "figures.json")
         failed = len(entry.failed) == self.bench.sizes["conversations"]
         self.into.set_terminated(child, "FAILED" if failed else "FINISHED", self.measured)
 
-    def _run(self, name: str, tags: Mapping[str, str], parameters: Mapping[str, str], metrics: Sequence[Metric]) -> str:
+    def _run(
+        self,
+        name: str,
+        tags: Mapping[str, str],
+        parameters: Mapping[str, str],
+        figures: Mapping[str, float],
+        curves: Sequence[MetricPoint] = (),
+    ) -> str:
         """Create a run with everything but its files; return its id."""
-        from mlflow.entities import Dataset, DatasetInput, InputTag, Param
+        from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
 
+        bench = self.bench
+        tags = {
+            **tags,
+            RUN: bench.identity,
+            "mlflow.source.name": "ctxbench",
+            "mlflow.source.type": "LOCAL",
+            **{f"version.{name_of(package)}": version for package, version in bench.versions.items()},
+        }
         bounded = {key: _short(text, LONGEST_TAG) for key, text in tags.items()}
         run_id = self.into.create_run(self.experiment, self.measured, bounded, _short(name, LONGEST_TAG)).info.run_id
-        params = [Param(name_of(key), _short(text, LONGEST)) for key, text in parameters.items()]
+        params = [
+            Param(name_of(key), _short(text, LONGEST)) for key, text in {**bench.parameters, **parameters}.items()
+        ]
+        keys = metric_keys(dict.fromkeys((*bench.metrics, *figures)))
+        metrics = [Metric(keys[name], float(number), self.measured, 0) for name, number in figures.items()]
+        metrics += [Metric(name_of(name), number, self.measured, step) for name, step, number in curves]
         for at in range(0, len(params), MOST_PARAMETERS):
             self.into.log_batch(run_id, params=params[at : at + MOST_PARAMETERS])
         for at in range(0, len(metrics), MOST_METRICS):
             self.into.log_batch(run_id, metrics=metrics[at : at + MOST_METRICS])
-        data = self.bench.data
-        source = msgspec.json.encode({"recordings": data.source, "sha256": data.digest}).decode()
-        profile = msgspec.json.encode(data.profile).decode()
-        dataset = Dataset(data.name[:500], data.digest[:36], "local", source[:60_000], None, profile)
+        names = bench.parameters["recordings"]
+        source = msgspec.json.encode({"recordings": names, "sha256": bench.digest}).decode()
+        profile = msgspec.json.encode(bench.sizes).decode()
+        dataset = Dataset(names[:500], bench.digest[:36], "local", source[:60_000], None, profile)
         self.into.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "replayed")])])
         return str(run_id)
 
-    def _tags(self) -> dict[str, str]:
-        versions = {f"version.{name_of(name)}": version for name, version in self.bench.versions.items()}
-        source = {"mlflow.source.name": "ctxbench", "mlflow.source.type": "LOCAL"}
-        return {RUN: self.bench.identity, **source, **versions}
 
-    def _metrics(self, numbers: Mapping[str, float]) -> list[Metric]:
-        from mlflow.entities import Metric
-
-        keys = metric_keys(dict.fromkeys((*self.bench.metrics, *numbers)))
-        return [Metric(keys[name], float(number), self.measured, 0) for name, number in numbers.items()]
-
-    def _curves(self, entry: LoggedStrategy) -> Iterator[Metric]:
-        from mlflow.entities import Metric
-
-        return (Metric(name_of(name), number, self.measured, step) for name, step, number in entry.curves)
-
-
-def _note(bench: Bench, report: Path | None) -> str:
-    """Return the text at the head of the parent's page, as Markdown."""
-    sizes = bench.sizes
-    text = f"{sizes['strategies']} strategies over {sizes['conversations']:,} conversations, {sizes['calls']:,} calls. "
-    text += "A child run for each strategy: select them and press *Compare*. "
-    if sizes["compared"] < sizes["conversations"]:
-        text += f"Figures are over the {sizes['compared']:,} conversations that every strategy finished. "
-    return text + ("The report is the artifact `report/report.html`." if report is not None else "")
-
-
-def _content(bench: Bench, report: Path | None) -> str:
+def _content(bench: Bench, report: Path) -> str:
     """Return the SHA-256 of everything that is logged."""
-    curves = [(entry.parameters, entry.curves) for entry in bench.entries]
-    facts = (bench.name, bench.parameters, bench.versions, bench.sizes, bench.data, curves)
-    digest = hashlib.sha256(msgspec.json.encode(facts))
-    for entry in bench.entries:
-        digest.update(exact(entry, bench.metrics).encode())
-    for path in sorted(report.rglob("*")) if report is not None else ():
+    digest = hashlib.sha256(msgspec.json.encode(bench))
+    for path in sorted(report.rglob("*")):
         if path.is_file():
-            digest.update(str(path.relative_to(report or path)).encode() + hashlib.sha256(path.read_bytes()).digest())
+            digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 
 def _save_view(into: MlflowClient, experiment_id: str, bench: Bench, measured: int) -> str:
     """Save a view of the experiment's page for the bench, with a chart of each measure; return the view's key.
 
-    Without it the page shows the bench alone, its strategies folded up, and charts of all figures by name. The form is
-    that which MLflow 3.17 saves views in.
+    Without it the page shows the bench alone, its strategies folded up, and charts of all figures by name.
     """
+    state: dict[str, Any] = msgspec.json.decode(files(__package__).joinpath("data/mlflow_view.json").read_bytes())
+    bar, line = state["compareRunCharts"]
+    keys = metric_keys(bench.metrics)
+    bars = [
+        {**bar, "uuid": f"measure{at}", "displayName": display_name(name), "metricKey": keys[name]}
+        for at, name in enumerate(measures(bench.metrics))
+    ]
+    state["compareRunCharts"] = [*bars, line]
+    state["selectedColumns"] = [f"metrics.`{chart['metricKey']}`" for chart in bars]
+    state["searchFilter"] = f"tags.`{RUN}` = '{bench.identity}' and tags.`{KIND}` = 'strategy'"
     key = f"ctxbench{bench.identity[:16]}"
-    state = msgspec.json.encode(_view_state(bench))
-    packed = "deflate;" + b64encode(zlib.compress(state)).decode()
+    packed = "deflate;" + b64encode(zlib.compress(msgspec.json.encode(state))).decode()
     view = {"name": f"{bench.name}: measures", "createdAt": measured, "updatedAt": measured, "state": packed}
     into.set_experiment_tag(experiment_id, VIEW + key, msgspec.json.encode(view).decode())
     return key
-
-
-def _view_state(bench: Bench) -> dict[str, object]:
-    keys = metric_keys(bench.metrics)
-    charts = [
-        {**_CHART, "uuid": f"measure{at}", "type": "BAR", "displayName": display_name(name), "metricKey": keys[name]}
-        for at, name in enumerate(measures(bench.metrics))
-    ]
-    tokens = "growth/tokens_sent"
-    charts.append({**_CHART, **_LINE, "metricKey": tokens, "selectedMetricKeys": [tokens]})
-    return {
-        "searchFilter": f"tags.`{RUN}` = '{bench.identity}' and tags.`{KIND}` = 'strategy'",
-        "orderByKey": "attributes.start_time",
-        "orderByAsc": False,
-        "startTime": "ALL",
-        "lifecycleFilter": "Active",
-        "datasetsFilter": [],
-        "modelVersionFilter": "All Runs",
-        "selectedColumns": [f"metrics.`{chart['metricKey']}`" for chart in charts[:-1]],
-        "runsHiddenMode": "SHOWALL",
-        "compareRunCharts": charts,
-        "compareRunSections": [
-            {"uuid": _CHART["metricSectionId"], "name": "Which strategy?", "display": True, "isReordered": False}
-        ],
-        "isAccordionReordered": True,  # or the sections that MLflow adds for all other figures come first, by name
-        "hideEmptyCharts": True,
-        # Not the runs themselves: these stay folded up below their bench, and then no chart shows them.
-        "groupBy": {
-            "aggregateFunction": "average",
-            "groupByKeys": [{"mode": "param", "groupByData": "strategy"}],
-        },
-        "useGroupedValuesInCharts": True,
-    }
-
-
-_CHART = {"runsCountToCompare": 100, "metricSectionId": "ctxbench", "deleted": False, "isGenerated": False}
-_LINE = {
-    "uuid": "growth",
-    "type": "LINE",
-    "displayName": "tokens of a call by turn",
-    "xAxisKey": "step",
-    "yAxisKey": "metric",
-    "yAxisExpressions": [],
-    "selectedXAxisMetricKey": "",
-    "lineSmoothness": 0,
-    "xAxisScaleType": "linear",
-    "scaleType": "linear",
-    "range": {},
-    "ignoreOutliers": False,
-    "useGlobalXaxisKey": True,
-    "useGlobalLineSmoothing": True,
-}
 
 
 def _experiment(into: MlflowClient, name: str, where: TrackingStore) -> str:
@@ -367,11 +295,6 @@ def _experiment(into: MlflowClient, name: str, where: TrackingStore) -> str:
     return str(experiment.experiment_id)
 
 
-def _parents(into: MlflowClient, experiment: str, identity: str) -> list[MlflowRun]:
-    """Return the runs that were logged of this run before."""
-    return list(into.search_runs([experiment], f"tags.`{RUN}` = '{identity}' and tags.`{KIND}` = 'bench'"))
-
-
 def _delete(into: MlflowClient, experiment: str, parent: str) -> None:
     """Delete a parent and its children; MLflow can restore them."""
     # A page at a time: what is deleted is found no more, so each search begins with what is left.
@@ -384,38 +307,3 @@ def _delete(into: MlflowClient, experiment: str, parent: str) -> None:
 def _short(text: str, longest: int) -> str:
     """Return the text within MLflow's limit, with a note if it was cut."""
     return text if len(text) <= longest else f"{text[: longest - 20]}… (cut)"
-
-
-NOTE = "mlflow.waiting.json"
-
-
-class Waiting(msgspec.Struct, frozen=True):
-    """The place where a run was to be logged, and what was in the way."""
-
-    to: str
-    why: str
-
-
-def wait(folder: Path, to: str, why: str) -> None:
-    """Note that a run waits to be logged."""
-    with placed(folder / NOTE) as path:
-        path.write_bytes(msgspec.json.encode(Waiting(to, why)) + b"\n")
-
-
-def done(folder: Path, to: str) -> None:
-    """Remove the note that a run waits for this place. A run that waits for another place still does."""
-    note = folder / NOTE
-    if note.is_file() and _read(note).to in ("", to):
-        note.unlink()
-
-
-def waiting(beside: Path) -> dict[Path, Waiting]:
-    """Return the waiting runs in a folder, by their folders."""
-    return {path.parent: _read(path) for path in sorted(beside.glob(f"*/{NOTE}"))}
-
-
-def _read(path: Path) -> Waiting:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Waiting)
-    except (OSError, msgspec.DecodeError):
-        return Waiting("", "its note cannot be read")

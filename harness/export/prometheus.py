@@ -18,17 +18,15 @@ import pandas as pd
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.text import printable_line
 
-from ..bill.conversations import conversation_bills
+from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..folder.run import Run
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
-
 EMBEDDED = "embedded:"
 BY = ["strategy", "scenario"]
-TYPES = {"input": "not_read", "output": "output", "cached": "read"}
 
 
 def prometheus(run: Run, models: Sequence[str]) -> str:
@@ -53,8 +51,10 @@ def prometheus(run: Run, models: Sequence[str]) -> str:
 def _metrics(run: Run, models: Sequence[str]) -> Iterator[Metric]:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-    scenarios = scenarios_of(run)
-    bills = _summed(_billed(run, models), scenarios, ["model"])
+    billed = conversation_bills(run, [Scheme(model) for model in dict.fromkeys(models)])
+    columns = ["conversation", "strategy", "model", "tokens", "found", "read", "output"]
+    bills = _summed(run, billed[columns], [*BY, "model"])
+    bills["input"] = bills.tokens - bills.read
     usage = CounterMetricFamily(
         "agent_token_usage",
         "Tokens of all calls: input = of the prompt, not read from a cache; cached = read from it; output as recorded",
@@ -65,22 +65,32 @@ def _metrics(run: Run, models: Sequence[str]) -> Iterator[Metric]:
     )
     for row in bills.to_dict("records"):
         labels = [printable_line(str(row[name])) for name in (*BY, "model")]
-        for kind, column in TYPES.items():
+        for kind, column in (("input", "input"), ("output", "output"), ("cached", "read")):
             usage.add_metric([*labels, kind], row[column])
         if row["tokens"]:
             rate.add_metric(labels, row["found"] / row["tokens"])
-    yield usage
-    yield rate
     summaries = CounterMetricFamily("agent_summarization", "Summaries made", labels=BY)
     saved = GaugeMetricFamily(
         "agent_token_savings_total", "Tokens of the whole history less the tokens sent: may be negative", labels=BY
     )
-    for row in _summed(_savings(run), scenarios).to_dict("records"):
+    steps, events = run.table("steps"), run.table("events")
+    made = events[events.kind == "summarised"][["conversation", "strategy"]].assign(summaries=1)
+    tokens = steps[["conversation", "strategy"]].assign(saved=steps.tokens_full - steps.tokens_sent)
+    tokens = tokens.sort_values(["conversation", "strategy"], kind="stable")  # in the order of the run
+    for row in _summed(run, pd.concat([tokens, made]), BY).to_dict("records"):
         labels = [printable_line(str(row[name])) for name in BY]
-        summaries.add_metric(labels, row["summaries"])
-        saved.add_metric(labels, row["saved"])
-    yield summaries
-    yield saved
+        summaries.add_metric(labels, int(row["summaries"]))
+        saved.add_metric(labels, int(row["saved"]))
+    yield from (usage, rate, summaries, saved)
+
+
+def _summed(run: Run, rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Return sums over conversations, in the order of the run."""
+    scenarios = scenarios_of(run)
+    placed = rows.assign(
+        strategy=rows.strategy.astype(str), scenario=[scenarios[str(name)] for name in rows.conversation]
+    )
+    return placed.drop(columns="conversation").groupby(by, observed=True, sort=False).sum().reset_index()
 
 
 def scenarios_of(run: Run) -> dict[str, str]:
@@ -94,28 +104,3 @@ def _scenario(source: str) -> str:
         return source.removeprefix(EMBEDDED).partition("/")[0]
     path, colon, line = source.rpartition(":")
     return Path(path if colon and line.isdecimal() else source).name
-
-
-def _billed(run: Run, models: Sequence[str]) -> pd.DataFrame:
-    bills = conversation_bills(run, [Scheme(model) for model in dict.fromkeys(models)])
-    return bills.assign(not_read=bills.tokens - bills.read)[
-        ["conversation", "strategy", "model", "tokens", "found", "read", "not_read", "output"]
-    ]
-
-
-def _savings(run: Run) -> pd.DataFrame:
-    """Return the tokens saved and summaries made, by conversation and strategy."""
-    keys = ["conversation", "strategy"]
-    steps, events = run.table("steps"), run.table("events")
-    saved = steps.assign(saved=steps.tokens_full - steps.tokens_sent).groupby(keys, observed=True).saved.sum()
-    summarised = events[events.kind == "summarised"].groupby(keys, observed=True).size()
-    summaries = pd.Series({key: int(summarised.get(key, 0)) for key in saved.index}, dtype="int64")
-    return saved.to_frame().assign(summaries=summaries.to_numpy()).reset_index()
-
-
-def _summed(rows: pd.DataFrame, scenarios: dict[str, str], more: Sequence[str] = ()) -> pd.DataFrame:
-    """Return sums over conversations, by strategy and scenario in the order of the run."""
-    placed = rows.assign(
-        strategy=rows.strategy.astype(str), scenario=[scenarios[str(name)] for name in rows.conversation]
-    )
-    return placed.drop(columns="conversation").groupby([*BY, *more], observed=True, sort=False).sum().reset_index()

@@ -41,7 +41,7 @@ def write(bench: Bench, folder: Path, address: str = "", project: str = PROJECT)
                 project=project,
                 group=f"{bench.name} {bench.identity[:8]}",
                 job_type="strategy",
-                name=entry.parameters["strategy"],
+                name=entry.name,
                 config={**bench.parameters, **entry.parameters, "versions": dict(bench.versions)},
                 dir=str(folder),
                 mode="online" if address else "offline",

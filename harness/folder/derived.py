@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -50,10 +50,9 @@ def _path(run: Run, name: str) -> Path:
 
 
 def origin_of(run: Run) -> bytes:
-    """Return a digest of the run's files, as their receipts have them, and of the code."""
-    # Whoever opens a run has compared its files with the receipts: they need not be read again.
-    receipts = (run.folder / "receipts").glob("*.json")
-    return hashlib.sha256(_digest(receipts, run.folder) + _code()).hexdigest().encode()
+    """Return a digest of the run's files, by its manifest, and of the code."""
+    # Whoever opens a run has compared its files with the manifest: they need not be read again.
+    return hashlib.sha256(run.manifest.blake2b.encode() + _code()).hexdigest().encode()
 
 
 @cache
@@ -62,12 +61,7 @@ def _code() -> bytes:
     # All code of four rooms: coarser than needed, but what older code made can never be read.
     root = Path(__file__).parents[2]
     files = (path for room in _CODE for ending in ("*.py", "*.toml") for path in (root / room).rglob(ending))
-    return _digest(files, root) + f"numpy {np.__version__}, pyarrow {pa.__version__}".encode()
-
-
-def _digest(files: Iterable[Path], root: Path) -> bytes:
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(f"numpy {np.__version__}, pyarrow {pa.__version__}".encode())
     for path in sorted(files):
-        digest.update(str(path.relative_to(root)).encode() + b"\0")
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+        digest.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.digest()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
+from itertools import starmap
 
 from ctxbench.scenarios.errors import UserError
 from ctxbench.strategies.chain import NAMED, parse
@@ -28,9 +30,13 @@ def short_names(strategies: Iterable[str], width: int) -> dict[str, str]:
 def _short(text: str, width: int) -> str:
     if name := _named().get(text):
         return name
-    stages = [_Stage(stage) for stage in text.split(" | ")]
-    while len(short := " | ".join(map(str, stages))) > width and any(stage.parameters for stage in stages):
-        max(stages, key=lambda stage: len(str(stage)) if stage.parameters else 0).leave_one_out()
+    stages = [_stage(stage) for stage in text.split(" | ")]
+    while len(short := " | ".join(starmap(_text, stages))) > width:
+        longest = max(stages, key=lambda stage: len(_text(*stage)) if stage[1] not in ([], [LEFT_OUT]) else 0)
+        if longest[1] in ([], [LEFT_OUT]):
+            break
+        del longest[1][-2 if longest[1][-1] == LEFT_OUT else -1 :]
+        longest[1].append(LEFT_OUT)
     return short
 
 
@@ -39,31 +45,19 @@ def _named() -> dict[str, str]:
     """Return the names of recipes by the texts of their chains."""
     named = {}
     for name, recipe in NAMED.items():
-        try:
+        with suppress(UserError):  # a recipe that needs an extra
             named[text_of(parse(recipe.chain))] = name
-        except UserError:  # a recipe that needs an extra
-            continue
     return named
 
 
-class _Stage:
-    """A stage of a chain, of whose parameters some may be left out."""
-
-    def __init__(self, text: str) -> None:
-        self._name, self.parameters, self._whole = text, list[str](), True
-        try:
-            call = ast.parse(text, mode="eval").body
-        except SyntaxError:  # a file's strategy
-            return
+def _stage(text: str) -> tuple[str, list[str]]:
+    """Return the name of a strategy and its parameters; a text that is no call is a name."""
+    with suppress(SyntaxError):  # a file's strategy
+        call = ast.parse(text, mode="eval").body
         if isinstance(call, ast.Call):
-            self._name = ast.unparse(call.func)
-            self.parameters = [f"{each.arg}={ast.unparse(each.value)}" for each in call.keywords]
+            return ast.unparse(call.func), [f"{each.arg}={ast.unparse(each.value)}" for each in call.keywords]
+    return text, []
 
-    def leave_one_out(self) -> None:
-        """Leave out the last parameter that is there."""
-        self.parameters.pop()
-        self._whole = False
 
-    def __str__(self) -> str:
-        parameters = [*self.parameters, *[LEFT_OUT] * (not self._whole)]
-        return f"{self._name}({', '.join(parameters)})" if parameters else self._name
+def _text(name: str, parameters: list[str]) -> str:
+    return f"{name}({', '.join(parameters)})" if parameters else name

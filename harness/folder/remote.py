@@ -4,19 +4,17 @@
     ctxbench report s3://bucket/runs/today
 
 The store has the files of a run folder under the same names, so whatever reads Parquet there reads them. A run is made
-and read in a copy on this machine, `~/.cache/ctxbench/runs/`. Each part is put into the store when it is finished, its
-receipts last: nothing is relied on but that an object is written whole or not at all. No other run writes there while
-the lease is held, an object that its owner renews.
-
-Every worker writes the same bytes but for the times. Of these the first ones count: they are put where none are.
+and read in a copy on this machine, `~/.cache/ctxbench/runs/`. Each part is put into the store when it is finished, the
+file that says so last: nothing is relied on but that an object is written whole or not at all. No other run writes
+there while the lease is held, an object that its owner renews.
 """
 
 from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from secrets import token_hex
@@ -25,18 +23,16 @@ from time import monotonic, sleep
 from typing import Any
 from urllib.parse import unquote
 
-import msgspec
-
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import cache_folder
 from ctxbench.scenarios.packed import file_systems, is_address, reached, url_of
 from ctxbench.scenarios.secrets import has_secret, without_secrets
 
-from .files import FileDigest, Receipt, file_digest, placed, read_receipt, text_digest, write_receipt
-from .store import ACCOUNT, ANSWERS, TABLES, ResultPart
+from .files import file_digests, placed
+from .store import ACCOUNT, ANSWERS, TABLES, ResultPart, read_manifest
 
-LEASE = ".lease-"
-"""Start of the name of a lease; its number follows. A run takes over a dead lease by putting the next number."""
+LEASE = ".lease"
+"""Name of the object that a run renews while it writes."""
 BEAT = 5.0
 """Seconds between two renewals of a lease."""
 PATIENCE = 4
@@ -108,44 +104,36 @@ class RemoteFolder:
         """Told why nothing happens while a lease is waited for."""
 
     def pull(self) -> None:
-        """Make the copy what the store has. What the copy has already is not fetched again."""
+        """Make the copy what the store has. Files that the copy has as the manifest says are not fetched again."""
         there = dict.fromkeys(self._names())  # in order, and quickly looked up: a run may have 100,000 files
         for path in list(self._copied()):
             if self._name(path) not in there:
                 path.unlink()
-        small = dict.fromkeys(name for name in there if name in _ALONE or name.endswith(".json"))
-        self._fetch(small)
-        written = self._receipts(name for name in small if name not in _ALONE)
-        self._fetch(name for name in there if name not in small and not self._is_copied(name, written))
+        self._fetch(name for name in _ALONE if name in there)
+        written: Mapping[str, str] = {}
+        with suppress(RunError):  # no run is there yet, or one of another format, which will be overwritten
+            written = read_manifest(self.copy).files
+        copied = file_digests(self.copy, there.keys() & written.keys())
+        kept = {name for name, digest in copied.items() if digest == written[name]}
+        self._fetch(name for name in there if name not in _ALONE and name not in kept)
 
     def pull_parts(self, parts: Iterable[ResultPart]) -> None:
         """Fetch the files of some parts of the copy, as far as the store has them."""
-        for part in parts:
-            self._fetch([self._name(path) for path in (part.path("receipts"), part.timings_receipt)], lenient=True)
-            receipts = map(read_receipt, (part.path("receipts"), part.timings_receipt))
-            self._fetch([name for receipt in receipts if receipt for name in receipt.files], lenient=True)
+        self._fetch((self._name(part.path(table)) for part in parts for table in TABLES), lenient=True)
 
-    def push_part(self, part: ResultPart, made: bool = True) -> None:
-        """Put the files of a finished part into the store; of one that was not `made` just now, if it has them not."""
-        receipt = part.path("receipts")
-        ours = receipt.read_bytes()
-        if made := made or self._read(self._name(receipt)) != ours:
-            names = list(msgspec.json.decode(ours, type=Receipt).files)
-            self._remove([self._name(path) for table in TABLES if not (path := part.path(table)).is_file()])
-            for name in names:
-                self._push(name)
-        self._push_times(part)
-        if made:
-            self._push(self._name(receipt))
+    def push_part(self, part: ResultPart) -> None:
+        """Put the files of a part that was just made into the store."""
+        *others, last = part.files
+        gone = [path for path in map(part.path, TABLES) if not path.is_file()]
+        self._remove(map(self._name, (last, *gone)))  # an older one would say that the part is finished
+        for path in (*others, last):
+            self._push(self._name(path))
 
     def push_answers(self, shard: int | None = None) -> None:
         """Put the answers and grades of a shard into the store, or all of them with what they cost."""
         pattern = "*.parquet" if shard is None else f"{shard:05d}.parquet"
         for path in sorted(path for table in ANSWERS for path in (self.copy / table).rglob(pattern)):
-            receipt = path.with_suffix(".json")
-            if receipt.is_file() and self._read(self._name(receipt)) != receipt.read_bytes():
-                self._push(self._name(path))
-                self._push(self._name(receipt))
+            self._push(self._name(path))
         if shard is None:
             self._push_alone()
 
@@ -161,10 +149,9 @@ class RemoteFolder:
 
         A run that was killed is in the way for BEAT × PATIENCE seconds.
         """
-        owner = token_hex(8)
-        number = self._take(owner)
-        over = Event()
-        beats = Thread(target=self._renew, args=(owner, number, over), daemon=True)
+        owner, over = token_hex(8), Event()
+        self._take(owner)
+        beats = Thread(target=self._renew, args=(owner, over), daemon=True)
         beats.start()
         try:
             yield
@@ -172,7 +159,7 @@ class RemoteFolder:
             over.set()
             beats.join()
             if not self._is_lost:
-                self._remove([f"{LEASE}{number}"])
+                self._remove([LEASE])
 
     def check(self) -> None:
         """Raise RunError if another run has taken the lease, since this one could not renew it in time."""
@@ -182,79 +169,36 @@ class RemoteFolder:
                 f"{BEAT * PATIENCE:.0f} seconds: what is finished is kept"
             )
 
-    def _take(self, owner: str) -> int:
-        """Put a lease, and return its number. Whoever puts a number where none is has it alone."""
-        until = monotonic() + BEAT * PATIENCE
-        seen: dict[int, bytes] = {}
-        while True:
-            leases = self._leases()
-            if seen and leases.items() - seen.items():
-                raise RunError(f"{self.address}: another run is writing there: wait for it, or name another --out")
-            if not leases or (seen and monotonic() >= until):
-                number = max(leases, default=0) + 1
-                mine = f"{owner} 0".encode()
-                if self._put_new(f"{LEASE}{number}", mine):
-                    # In the meantime others may have taken over the dead lease, ended, and made room for the next run.
-                    if self._leases().items() <= {*leases.items(), (number, mine)}:
-                        self._remove(f"{LEASE}{dead}" for dead in leases)
-                        return number
-                    self._remove([f"{LEASE}{number}"])
+    def _take(self, owner: str) -> None:
+        """Put the lease where none is, or in place of one that nobody has renewed for BEAT × PATIENCE seconds."""
+        mine = owner.encode()
+        while not self._put_new(LEASE, mine):
+            seen, until = self._read(LEASE), monotonic() + BEAT * PATIENCE
+            seconds = BEAT * PATIENCE
+            self.tell(f"{self.address}: a run was writing there: looking for {seconds:.0f} s whether it still is")
+            while (now := self._read(LEASE)) == seen and monotonic() < until:
+                sleep(BEAT / 5)
+            if now is None:
                 continue
-            if not seen:
-                seconds = BEAT * PATIENCE
-                self.tell(f"{self.address}: a run was writing there: looking for {seconds:.0f} s whether it still is")
-            seen = leases
-            sleep(BEAT / 5)
+            if now == seen:
+                self._put(LEASE, mine)
+                sleep(BEAT / 5)  # others may have found it dead at the same moment: the last one to put has it
+                now = self._read(LEASE)
+            if now != mine:
+                raise RunError(f"{self.address}: another run is writing there: wait for it, or name another --out")
+            return
 
-    def _leases(self) -> dict[int, bytes]:
-        """Return the leases in the store by number. All but the highest are those of dead runs."""
-
-        def found() -> list[str]:
-            self._store.invalidate_cache()
-            return [str(name).rpartition("/")[2] for name in self._store.ls(self._root, detail=False)]
-
-        try:
-            names = self._ask(found)
-        except FileNotFoundError:  # a store without folders
-            return {}
-        numbers = [name.removeprefix(LEASE) for name in names if name.startswith(LEASE)]
-        leases = {int(number): self._read(LEASE + number) for number in numbers if number.isdecimal()}
-        return {number: data for number, data in leases.items() if data is not None}
-
-    def _renew(self, owner: str, number: int, over: Event) -> None:
+    def _renew(self, owner: str, over: Event) -> None:
         beat = 0
         while not over.wait(BEAT):
             beat += 1
             try:
-                lease = self._read(f"{LEASE}{number}")
-                taken = self._read(f"{LEASE}{number + 1}") is not None
-                if taken or lease is None or not lease.startswith(owner.encode()):
+                if not (self._read(LEASE) or b"").startswith(owner.encode()):
                     self._is_lost = True
                     return
-                self._put(f"{LEASE}{number}", f"{owner} {beat}".encode())
+                self._put(LEASE, f"{owner} {beat}".encode())
             except Exception:  # whatever the store raises: the next beat may get through
                 continue
-
-    def _push_times(self, part: ResultPart) -> None:
-        """Put the times of a part into the store; where another worker has put its own, those are copied."""
-        path, receipt = part.path("timings"), part.timings_receipt
-        if not path.is_file():
-            return
-        ours = msgspec.json.decode(receipt.read_bytes(), type=Receipt)
-        stored, data = self._read(self._name(receipt)), self._read(self._name(path))
-        if stored is not None and not _is_receipt_of(stored, ours, data):
-            self._remove([self._name(receipt), self._name(path)])
-            data = None
-        elif stored == receipt.read_bytes() and data == path.read_bytes():
-            return
-        if data is None and not self._put_new(self._name(path), path.read_bytes()):
-            data = self._read(self._name(path))
-        if data is not None and data != path.read_bytes():
-            with placed(path) as draft:
-                draft.write_bytes(data)
-        files = {self._name(path): file_digest(path)}
-        write_receipt(receipt, Receipt(ours.part, ours.run, ours.shard, files))
-        self._push(self._name(receipt))
 
     def _copied(self) -> Iterator[Path]:
         """Yield the files of the copy that belong in the store."""
@@ -272,21 +216,6 @@ class RemoteFolder:
 
         names = (name.removeprefix(self._root).lstrip("/") for name in self._ask(found))
         return sorted(name for name in names if _is_of_run(name))
-
-    def _receipts(self, names: Iterable[str]) -> dict[str, FileDigest]:
-        """Return the digests of all files, by name, as the receipts of the copy have them."""
-        written: dict[str, FileDigest] = {}
-        for name in names:
-            receipt = read_receipt(self.copy / name)
-            if receipt is not None:
-                # Those of answers name their file alone.
-                above = f"{PurePosixPath(name).parent}/" if name.partition("/")[0] in ANSWERS else ""
-                written |= {above + file: digest for file, digest in receipt.files.items()}
-        return written
-
-    def _is_copied(self, name: str, written: dict[str, FileDigest]) -> bool:
-        path = self.copy / name
-        return name in written and path.is_file() and file_digest(path) == written[name]
 
     def _fetch(self, names: Iterable[str], lenient: bool = False) -> None:
         """Copy some files, whole or not at all; `lenient` passes over those that are not there."""
@@ -361,14 +290,3 @@ def _is_of_run(name: str) -> bool:
     parts = name.split("/")
     in_a_table = len(parts) > 1 and parts[0] in (*TABLES, *ANSWERS) and "\\" not in name
     return name in _ALONE or (in_a_table and all(part and not part.startswith(".") for part in parts))
-
-
-def _is_receipt_of(stored: bytes, ours: Receipt, data: bytes | None) -> bool:
-    """Return whether stored bytes are the receipt of a file of the same part with this data."""
-    try:
-        receipt = msgspec.json.decode(stored, type=Receipt)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
-    same = (receipt.part, receipt.run, receipt.shard) == (ours.part, ours.run, ours.shard)
-    known = [FileDigest(len(data), text_digest(data))] if data is not None else []
-    return receipt.signed() == receipt and same and list(receipt.files.values()) == known

@@ -5,8 +5,7 @@ Everything here reads what `store.py` wrote and decides nothing. `src/ctxbench/a
 
 from __future__ import annotations
 
-import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
-from ctxbench.metrics.models import listed
+from ctxbench.metrics.models import context_window
 from ctxbench.metrics.thinking import has_thinking
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation, Media, Message, independent_units
@@ -32,14 +31,15 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.events import Event
 
 from .contexts import rebuild
-from .files import Damage
 from .remote import name_of
-from .rows import PartRows
 from .schema import SCHEMAS, Manifest
 from .store import ResultPart, damage, is_part, read_conversations, read_manifest, shard_of, whole_shards
 
 AT_ONCE = 200_000
 """Steps of a run that are in memory at a time where it is read piece by piece."""
+
+KEYS = ["conversation", "strategy"]
+"""Columns that name a result."""
 
 # Bytes of a table up to which it is kept in memory once it was read.
 _KEPT = 64 << 20
@@ -115,10 +115,6 @@ class Run:
     def confined_to(self, names: Collection[str]) -> Run:
         """Return the run confined to some of its conversations: other shards are not read."""
         return replace(self, chosen=frozenset(names), shards=tuple(sorted({self._shards[name] for name in names})))
-
-    def conversation_alone(self, name: str) -> Run:
-        """Return the run confined to one of its conversations."""
-        return self.confined_to((name,))
 
     @cached_property
     def _tables(self) -> dict[str, pa.Table]:
@@ -283,24 +279,31 @@ class Run:
         if not path.is_file():
             return []
         with self.readable():
-            # A worker that answers a shard asks for each conversation and strategy: it reads each file once.
-            if self.shards is not None:
-                return self._part(path).rows(conversation, strategy, columns)
-            where = pc.field("conversation") == conversation
-            if strategy is not None:
-                where &= pc.field("strategy") == strategy
-            part = pq.read_table(path, filters=where, columns=columns, use_threads=False)
+            if self.shards is None:
+                where = pc.field("conversation") == conversation
+                if strategy is not None:
+                    where &= pc.field("strategy") == strategy
+                part = pq.read_table(path, filters=where, columns=columns, use_threads=False)
+            else:  # a worker that answers a shard asks for each conversation and strategy: it reads each file once
+                whole, places = self._part(path)
+                key = (conversation,) if strategy is None else (conversation, strategy)
+                chosen = whole.take(pa.array(places[key], pa.int64()))
+                part = chosen if columns is None else chosen.select(columns)
             rows: list[dict[str, Any]] = part.to_pylist()
         return rows
 
-    def _part(self, path: Path) -> PartRows:
-        """Return one file, cached: of a single shard it is read again and again."""
+    def _part(self, path: Path) -> tuple[pa.Table, Mapping[tuple[str, ...], list[int]]]:
+        """Return one file, cached, with the places of its rows by conversation and, where it has that, strategy."""
         if path not in self._parts:
-            self._parts[path] = PartRows(path)
+            table, places = _read_part(path, None), defaultdict[tuple[str, ...], list[int]](list)
+            keys = (table.column(name).to_pylist() for name in KEYS if name in table.column_names)
+            for at, key in enumerate(zip(*keys, strict=True)):
+                places[key].append(at)
+            self._parts[path] = table, places
         return self._parts[path]
 
     @cached_property
-    def _parts(self) -> dict[Path, PartRows]:
+    def _parts(self) -> dict[Path, tuple[pa.Table, Mapping[tuple[str, ...], list[int]]]]:
         return {}
 
     @cached_property
@@ -316,12 +319,15 @@ class Run:
         try:
             yield
         except (pa.ArrowException, OSError, zstandard.ZstdError, msgspec.DecodeError, StopIteration) as error:
-            raise RunError(f"{self.folder}: a part is damaged ({error}): run again with --overwrite") from None
+            raise RunError(f"{self.folder}: a part is damaged ({error}): {_AGAIN}") from None
+
+
+_AGAIN = "give the same `ctxbench run` command again, which makes it again"
 
 
 def _read_part(path: Path, columns: Sequence[str] | None) -> pa.Table:
     """Read a part, or some of its columns. `pq.read_table` makes a data set of each file, which takes twice as long."""
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
         return file.read(columns, use_threads=False)
 
 
@@ -331,16 +337,16 @@ def load(folder: str | Path) -> Run:
     manifest = run.manifest
     if not manifest.complete:
         raise RunError(f"{folder}: this run is not finished: give the same `ctxbench run` command again to go on")
-    refuse_damage(run.folder, damage(run.folder, manifest))
+    refuse_damage(run)
     return run
 
 
-def refuse_damage(folder: Path, found: Sequence[Damage]) -> None:
-    """Raise RunError if files of a run are missing, changed, or not its own."""
-    if found:
+def refuse_damage(run: Run) -> None:
+    """Raise RunError if files of a finished run are missing, changed, or not its own."""
+    if found := damage(run.folder, run.manifest):
+        name, what = next(iter(found.items()))
         others = f", and {len(found) - 1} more" if len(found) > 1 else ""
-        repair = shlex.join(["ctxbench", "lab", "verify", str(folder), "--repair"])
-        raise RunError(f"{folder}: {found[0]}{others}: make it again with `{repair}`")
+        raise RunError(f"{run.folder}: {name} {what}{others}: {_AGAIN}")
 
 
 def load_so_far(folder: str | Path) -> Run:
@@ -352,9 +358,7 @@ def load_so_far(folder: str | Path) -> Run:
     if run.manifest.complete:
         return load(folder)
     names: frozenset[str] = frozenset()
-    shards = whole_shards(run.folder, len(run.manifest.plan.strategies))
-    refuse_damage(run.folder, damage(run.folder, run.manifest, shards))
-    for shard in shards:
+    for shard in whole_shards(run.folder, len(run.manifest.plan.strategies)):
         with run.readable():
             part = pq.read_table(ResultPart(run.folder, shard).path("conversations"), columns=["conversation"])
         names |= frozenset(part.column("conversation").to_pylist())
@@ -371,8 +375,6 @@ def uneven(failures: Mapping[str, Collection[str]], conversations: int) -> froze
     return frozenset(name for names in failures.values() if len(names) < conversations for name in names)
 
 
-KEYS = ["conversation", "strategy"]
-"""Columns that name a result."""
 STEP = [*KEYS, "step"]
 """Columns that name a step."""
 
@@ -399,7 +401,5 @@ def windows(run: Run) -> dict[str, int]:
     if not run.manifest.plan.window:
         calls = run.arrow("messages", ["conversation", "model"]).to_pandas().dropna().astype(str).value_counts()
         for name, model in reversed(list(calls.index)):  # the model with the most calls is the last to be set
-            listing = listed(model)
-            if listing is not None and listing.window:
-                sizes[name] = listing.window
+            sizes[name] = context_window(model) or sizes[name]
     return sizes

@@ -54,19 +54,10 @@ COLUMNS = columns_in(__package__)
 COLUMNS["steps"] |= {name: (pa.int32(), about) for name, about in FAULTS.items()}
 SCHEMAS = schemas_of(COLUMNS)
 
-FORMAT = 10
+FORMAT = 11
 """Number of the run folder's layout. This version reads no other."""
 USUAL_MODEL = "gpt-4o"
 """The model whose context window counts where the recording does not say which model was called."""
-
-
-class PlannedRedaction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The settings of `run --redact`, without the names that it was given."""
-
-    names: int
-    """Number of names that were given."""
-    regions: tuple[str, ...]
-    """Regions whose phone numbers are found without a country code."""
 
 
 class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,8 +82,6 @@ class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     embedder: str
     conversations: int | msgspec.UnsetType = msgspec.UNSET
     """Conversations of each generated scenario; not there = those of the one seed."""
-    redaction: PlannedRedaction | msgspec.UnsetType = msgspec.UNSET
-    """Not there if the recordings were replayed as they are; else names of files are redacted as well."""
 
 
 class LeftOutRecording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,8 +128,6 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Calls whose price is not known."""
     unanswered: int = 0
     """Tries whose answer was lost, by a time-out or a broken connection: each is charged as the most it can cost."""
-    substituted: int = 0
-    """Answers that name another model than was asked."""
     refused: int = 0
     """Calls that were not made because of the spend limit."""
 
@@ -173,10 +160,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ignored: tuple[str, ...] = ()
     """Files below the inputs that are no recordings."""
     notes: tuple[str, ...] = ()
-    redacted: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
-    """Number of places that `--redact` replaced in the recordings, by kind."""
     spent: Spending | msgspec.UnsetType = msgspec.UNSET
     """Cost of the calls of all commands on this folder; not there if none had to be paid for."""
+    files: dict[str, str] = {}
+    """Digest of each file of the run but the times, by its path in the folder."""
     blake2b: str = ""
     """Digest of all that stands above."""
 
@@ -193,3 +180,13 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the manifest with its own digest."""
         unsigned = msgspec.structs.replace(self, blake2b="")
         return msgspec.structs.replace(self, blake2b=text_digest(msgspec.json.encode(unsigned)))
+
+
+LEFT_OUT = "left out by --no-text"
+"""Stands in the place of words that may quote a recording."""
+
+
+def without_text(manifest: Manifest) -> Manifest:
+    """Return a manifest without the words that may quote a recording."""
+    problems = tuple(msgspec.structs.replace(problem, what=LEFT_OUT) for problem in manifest.problems)
+    return msgspec.structs.replace(manifest, problems=problems, notes=())

@@ -2,10 +2,10 @@
 
 What its live model calls cost is the exception: `spent` in the manifest, and `.account`.
 
-    manifest.json                     what was asked for, versions, digests, problems; `complete` once all is there
+    manifest.json                     what was asked for, versions, problems, digests of every file and of itself
     .account                          the name under which its money is counted, where a model was called
     recordings/SHARD.jsonl.zst        the conversations, lossless (ctxbench JSONL)
-    conversations/SHARD.parquet       one row per conversation
+    conversations/SHARD.parquet       one row per conversation, written last of the shard's own part
     messages/SHARD.parquet            one row per recorded message: tokens, time, recorded usage; no text
     steps/SHARD-STRATEGY.parquet      one row per model call: the context log and its figures
     contexts/SHARD-STRATEGY.parquet   the messages that the strategy wrote, where it wrote any
@@ -15,11 +15,8 @@ What its live model calls cost is the exception: `spent` in the manifest, and `.
     probes/SHARD-STRATEGY.parquet     what was sent for each question with a known answer
     probes/SHARD.parquet              the same for the bounds: last_turn, evidence_only
     timings/SHARD-STRATEGY.parquet    wall-clock times
-    results/SHARD-STRATEGY.parquet    one row per conversation × strategy
-    receipts/SHARD-STRATEGY.json      size and digest of these files, written last: the part is finished (files.py)
-    receipts/SHARD.json               the same for those of the shard
+    results/SHARD-STRATEGY.parquet    one row per conversation × strategy, written last: the part is finished
     bills/SCHEME.parquet              what caches do with the requests, of schemes that were billed (bill/simulation.py)
-    bills/conversations-….parquet     bills by conversation (bill/conversations.py); all in bills/ can be made again
     answers/, grades/                 what was answered to the probes, and how that was graded (answers/store.py)
 
 A shard is some consecutive conversations, the same ones whatever the number of workers. Each file is written beside
@@ -50,23 +47,7 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import LARGEST, read_file
 from ctxbench.scenarios.model import Conversation
 
-from .files import (
-    CHANGED,
-    FOREIGN,
-    MISSING,
-    RANDOM,
-    Damage,
-    FileDigest,
-    Receipt,
-    all_damage,
-    file_digest,
-    joint_digest,
-    keep_on_disk,
-    placed,
-    read_receipt,
-    text_digest,
-    write_receipt,
-)
+from .files import RANDOM, file_digests, placed
 from .schema import FORMAT, SCHEMAS, Manifest
 
 Rows = Mapping[str, Any]
@@ -82,22 +63,22 @@ class Constant:
 
 
 class ResultPart:
-    """The files of one part: a shard, or a shard under one strategy. Its receipt is written when all others are."""
+    """The files of one part: a shard, or a shard under one strategy. It is finished when its last table is there."""
 
     def __init__(self, folder: Path, shard: int, strategy: int | None = None) -> None:
         self.folder = folder
         self.name = f"{shard:05d}" if strategy is None else f"{shard:05d}-{strategy:03d}"
         self._tables = PER_SHARD if strategy is None else PER_CELL
-        self._written: dict[Path, FileDigest] = {}
 
     def path(self, table: str) -> Path:
         """Return the path of a table of this part."""
-        return self.folder / table / f"{self.name}{_ENDINGS.get(table, '.parquet')}"
+        return self.folder / table / f"{self.name}{'.jsonl.zst' if table == 'recordings' else '.parquet'}"
 
     @property
-    def timings_receipt(self) -> Path:
-        """Path of the receipt of the times, which alone may differ between two runs."""
-        return self.path("timings").with_suffix(".json")
+    def files(self) -> list[Path]:
+        """The files that are there, the last one to be written at the end."""
+        paths = map(self.path, sorted(TABLES, key=lambda table: table == self._tables[-1]))
+        return [path for path in paths if path.is_file()]
 
     def is_whole(self) -> bool:
         """Return whether all files that every part has are there."""
@@ -106,74 +87,29 @@ class ResultPart:
     def write(self, table: str, rows: Rows) -> None:
         """Write a table of this part, whole or not at all."""
         columns = [_column(rows[field.name], field.type) for field in SCHEMAS[table]]
-        with self._placed(table) as path:
-            table = pa.Table.from_arrays(columns, schema=SCHEMAS[table])
+        with placed(self.path(table)) as path:
             # Dictionaries and statistics would nearly double both size and time of these small tables (decision 3).
             pq.write_table(
-                table,
+                pa.Table.from_arrays(columns, schema=SCHEMAS[table]),
                 path,
                 compression="zstd",
                 compression_level=_LEVEL,
                 data_page_size=_PAGE,
                 use_dictionary=False,
                 write_statistics=False,
+                write_page_checksum=table == "timings",  # which differ from run to run: the manifest has no digest
             )
 
     def write_recordings(self, conversations: Iterable[Conversation]) -> None:
         """Write the conversations themselves."""
         lines = b"".join(conversation.to_json() + b"\n" for conversation in conversations)
-        with self._placed("recordings") as path:
+        with placed(self.path("recordings")) as path:
             path.write_bytes(zstandard.ZstdCompressor(level=1, write_checksum=True).compress(lines))
 
-    @contextmanager
-    def _placed(self, table: str) -> Iterator[Path]:
-        with placed(self.path(table)) as draft:
-            yield draft
-            self._written[self.path(table)] = file_digest(draft)
-
-    def begin(self) -> None:
-        """Remove what is there of this part."""
-        for table in TABLES:
-            self.path(table).unlink(missing_ok=True)
-        self.timings_receipt.unlink(missing_ok=True)
-
-    def finish(self, run: str, shard: str) -> None:
-        """Write the receipts of all that was written, once it is on the disk to stay."""
-        # A receipt must not reach the disk before the files that it vouches for.
-        keep_on_disk(self._written)
-        timings = self.path("timings")
-        for path, files in (
-            (self.timings_receipt, [timings] if timings in self._written else []),
-            (self.path("receipts"), [file for file in self._written if file != timings]),
-        ):
-            if files:
-                digests = {file.relative_to(self.folder).as_posix(): self._written[file] for file in sorted(files)}
-                write_receipt(path, Receipt(self._name_of(path), run, shard, digests))
-
-    def _name_of(self, path: Path) -> str:
-        return path.relative_to(self.folder).with_suffix("").as_posix()
-
-    def receipts(self, run: str) -> tuple[list[Receipt], list[Damage]]:
-        """Return the receipts of this part under a run, and what is wrong with them or with the set of its files."""
-        paths = [self.path("receipts")]
-        if "timings" in self._tables:
-            paths.append(self.timings_receipt)
-        receipts: list[Receipt] = []
-        damage: list[Damage] = []
-        for path in paths:
-            name, receipt = path.relative_to(self.folder).as_posix(), read_receipt(path)
-            if receipt is None:
-                damage.append(Damage(name, CHANGED if path.is_file() else MISSING))
-            elif (receipt.part, receipt.run) != (self._name_of(path), run):
-                damage.append(Damage(name, FOREIGN))
-            else:
-                receipts.append(receipt)
-        if not damage:
-            listed = {name for receipt in receipts for name in receipt.files}
-            there = {self.path(table) for table in TABLES if self.path(table).is_file()} - {self.path("receipts")}
-            names = {path.relative_to(self.folder).as_posix() for path in there}
-            damage = [Damage(name, FOREIGN) for name in sorted(names - listed)]
-        return receipts, damage
+    def remove(self) -> None:
+        """Remove what is there of this part, first the file that says it is finished."""
+        for path in reversed(self.files):
+            path.unlink(missing_ok=True)
 
 
 def _column(values: Any, kind: Any) -> Any:
@@ -187,14 +123,13 @@ def _column(values: Any, kind: Any) -> Any:
             return pa.array(values, type=kind)
 
 
-PER_SHARD = ("recordings", "conversations", "messages", "probes", "receipts")
-PER_CELL = ("steps", "grounding", "probes", "timings", "results", "receipts")
-"""Tables of which a finished run has one part per shard, and per shard and strategy. (`contexts` only where needed.)"""
+PER_SHARD = ("recordings", "messages", "probes", "conversations")
+PER_CELL = ("steps", "grounding", "probes", "timings", "results")
+"""Tables of which a finished run has one part per shard, and per shard and strategy, the last one written last.
+(`contexts`, `events` and `survival` only where needed.)"""
 
-TABLES = (*SCHEMAS, "recordings", "receipts")
+TABLES = (*SCHEMAS, "recordings")
 """Every folder of a run."""
-
-_ENDINGS = {"recordings": ".jsonl.zst", "receipts": ".json"}
 
 ANSWERS = ("answers", "grades")
 """Folders of answers and grades, with parts of their own (`answers/store.py`)."""
@@ -204,14 +139,11 @@ LOCK = ".lock"
 ACCOUNT = ".account"
 """A file with the name under which the folder's money is counted, where a model was called."""
 
-_MOST_MISSING = 10_000
-"""Shards that may be missing. A manifest that says more of them is wrong, and would be searched for without end."""
-
 _LEVEL, _PAGE = 12, 1 << 24
 """How well tables are compressed, in pages of up to as many bytes. A memory message repeats most of the one before it,
 which the usual level does not look back far enough to see: it takes twice the bytes for 1 % less processor time."""
 
-_PART = re.compile(r"(\d{5,})(?:-(\d{3,}))?\.(parquet|jsonl\.zst|json)")
+_PART = re.compile(r"(\d{5,})(?:-(\d{3,}))?\.(parquet|jsonl\.zst)")
 _DRAFT = re.compile(rf"\.manifest\.json\.[0-9a-f]{{{2 * RANDOM}}}")
 
 
@@ -280,11 +212,6 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     text = msgspec.json.format(msgspec.json.encode(fields), indent=2)
     with placed(folder / "manifest.json") as path:
         path.write_bytes(text + b"\n")
-    if manifest.complete:
-        # Until now only what stands in the files was sure to stay: their names, and the receipts, come to that at once.
-        receipts = [*(folder / "receipts").glob("*"), *(folder / "timings").glob("*.json")]
-        tables = (folder / table for table in TABLES if (folder / table).is_dir())
-        keep_on_disk([*receipts, *tables, folder / "manifest.json", folder])
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -332,11 +259,6 @@ def is_complete(folder: Path) -> bool:
         return False
 
 
-def run_digest(manifest: Manifest) -> str:
-    """Return the digest of a run's plan and versions."""
-    return text_digest(msgspec.json.encode((manifest.plan, manifest.versions)))
-
-
 def parts_of(folder: Path, shard: int, strategies: int) -> list[ResultPart]:
     """Return the parts of a shard: its own, and that under each strategy."""
     return [ResultPart(folder, shard), *(ResultPart(folder, shard, at) for at in range(strategies))]
@@ -348,59 +270,43 @@ def missing_parts(folder: Path, shards: int, strategies: int) -> list[str]:
     return [part.name for part in parts if not part.is_whole()]
 
 
-def damage(folder: Path, manifest: Manifest, shards: Iterable[int] | None = None) -> list[Damage]:
-    """Return the files of a run that are missing, changed, or not its own. `shards` None = all of a finished run.
-
-    Raises RunError for a number of shards that no run has.
-    """
-    receipts, found = _receipts(folder, manifest, shards)
-    return found + all_damage(folder, receipts)
+def part_files(folder: Path) -> list[str]:
+    """Return the files of all parts by their paths in the run folder, in order."""
+    paths = (path for table in TABLES for path in (folder / table).glob("*") if is_part(path.name))
+    return sorted(path.relative_to(folder).as_posix() for path in paths)
 
 
-def missing_files(folder: Path, manifest: Manifest) -> list[Damage]:
-    """Return the files of a finished run that are missing or not its own; what stands in them is not read.
-
-    Raises RunError for a number of shards that no run has.
-    """
-    receipts, found = _receipts(folder, manifest, None)
-    names = (name for receipt in receipts for name in receipt.files)
-    return found + [Damage(name, MISSING) for name in names if not (folder / name).is_file()]
+def digests_of(folder: Path) -> dict[str, str]:
+    """Return the digest of each file that is the same whenever the run is made: all but the times."""
+    return file_digests(folder, [name for name in part_files(folder) if not name.startswith(_TIMES)])
 
 
-def _receipts(folder: Path, manifest: Manifest, shards: Iterable[int] | None) -> tuple[list[Receipt], list[Damage]]:
-    """Return the receipts of a run's parts, and the damage that shows without a look into the files they list."""
-    run, strategies = run_digest(manifest), len(manifest.plan.strategies)
-    if manifest.shards > (here := sum(1 for _ in (folder / "receipts").glob("*"))) + _MOST_MISSING:
-        what = f"it says {manifest.shards:,} parts, and {here:,} are here"
-        raise RunError(f"{folder / 'manifest.json'}: {what}: run again with --overwrite")
-    found: list[Damage] = []
-    receipts: list[Receipt] = []
-    digests: list[str] = []
-    for shard in range(manifest.shards) if shards is None else shards:
-        of_shard: list[Receipt] = []
-        for part in parts_of(folder, shard, strategies):
-            known, wrong = part.receipts(run)
-            of_shard += known
-            found += wrong
-        digests += [receipt.shard for receipt in of_shard[:1]]
-        found += [Damage(f"{receipt.part}.json", FOREIGN) for receipt in of_shard if receipt.shard != digests[-1]]
-        receipts += of_shard
-    if shards is None:
-        found += _foreign(folder, manifest.shards, strategies)
-        if not found and joint_digest(digests) != manifest.digest:
-            found.append(Damage("receipts", "the recordings are not those of this run"))
-    return receipts, found
+_TIMES = "timings/"
 
 
-def _foreign(folder: Path, shards: int, strategies: int) -> list[Damage]:
-    """Return the files named like parts that a run of so many shards and strategies does not have."""
-    found = []
-    for table in TABLES:
-        for path in sorted((folder / table).glob("*")):
-            part = _PART.fullmatch(path.name)
-            if part and (int(part[1]) >= shards or int(part[2] or 0) >= strategies):
-                found.append(Damage(path.relative_to(folder).as_posix(), FOREIGN))
-    return found
+def damage(folder: Path, manifest: Manifest) -> dict[str, str]:
+    """Map each file of a finished run that is missing, changed or not its own to what is wrong with it."""
+    times = {_TIMES + name.removeprefix("results/") for name in manifest.files if name.startswith("results/")}
+    here, written = set(part_files(folder)), manifest.files.keys() | times
+    digests = file_digests(folder, here & manifest.files.keys())
+    changed = {name for name, digest in digests.items() if digest != manifest.files[name]}
+    wrong = {
+        **dict.fromkeys(written - here, "is missing"),
+        **dict.fromkeys(here - written, "is not of this run"),
+        **dict.fromkeys(changed, "is not as it was written"),
+    }
+    return dict(sorted(wrong.items()))
+
+
+def remove_damaged(folder: Path, manifest: Manifest) -> None:
+    """Remove the parts of a finished run that have damage; with its own part a shard loses all others."""
+    for name in damage(folder, manifest):
+        shard, _, strategy = name.rpartition("/")[2].partition(".")[0].partition("-")
+        if strategy:
+            ResultPart(folder, int(shard), int(strategy)).remove()
+        else:
+            for part in reversed(parts_of(folder, int(shard), len(manifest.plan.strategies))):
+                part.remove()
 
 
 def whole_shards(folder: Path, strategies: int) -> list[int]:

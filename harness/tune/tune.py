@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxbench.metrics.models import model_map
+from ctxbench.metrics.models import model_names
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import RunError, SpecError
@@ -300,7 +300,7 @@ def tune(
     search = searched(request.strategy)
     ranges = written(request.ranges, [free.name for free in search.free])
     if request.cost != TOKENS and Prices().tariff(request.cost) is None:
-        close = nearest(request.cost, {**model_map(), TOKENS: None})
+        close = nearest(request.cost, {**model_names(), TOKENS: None})
         remedy = "`ctxbench list prices` has the models, and `tokens` needs no price"
         raise RunError(f"the price of {request.cost} is not known{close} ({remedy})")
     problems = Problems()

@@ -96,7 +96,7 @@ def requests(
             path, ends = [after(START, (own, messages.tools_key))], [own, tools]
             path.append(after(path[0], (offered, tools)))
             places = Places((1, 1 + bool(offered)))
-            boundaries.clear()
+            boundaries.keep(0)
         # The lists are those of the request before, cut and added to: a step costs what it changes, not its length.
         del path[TOOLS + step.kept :], ends[TOOLS + step.kept :]
         places.keep(TOOLS + step.kept)
@@ -186,9 +186,10 @@ class Boundaries:
         self.eligible: list[int] = []
         self.system = tools - 1
 
-    def clear(self) -> None:
-        """Start over, since the tools changed."""
-        self.keep(0)
+    def reach(self, size: int) -> None:
+        """Go on to the first `size` messages of all, from what is sent of them."""
+        self.keep(min(size, len(self._sent_roles)))
+        self.add(len(self._sent_roles), size)
 
     def keep(self, kept: int) -> None:
         """Keep only the first `kept` messages."""

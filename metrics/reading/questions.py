@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..language import STOP_WORDS, Language, either, language_of, sentences, stem, terms, word_lists, words
+from ..tfidf import TfIdf
 from ..values import values
 
 Wanted = Literal["date", "duration", "money", "number", "identifier", "person", "place", "reason", "yesno", "phrase"]
@@ -83,13 +83,13 @@ _ENDS = (", ", ",", "; ", "；", "，", "、", "|", " ")
 
 
 class Library:
-    """Texts by number, their sentences by number, and an inverted index from terms to sentences. It only grows."""
+    """Texts by number, their sentences by number, and the sentences by their terms. It only grows."""
 
     def __init__(self) -> None:
         self.sentences: list[str] = []
         self._numbers: dict[str, int] = {}
         self._start = array("q", [0])  # first sentence of each text, and the end of the last
-        self._having: dict[str, array[int]] = defaultdict(partial(array, "q"))
+        self._index = TfIdf()
 
     def number(self, text: str) -> int:
         """Return the number of a text, and index the text if it is new."""
@@ -107,17 +107,13 @@ class Library:
 
     def having(self, term: str) -> Ints:
         """Return the sentences that have a term, ascending."""
-        return np.array(self._having.get(term, ()), np.int64)
+        return self._index.having(term)
 
     def _read(self, text: str) -> None:
-        indexed, having = self.sentences, self._having
-        for sentence in sentences(text):
-            for piece in pieces(sentence):
-                number = len(indexed)
-                for term in set(terms(piece)):
-                    having[term].append(number)
-                indexed.append(piece)
-        self._start.append(len(indexed))
+        parts = [piece for sentence in sentences(text) for piece in pieces(sentence)]
+        self._index.add(map(terms, parts))
+        self.sentences += parts
+        self._start.append(len(self.sentences))
 
 
 def pieces(sentence: str) -> Iterable[str]:

@@ -96,15 +96,6 @@ def p_value(value: float, error: float, freedom: float) -> float:
     return float(2 * stdtr(freedom, -abs(value) / error))
 
 
-def equivalence(value: float, error: float, freedom: int, margin: float) -> float:
-    """Return the p-value of two one-sided tests (TOST: Schuirmann 1987) that the value is not within ±margin."""
-    from scipy.special import stdtr
-
-    if not error:
-        return 0.0 if abs(value) <= margin else 1.0
-    return float(stdtr(freedom, (abs(value) - margin) / error))
-
-
 def detectable(error: float, freedom: float, level: float = ALPHA, power: float = POWER) -> float:
     """Return the smallest change that a two-sided test at `level` detects with probability `power`.
 

@@ -1,4 +1,14 @@
-"""Our own token counts in place of the provider's: a constant and a factor for each recording and model.
+"""Where the prefixes of recorded prompts end, in tokens: by what usage has told, and by our own counts, calibrated.
+
+Where usage reports the tokens of a prefix, its end is known (`KnownEnds`, one for each model). Others are estimated:
+
+    before the first known end   our count, with what the prompt has over our count put in front
+    behind a known end           its tokens, plus our count from there
+    behind the last known end    the rest of the prompt, in proportion to our counts
+
+No end lies beyond a known one behind it, below 0 or beyond the prompt.
+
+Our own counts stand in place of the provider's with a constant and a factor for each recording and model:
 
     tokens of a prompt  =  constant + factor × our count
 
@@ -10,42 +20,64 @@ them. So a first prompt has no error, and errors are those of later calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+
+import numpy as np
 
 from ctxbench.scenarios.errors import MissingExtra
 
 from ..tokens import ENCODINGS, TokenCounter, encoding_of
-from .prefix_ends import ComputedEnds
-from .requests import RecordedRequest
+from .requests import RecordedPrompt, RecordedRequest
+
+_UNKNOWN, _NO_BOUND = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
-class CalibratedEnds(ComputedEnds):
-    """Where each block of a prompt ends by our own count, calibrated. An end is computed when it is asked for."""
+class KnownEnds:
+    """Tokens up to the end of each prefix of a model, as the provider counted them."""
 
-    __slots__ = ("_constant", "_counts", "_factor")
+    __slots__ = ("_ends",)
 
-    def __init__(self, counts: Sequence[int], size: int, constant: float, factor: float) -> None:
-        """Take `counts` of a prompt that may be longer: its first `size` blocks are meant."""
-        super().__init__(size)
-        self._counts, self._constant, self._factor = counts, constant, factor
+    def __init__(self) -> None:
+        self._ends = np.full(1024, _UNKNOWN)  # by the number of the prefix
 
-    def _end(self, block: int) -> int:
-        return max(0, round(self._constant + self._factor * self._counts[block]))
+    def __contains__(self, prefix: int) -> bool:
+        return prefix < len(self._ends) and self._ends[prefix] != _UNKNOWN
 
+    def __bool__(self) -> bool:
+        return bool((self._ends != _UNKNOWN).any())
 
-class Counted(NamedTuple):
-    """A recorded prompt by our own count."""
+    def learn(self, prefix: int, tokens: int) -> None:
+        """Record where a prefix ends; what was known of it before no longer counts."""
+        self._reach(prefix)
+        self._ends[prefix] = tokens
 
-    raw: int
-    """Our count alone."""
-    ends: CalibratedEnds
+    def _reach(self, prefix: int) -> None:
+        if prefix >= len(self._ends):
+            self._ends = np.append(self._ends, np.full(max(prefix, len(self._ends)), _UNKNOWN))
 
-    @property
-    def tokens(self) -> int:
-        """Calibrated tokens of the whole prompt."""
-        return self.ends[-1]
+    def of(self, prompt: RecordedPrompt, size: int, tokens: int) -> list[int]:
+        """Return the ends of the first `size` blocks of a prompt of so many tokens."""
+        blocks, counts = prompt.blocks[:size], prompt.counts[:size]
+        self._reach(int(blocks[-1]))  # numbers along a prompt rise
+        told = self._ends[blocks]
+        known = told != _UNKNOWN
+        # For each block, the last one up to it whose end is known, or -1.
+        before = np.maximum.accumulate(np.where(known, np.arange(size), -1))
+        ends = counts + np.where(before >= 0, told[before] - counts[before], tokens - counts[-1])
+        # Known ends 10, 30, 20 and 40: no end before the third block is above 20, whatever was reported of the second.
+        least = np.minimum.accumulate(np.where(known, told, _NO_BOUND)[::-1])[::-1]
+        ends = np.minimum(np.clip(ends, 0, tokens), np.maximum(np.append(least[1:], _NO_BOUND), 0))
+        last = int(before[-1])
+        if last >= 0 and counts[-1] > counts[last]:
+            # Known up to 1,000 tokens, where we count 800, in a prompt of 1,300 that we count as 1,000: each of our
+            # tokens behind it is 1.5 of the provider's, so that the last block ends with the prompt.
+            start = min(max(int(told[last]), 0), tokens)
+            scale = max(0, tokens - start) / (counts[-1] - counts[last])
+            if scale:
+                behind = start + np.rint((counts[last + 1 :] - counts[last]) * scale)
+                ends[last + 1 :] = np.minimum(behind, tokens)
+        return ends.tolist()  # type: ignore[no-any-return]
 
 
 Growth = tuple[int, int]
@@ -58,8 +90,6 @@ class Calibration:
 
     growths: dict[str, dict[str, Growth]] = field(default_factory=dict)
     """By model and conversation."""
-    # By model.
-    _all: dict[str, Growth] = field(default_factory=dict)
     # Our count and the provider's, for the first prompt of a model in a conversation.
     _firsts: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
 
@@ -71,70 +101,64 @@ class Calibration:
             usage, name = recorded.call.usage, (recorded.call.model, recorded.conversation.id)
             if usage is None or usage.input is None:
                 continue
-            count = recorded.context.counts[recorded.size - 1]
+            count = recorded.counted
             calibration._firsts.setdefault(name, (count, usage.input))
             if name in before and before[name][0].context is recorded.context:
-                calibration._grew(*name, count - before[name][1], usage.input - before[name][2])
+                growths = calibration.growths.setdefault(recorded.call.model, {})
+                ours, theirs = growths.get(recorded.conversation.id, (0, 0))
+                grown = ours + count - before[name][1], theirs + usage.input - before[name][2]
+                growths[recorded.conversation.id] = grown
             before[name] = recorded, count, usage.input
         return calibration
 
-    def _grew(self, model: str, conversation: str, ours: int, recorded: int) -> None:
-        growths, whole = self.growths.setdefault(model, {}), self._all.get(model, (0, 0))
-        own = growths.get(conversation, (0, 0))
-        growths[conversation] = own[0] + ours, own[1] + recorded
-        self._all[model] = whole[0] + ours, whole[1] + recorded
-
     def factor(self, model: str, conversation: str = "") -> float:
         """Return a model's factor in a conversation: fitted on the others, if there are any. 1 where nothing grew."""
-        growths, (ours, recorded) = self.growths.get(model, {}), self._all.get(model, (0, 0))
+        growths = self.growths.get(model, {})
         # Without its own growth: else the factor would be judged on what it was fitted on.
-        if conversation in growths and len(growths) > 1:
-            ours, recorded = ours - growths[conversation][0], recorded - growths[conversation][1]
+        fitted = [growth for name, growth in growths.items() if name != conversation or len(growths) == 1]
+        ours, recorded = (sum(growth[at] for growth in fitted) for at in (0, 1))
         # Of sums. The median of the calls' ratios weighs short messages, which are all frame, as much as long ones
         # (7.9 % off for DeepSeek, up to 15 % for pi), least squares were up to 7.8 % off (decision 13).
         return recorded / ours if ours > 0 and recorded > 0 else 1.0
 
-    def counted(self, call: RecordedRequest) -> Counted:
-        """Count a prompt ourselves. There is no constant where no call of the conversation reports its prompt."""
-        counts, size = call.context.counts, call.size
+    def ends(self, call: RecordedRequest) -> list[int]:
+        """Return where each block of a prompt ends by our own count, calibrated.
+
+        There is no constant where no call of the conversation reports its prompt.
+        """
         factor = self.factor(call.call.model, call.conversation.id)
         ours, recorded = self._firsts.get((call.call.model, call.conversation.id), (0, 0))
-        constant = recorded - factor * ours
-        return Counted(counts[size - 1], CalibratedEnds(counts, size, constant, factor))
+        ends = np.rint(recorded - factor * ours + factor * call.context.counts[: call.size])
+        return np.maximum(ends, 0).astype(np.int64).tolist()  # type: ignore[no-any-return]
 
 
 OTHERWISE = "o200k_base"
+"""Encoding of models whose own is not published."""
 
 
-@dataclass(slots=True)
 class Counters:
     """Token counters by model. An `encoding` replaces all of them."""
 
-    encoding: str | None = None
-    used: dict[str, str] = field(default_factory=dict)
-    """Encoding of each model counted so far."""
-    lacking: dict[str, str] = field(default_factory=dict)
-    """Remedy for each model whose own encoding is not installed."""
-    _made: dict[str, TokenCounter] = field(default_factory=dict)
+    def __init__(self, encoding: str | None = None) -> None:
+        self.encoding = encoding
+        self.used: dict[str, str] = {}
+        """Encoding of each model counted so far."""
+        self.lacking: dict[str, str] = {}
+        """Remedy for each model whose own encoding is not installed."""
+        self._made: dict[str, TokenCounter] = {}
 
     def of(self, model: str) -> TokenCounter:
         """Return the counter for a model."""
         if model not in self.used:
-            self.used[model] = self._encoding(model)
+            encoding = self.encoding or encoding_of(model) or OTHERWISE
+            self.used[model] = encoding if self.encoding or encoding in ENCODINGS else OTHERWISE
+            try:
+                self._counter(self.used[model])
+            except MissingExtra as missing:
+                if self.encoding is not None:
+                    raise
+                self.lacking[model], self.used[model] = str(missing), OTHERWISE
         return self._counter(self.used[model])
-
-    def _encoding(self, model: str) -> str:
-        encoding = self.encoding or encoding_of(model)
-        if encoding is None or (self.encoding is None and encoding not in ENCODINGS):
-            return OTHERWISE
-        try:
-            self._counter(encoding)
-        except MissingExtra as missing:
-            if self.encoding is not None:
-                raise
-            self.lacking[model] = str(missing)
-            return OTHERWISE
-        return encoding
 
     def _counter(self, encoding: str) -> TokenCounter:
         if encoding not in self._made:

@@ -43,8 +43,7 @@ from ..cache.requests import Boundaries
 from ..cache.rules import Cache, CacheRule
 from ..prices import Prices
 from ..tokens import TokenCounter
-from .calibration import Calibration, Counted
-from .prefix_ends import KnownEnds
+from .calibration import Calibration, KnownEnds
 from .requests import Asking, Assumed, RecordedPrompt, RecordedRequest, numbering
 
 
@@ -57,8 +56,6 @@ class ComparedCall(NamedTuple):
     predicted: CacheUsage
     own: CacheUsage
     """Prediction by our own token counts, calibrated."""
-    own_raw: int
-    """The prompt by our own count alone."""
     reason: str
     """Why prediction and report disagree, as far as can be told; empty if they agree."""
     gap: float | None
@@ -117,7 +114,7 @@ class CacheReplay:
     _asking: Asking = field(init=False)
     _numberings: dict[str, Prefixes] = field(default_factory=dict)  # by model
     _known: dict[str, KnownEnds] = field(default_factory=dict)  # by model
-    _starts: dict[RecordedPrompt, PromptStart] = field(default_factory=dict)
+    _boundaries: dict[RecordedPrompt, Boundaries] = field(default_factory=dict)
     _caches: dict[Key, tuple[Cache | None, Cache | None]] = field(default_factory=dict)
     _traces: dict[Key, CallTrace] = field(default_factory=dict)
     _before: dict[tuple[str, Key], Before] = field(default_factory=dict)
@@ -178,9 +175,8 @@ class CacheReplay:
     def _compared(self, recorded: RecordedRequest, rule: CacheRule, usage: Usage) -> ComparedCall:
         trace = self._traces.setdefault(recorded.cache, CallTrace())
         known = self._known.setdefault(recorded.call.model, KnownEnds())
-        counted = self.calibration.counted(recorded)
         request = self._request(recorded, usage.input or 0, known)
-        used, own = self._asked(recorded.cache, rule, request, counted)
+        used, own = self._asked(recorded, rule, request)
         before = self._before.get((recorded.conversation.id, recorded.cache))
         # Judged by what was known before it. Only then is its own report learnt, and the call added to the trace.
         why = reason(recorded, request, used, before, trace)
@@ -189,37 +185,39 @@ class CacheReplay:
         self._learn(request, used, usage, known)
         trace.add(recorded, request)
         self._before[recorded.conversation.id, recorded.cache] = Before(recorded, request, used, usage)
-        return ComparedCall(recorded, rule, usage, used, own, counted.raw, why, gap, expired)
+        return ComparedCall(recorded, rule, usage, used, own, why, gap, expired)
 
     def _pass_over(self, recorded: RecordedRequest, rule: CacheRule) -> None:
         """Pass a call without credible counts: if it was answered, its prompt went through the cache."""
         self._traces.setdefault(recorded.cache, CallTrace()).pass_over(recorded)
         if recorded.call.stop not in STOPPED:
-            known, counted = (
-                self._known.setdefault(recorded.call.model, KnownEnds()),
-                self.calibration.counted(recorded),
-            )
-            self._asked(recorded.cache, rule, self._request(recorded, counted.tokens, known), counted)
+            known = self._known.setdefault(recorded.call.model, KnownEnds())
+            self._asked(recorded, rule, self._request(recorded, self.calibration.ends(recorded)[-1], known))
 
     def _asked(
-        self, key: Key, rule: CacheRule, request: CacheRequest, counted: Counted
+        self, recorded: RecordedRequest, rule: CacheRule, request: CacheRequest
     ) -> tuple[CacheUsage, CacheUsage]:
         """Put a request through both caches."""
-        if key not in self._caches:
-            self._caches[key] = rule.cache(), rule.cache()
-        cache, ours = self._caches[key]
+        if recorded.cache not in self._caches:
+            self._caches[recorded.cache] = rule.cache(), rule.cache()
+        cache, ours = self._caches[recorded.cache]
+        ends = self.calibration.ends(recorded)
         if cache is None or ours is None:
-            return CacheUsage(0, 0, 0, request.tokens), CacheUsage(0, 0, 0, counted.tokens)
-        return cache.request(request), ours.request(replace(request, ends=counted.ends, tokens=counted.tokens))
+            return CacheUsage(0, 0, 0, request.tokens), CacheUsage(0, 0, 0, ends[-1])
+        return cache.request(request), ours.request(replace(request, ends=ends, tokens=ends[-1]))
 
     def _request(self, call: RecordedRequest, tokens: int, known: KnownEnds) -> CacheRequest:
         context, size = call.context, call.size
-        if not known.tokens:
+        if not known:
             self.assumed.add("constant")
-        if context not in self._starts:
-            self._starts[context] = PromptStart(context)
-        blocks, boundaries = self._starts[context].cut(size)
-        ends = known.of(context, size, tokens)
+        if context not in self._boundaries:
+            self._boundaries[context] = Boundaries(context.roles, TOOLS)
+        blocks, boundaries, ends = (
+            context.blocks[:size].tolist(),
+            self._boundaries[context],
+            known.of(context, size, tokens),
+        )
+        boundaries.reach(size - TOOLS)
         prefixes = self._prefixes(call.call.model)
         answer = prefixes.after(blocks[-1], context.answer(call.conversation.messages[call.at], call.at))
         marks = call.marks
@@ -244,28 +242,8 @@ class CacheReplay:
                 known.learn(request.prefixes[request.marks[-1].block], read + written)
             if read and (used.hit >= 0 or len(request.marks) > 1):
                 prefix = request.prefixes[used.hit if used.hit >= 0 else request.marks[0].block]
-                if prefix not in known.tokens:
+                if prefix not in known:
                     known.learn(prefix, read)
-
-
-class PromptStart:
-    """Start of a recorded prompt, of which each call is sent more: the same lists, cut and added to."""
-
-    __slots__ = ("_blocks", "_boundaries", "_prompt")
-
-    def __init__(self, prompt: RecordedPrompt) -> None:
-        self._prompt = prompt
-        self._blocks = prompt.blocks[:TOOLS]
-        self._boundaries = Boundaries(prompt.roles, TOOLS)
-
-    def cut(self, size: int) -> tuple[list[int], Boundaries]:
-        """Return the first `size` blocks and their boundaries; both hold until the next cut."""
-        blocks, boundaries = self._blocks, self._boundaries
-        del blocks[size:]
-        boundaries.keep(len(blocks) - TOOLS)
-        boundaries.add(len(blocks) - TOOLS, size - TOOLS)
-        blocks += self._prompt.blocks[len(blocks) : size]
-        return blocks, boundaries
 
 
 def _expired(before: Before, recorded: RecordedRequest, rule: CacheRule, used: CacheUsage) -> tuple[bool, bool] | None:
@@ -396,11 +374,10 @@ class CallTrace:
 
     def pass_over(self, recorded: RecordedRequest) -> None:
         """Record a call without usage, which may or may not have reached the cache."""
-        blocks = recorded.context.blocks
-        for block in range(recorded.size - 1, -1, -1):
-            if blocks[block] in self.silent:
+        for prefix in recorded.context.blocks[: recorded.size].tolist()[::-1]:
+            if prefix in self.silent:
                 break
-            self.silent.add(blocks[block])
+            self.silent.add(prefix)
 
     def last(self, prefix: int) -> float:
         """Return the time when the last request with a prefix began, which there was."""

@@ -16,9 +16,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from math import floor, inf
 from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ctxbench.scenarios.compactions import PlacedCompaction, compacted_start, first_kept, placed_compactions
 from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, Tool, Usage
@@ -31,6 +33,7 @@ from ..thinking import KeptThinking, thinking_rule, thinking_tokens
 from ..tokens import FRAME, ROLE, TokenCounter, text_encoder
 from ..value import Missing
 
+Ints = NDArray[np.int64]
 Assumed = Literal["no start", "no time", "marks", "head marks", "constant"]
 LIFETIMES = {"5m": FIVE_MINUTES, "1h": HOUR}
 BACKWARDS = "it began before an earlier call of its conversation: the clock ran backwards"
@@ -61,6 +64,11 @@ class RecordedRequest:
     def size(self) -> int:
         """Number of blocks of its prompt."""
         return self.at - self.context.base
+
+    @property
+    def counted(self) -> int:
+        """Tokens of its prompt by our own count alone."""
+        return int(self.context.counts[self.size - 1])
 
     @property
     def cache(self) -> tuple[str, str, str]:
@@ -205,9 +213,9 @@ class RecordedPrompt:
     caches that count tokens within a message read that too.
     """
 
-    blocks: list[int]
+    blocks: Ints
     """The number of the prefix at the end of each block."""
-    counts: list[int]
+    counts: Ints
     """Tokens up to there, by our count."""
     roles: Sequence[str]
     """Roles of the messages, the first of which is block 1."""
@@ -296,19 +304,19 @@ class RecordedPrompts:
             SentPrefix.of(message, call.effort if at == system else "", _thought(message) if thought else "")
             for at, (message, thought) in enumerate(zip(sent, thoughtful, strict=True))
         )
-        counts = [counter.tools(tools)]
+        sizes = [counter.tools(tools)]
         for message, thought in zip(sent, thoughtful, strict=True):
             tokens = thinking_tokens(message, counter.text) if thought else 0
-            counts.append(counter.message(message) + (0 if isinstance(tokens, Missing) else tokens))
+            sizes.append(counter.message(message) + (0 if isinstance(tokens, Missing) else tokens))
         roles = [message.role for message in sent]
         heads = {message.id: at for at, message in enumerate(head, 1) if message.role == "system"}
-        blocks = self.prefixes(call.model).of([(tools, hidden), *prefixes])
+        blocks = np.array(self.prefixes(call.model).of([(tools, hidden), *prefixes]), np.int64)
         places = Places((1,))
         for message in sent:
             places.add(message.role, ContentBlocks.of(message))
         # `base`: a block less the place of its message is the same for all that follow the head, the first of which has
         # the place `first` and stands in block 1 + len(head).
-        return RecordedPrompt(blocks, list(accumulate(counts)), roles, system, base - 1, places, heads, kept)
+        return RecordedPrompt(blocks, np.cumsum(sizes), roles, system, base - 1, places, heads, kept)
 
 
 def numbering(encoding: str) -> Prefixes:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
+from typing import Any, NamedTuple
 
 from ctxbench.scenarios.model import Conversation, Usage
 
@@ -22,16 +23,19 @@ from .calibration import Counters
 from .comparison import EARLIER, CacheReplay, ComparedCall
 from .requests import RecordedRequest
 
+Figures = dict[str, Any]
+"""Figures by their keys in --json; those of a part are nested."""
+
 
 @dataclass(frozen=True, slots=True)
 class Validation:
     """Compared calls, their agreement and costs, and the state behind them."""
 
     rows: list[ComparedCall]
-    agreements: dict[tuple[str, str], CacheAgreement]
-    """By model and the day from which its rule is in force."""
-    costs: dict[str, Costs]
-    """By model, where costs are recorded."""
+    agreements: list[Figures]
+    """One for each model and the day from which its rule is in force, in order of appearance (`agreement`)."""
+    costs: list[Figures]
+    """One for each model of which costs are recorded (`recorded_costs`)."""
     replayed: CacheReplay
     counters: Counters
     prices: Prices
@@ -47,230 +51,130 @@ def validation(conversations: Iterable[Conversation], counters: Counters, prices
     """Validate every recorded call against the cache of its model and date and the prices of its day."""
     replayed = CacheReplay(counters.of, prices)
     rows = list(replayed.compare(conversations))
-    return Validation(
-        rows, agreement(rows, prices), recorded_costs(replayed.counted, prices), replayed, counters, prices
-    )
+    groups: dict[tuple[str, str], list[ComparedCall]] = {}
+    for row in rows:
+        groups.setdefault((row.model, row.rule.since), []).append(row)
+    agreements = []
+    for (model, since), calls in groups.items():
+        calibration = replayed.calibration
+        own_counts = {
+            "encoding": counters.used[model],
+            "factor": calibration.factor(model),
+            "factors": {name: calibration.factor(model, name) for name in calibration.growths.get(model, {})},
+        }
+        figures = agreement(calls, prices)
+        figures["own_counts"] |= own_counts
+        agreements.append({"model": model, "rule_since": since, **figures})
+    return Validation(rows, agreements, recorded_costs(replayed.counted, prices), replayed, counters, prices)
 
 
-NO_CALLS = Missing("undefined", "no calls")
-
-NO_LATER = Missing("undefined", "no calls after a first one")
-
-NO_TOKENS = Missing("undefined", "no prompt tokens")
+def _over(top: float, bottom: float, undefined: str) -> Value:
+    return top / bottom if bottom else Missing("undefined", undefined)
 
 
-@dataclass(slots=True)
-class Money:
-    """US dollars of reported and of predicted usage, at the same prices."""
-
-    calls: int = 0
-    reported: float = 0.0
-    predicted: float = 0.0
-    own: float = 0.0
-    """By our own token counts."""
-    unpriced: int = 0
-    """Calls whose model has no known price: they are in none of the sums."""
-    unreported: int = 0
-    """Calls whose usage lacks the tokens written, which have a price of their own."""
+_NO_CALLS, _NO_LATER, _NO_TOKENS = "no calls", "no calls after a first one", "no prompt tokens"
 
 
-@dataclass(slots=True)
-class OwnCounts:
-    """Prompts and reads by our own token counts, of calls after the first, which gives the constant."""
+def agreement(rows: Sequence[ComparedCall], prices: Prices) -> Figures:
+    """Return how calls of one model and rule agree with what is predicted for them, in the provider's tokens.
 
-    calls: int = 0
-    prompts: int = 0
-    """Prompt tokens, as reported; `reads` are reported, too."""
-    reads: int = 0
-    raw_off: int = 0
-    """Sum of the absolute errors of our count alone."""
-    off: int = 0
-    """Sum of the absolute errors of the calibrated count."""
-    read_off: int = 0
-    shares: list[float] = field(default_factory=list)
-    """Relative error of the calibrated count of each prompt."""
-    own_prompts: int = 0
-    own_reads: int = 0
-
-    @property
-    def raw_error(self) -> Value:
-        """Error of our count alone, as a share of the prompt tokens."""
-        return self.raw_off / self.prompts if self.prompts else NO_LATER
-
-    @property
-    def error(self) -> Value:
-        """Error of the calibrated count, as a share of the prompt tokens."""
-        return self.off / self.prompts if self.prompts else NO_LATER
-
-    @property
-    def median_error(self) -> Value:
-        """Median relative error of the calibrated count."""
-        return median(self.shares) if self.shares else NO_LATER
-
-    @property
-    def read_error(self) -> Value:
-        """Error of the tokens read predicted by our counts, as a share of the tokens read."""
-        return self.read_off / self.reads if self.reads else Missing("undefined", "nothing was read")
-
-    @property
-    def hit_rate_error(self) -> Value:
-        """Predicted hit rate less the reported one."""
-        if not self.prompts or not self.own_prompts:
-            return NO_LATER
-        return self.own_reads / self.own_prompts - self.reads / self.prompts
+    Calls whose usage lacks the tokens read, where some are predicted, are in none of the sums but `not_reported`. Later
+    calls are those after the first of their conversation, whose reads depend on earlier runs.
+    """
+    calls = [row for row in rows if row.reported]
+    later = [row for row in calls if row.gap is not None]
+    tokens, read = sum(row.usage.input or 0 for row in calls), sum(row.read for row in calls)
+    predicted, offs = sum(row.predicted.read for row in calls), [abs(row.predicted.read - row.read) for row in calls]
+    # Calls that read the newest prefix that is cached, and those that read what an earlier call could.
+    found = sum(row.exact and row.read > 0 for row in later)
+    earlier = sum(row.reason == EARLIER for row in later)
+    money, own_money_error = _money(calls, prices)
+    return {
+        "calls": len(calls),
+        "exact": sum(row.exact for row in calls),
+        "later_calls": len(later),
+        "later_exact": sum(row.exact for row in later),
+        "earlier_prefix": earlier,
+        "reuse": _over(found, found + earlier, "no later call is predicted right"),
+        "not_reported": len(rows) - len(calls),
+        "prompt_tokens": tokens,
+        "read_reported": read,
+        "read_predicted": predicted,
+        "read_absolute_error": sum(offs),
+        "read_absolute_error_median": median(offs) if offs else Missing("undefined", _NO_CALLS),
+        "hit_rate": _over(read, tokens, _NO_TOKENS),
+        "hit_rate_error": _over(predicted - read, tokens, _NO_TOKENS),
+        "money": money,
+        "hits": dict(Counter(f"{_hit(row.predicted.read)} / {_hit(row.read)}" for row in calls)),
+        "pauses": dict(Counter(f"{_gone(row.expired[0])} / {_gone(row.expired[1])}" for row in calls if row.expired)),
+        "own_counts": {**_own_counts(later), "money_error": own_money_error},
+        "reasons": dict(Counter(row.reason for row in rows if row.reason)),
+    }
 
 
-@dataclass(slots=True)
-class CacheAgreement:
-    """Sums over recorded calls of one model and rule, in the provider's tokens."""
+def _hit(read: int) -> str:
+    return "hit" if read else "miss"
 
-    calls: int = 0
-    exact: int = 0
-    """Calls whose tokens read are predicted to the token."""
-    later: int = 0
-    """Calls after the first of their conversation, whose reads depend on earlier runs."""
-    later_exact: int = 0
-    found: int = 0
-    """Later calls that read the newest prefix that is cached."""
-    earlier: int = 0
-    """Calls that read what an earlier call could: another server answered, or the cache was written late."""
-    unreported: int = 0
-    """Calls whose usage lacks the tokens read, where some are predicted: they are in none of the sums."""
-    tokens: int = 0
-    """Tokens of all prompts."""
-    read: int = 0
-    """Tokens read, as reported."""
-    predicted: int = 0
-    offs: list[int] = field(default_factory=list)
-    """Absolute error of each call's predicted tokens read."""
-    hits: Counter[tuple[bool, bool]] = field(default_factory=Counter)
-    """Calls by (predicted to read, reported to read)."""
-    expired: Counter[tuple[bool, bool]] = field(default_factory=Counter)
-    """Gaps longer than the lifetime, by (predicted to be gone, reported to be gone)."""
-    reasons: Counter[str] = field(default_factory=Counter)
-    money: Money = field(default_factory=Money)
-    own: OwnCounts = field(default_factory=OwnCounts)
 
-    def add(self, row: ComparedCall, price: Price | None) -> None:
-        """Count one call."""
-        if row.reason:
-            self.reasons[row.reason] += 1
-        if not row.reported:
-            self.unreported += 1
-            return
-        self.calls += 1
-        self.exact += row.exact
-        self.later += row.gap is not None
-        self.later_exact += row.gap is not None and row.exact
-        self.found += row.gap is not None and row.exact and row.read > 0
-        self.earlier += row.gap is not None and row.reason == EARLIER
-        self.tokens += row.usage.input or 0
-        self.read += row.read
-        self.predicted += row.predicted.read
-        self.offs.append(abs(row.predicted.read - row.read))
-        self.hits[row.predicted.read > 0, row.read > 0] += 1
-        if row.expired is not None:
-            self.expired[row.expired] += 1
-        self._add_money(row, price)
-        if row.gap is not None:
-            self._add_own(row)
+def _gone(gone: bool) -> str:
+    return "gone" if gone else "kept"
 
-    def _add_money(self, row: ComparedCall, price: Price | None) -> None:
-        usage, money = row.usage, self.money
+
+def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value]:
+    """Return US dollars of reported and of predicted usage at the same prices, and the error by our own counts."""
+    reported = predicted = own = 0.0
+    priced = unpriced = unreported = 0
+    for row in rows:
+        usage, price = row.usage, price_of_call(prices, row.asked)
         written = row.predicted.written + row.predicted.written_1h
         if price is None:
-            money.unpriced += 1
+            unpriced += 1
         # What was written and not reported cannot be told from plain input; at one price it makes no difference.
         elif usage.cache_write is None and written and price.write != price.input:
-            money.unreported += 1
+            unreported += 1
         else:
-            output, reported = usage.output or 0, usage.input or 0
-            wrote = usage.cache_write or 0
-            hour = usage.cache_write_1h
+            output, wrote, hour = usage.output or 0, usage.cache_write or 0, usage.cache_write_1h
             if hour is None:  # not split: as the request's marks were, by the share that is predicted
                 hour = round(wrote * row.predicted.written_1h / written) if written else 0
-            billed = Billed(reported, output, row.read, wrote, hour)
-            money.calls += 1
-            money.reported += price.of(billed)
-            money.predicted += price.of(_billed(row.predicted, output))
-            money.own += price.of(_billed(row.own, output))
+            priced += 1
+            reported += price.of(Billed(usage.input or 0, output, row.read, wrote, hour))
+            predicted += price.of(_billed(row.predicted, output))
+            own += price.of(_billed(row.own, output))
 
-    def _add_own(self, row: ComparedCall) -> None:
-        own, prompt, counted = self.own, row.usage.input or 0, _tokens(row.own)
-        own.calls += 1
-        own.prompts += prompt
-        own.reads += row.read
-        own.raw_off += abs(row.own_raw - prompt)
-        own.off += abs(counted - prompt)
-        own.read_off += abs(row.own.read - row.read)
-        own.own_prompts += counted
-        own.own_reads += row.own.read
-        if prompt:
-            own.shares.append(abs(counted - prompt) / prompt)
-
-    @property
-    def exact_share(self) -> Value:
-        """Share of the calls predicted to the token."""
-        return self.exact / self.calls if self.calls else NO_CALLS
-
-    @property
-    def later_share(self) -> Value:
-        """Share of the later calls of conversations predicted to the token."""
-        return self.later_exact / self.later if self.later else NO_LATER
-
-    @property
-    def reuse(self) -> Value:
-        """Probability that a later call finds the newest prefix that is cached, and not an earlier one."""
-        read = self.found + self.earlier
-        return self.found / read if read else Missing("undefined", "no later call is predicted right")
-
-    @property
-    def off(self) -> int:
-        """Sum of the absolute errors of the tokens read."""
-        return sum(self.offs)
-
-    @property
-    def median_off(self) -> Value:
-        """Median absolute error of the tokens read."""
-        return median(self.offs) if self.offs else NO_CALLS
-
-    @property
-    def hit_rate(self) -> Value:
-        """Reported hit rate: share of the prompt tokens that were read."""
-        return self.read / self.tokens if self.tokens else NO_TOKENS
-
-    @property
-    def hit_rate_error(self) -> Value:
-        """Predicted hit rate less the reported one."""
-        return (self.predicted - self.read) / self.tokens if self.tokens else NO_TOKENS
-
-    @property
-    def money_error(self) -> Value:
-        """Relative error of the cost of the predicted usage."""
-        return self._money_error(self.money.predicted)
-
-    @property
-    def own_money_error(self) -> Value:
-        """Relative error of the cost predicted by our own token counts."""
-        return self._money_error(self.money.own)
-
-    def _money_error(self, dollars: float) -> Value:
-        money = self.money
-        if money.reported:
-            return (dollars - money.reported) / money.reported
-        if money.unpriced:
+    def error(dollars: float) -> Value:
+        if not reported and unpriced:
             return Missing("unsupported", "the price of this model is not known")
-        return Missing("undefined", "nothing that costs anything")
+        return _over(dollars - reported, reported, "nothing that costs anything")
+
+    figures = {
+        "calls": priced,
+        "unpriced": unpriced,
+        "not_reported": unreported,
+        "reported_usd": reported,
+        "predicted_usd": predicted,
+        "error": error(predicted),
+    }
+    return figures, error(own)
 
 
-def agreement(rows: Iterable[ComparedCall], prices: Prices) -> dict[tuple[str, str], CacheAgreement]:
-    """Return the agreement by model and first day of its rule, in order of appearance."""
-    agreement_of: dict[tuple[str, str], CacheAgreement] = {}
-    for row in rows:
-        agreement_of.setdefault((row.model, row.rule.since), CacheAgreement()).add(
-            row, price_of_call(prices, row.asked)
-        )
-    return agreement_of
+def _own_counts(rows: Sequence[ComparedCall]) -> Figures:
+    """Return the errors of prompts and reads by our own token counts, of calls after the first, which gives the
+    constant."""
+    pairs = [(_tokens(row.own), row.usage.input or 0) for row in rows]
+    counted, prompts = (sum(pair[at] for pair in pairs) for at in (0, 1))
+    off = [abs(ours - prompt) for ours, prompt in pairs]
+    shares = [abs(ours - prompt) / prompt for ours, prompt in pairs if prompt]
+    reads, own_reads = sum(row.read for row in rows), sum(row.own.read for row in rows)
+    raw = sum(abs(row.asked.counted - prompt) for row, (_, prompt) in zip(rows, pairs, strict=True))
+    none = Missing("undefined", _NO_LATER)
+    return {
+        "calls": len(rows),
+        "prompt_error_raw": _over(raw, prompts, _NO_LATER),
+        "prompt_error": _over(sum(off), prompts, _NO_LATER),
+        "prompt_error_median": median(shares) if shares else none,
+        "read_error": _over(sum(abs(row.own.read - row.read) for row in rows), reads, "nothing was read"),
+        "hit_rate_error": own_reads / counted - reads / prompts if prompts and counted else none,
+    }
 
 
 def _billed(used: CacheUsage, output: int) -> Billed:
@@ -284,18 +188,15 @@ def _tokens(used: CacheUsage) -> int:
 CLOSE = 0.005
 """Relative error up to which a cost counts as reproduced."""
 
-UNITS = (100.0, 1e3, 1e6, 1e9, 1e-3, 1e-6)
-"""Units of recorded costs per dollar: cents, thousandths …; or thousands of dollars, millions."""
+UNITS = (1.0, 100.0, 1e3, 1e6, 1e9, 1e-3, 1e-6)
+"""Units of recorded costs per dollar: dollars, cents, thousandths …; or thousands of dollars, millions."""
 
 SCALE = 0.02
 """Relative error up to which the median cost fits a unit."""
 
 
 def price_of_call(prices: Prices, recorded: RecordedRequest) -> Price | None:
-    """Return the price of a recorded call on its day; None if it is not known.
-
-    Where the recording says which host answered, that host's price counts, if there is one.
-    """
+    """Return the price of a recorded call on its day; None if it is not known."""
     return _price(prices, recorded, recorded.call.model, recorded.call.usage)
 
 
@@ -306,104 +207,86 @@ def _price(prices: Prices, recorded: RecordedRequest, model: str, usage: Usage |
     tariff = next((listed for name in names if (listed := prices.tariff(name)) is not None), None)
     if tariff is None:
         return None
-    return tariff.at((usage and usage.input) or 0, recorded.started if recorded.dated else None)
+    return tariff.then((usage and usage.input) or 0, recorded.started if recorded.dated else None)
 
 
-@dataclass(slots=True)
-class Costs:
-    """Recorded costs of one model, in the recording's unit, and the costs of its usage."""
+class _Cost(NamedTuple):
+    """A recorded cost of one call, in the recording's unit, and what its usage costs in US dollars."""
 
-    recorded: list[float] = field(default_factory=list)
-    cached: list[float] = field(default_factory=list)
-    """US dollars with the provider's cache prices."""
-    plain: list[float] = field(default_factory=list)
-    """US dollars with every token of the prompt at the plain price."""
-    unpriced: int = 0
-    """Calls with a cost whose model has no known price."""
-    free: int = 0
-    """Calls recorded to have cost nothing though tokens were used: a subscription, or a logger that did not know."""
-
-    def add(self, cost: float, billed: Sequence[tuple[Usage, Price | None]]) -> None:
-        """Count a call that has a recorded cost, with the usage and price of each request that it is for."""
-        if any(price is None for _, price in billed):
-            self.unpriced += 1
-            return
-        if not cost:
-            self.free += any(usage.input or usage.output for usage, _ in billed)
-            return
-        self.recorded.append(cost)
-        self.cached.append(sum(price.of(_reported(usage)) for usage, price in billed if price is not None))
-        self.plain.append(
-            sum(price.of(Billed(usage.input or 0, usage.output or 0)) for usage, price in billed if price is not None)
-        )
-
-    @property
-    def unit(self) -> float:
-        """Recording's units per dollar: 100 for cents; 1 if nothing says that they are not dollars."""
-        ratios = [
-            median(cost / ours for cost, ours in zip(self.recorded, computed, strict=True) if ours)
-            for computed in (self.plain, self.cached)
-            if any(computed)
-        ]
-        # By the median: a few calls at another price must not hide that the rest is in cents.
-        for unit in (1.0, *UNITS):
-            if any(abs(ratio / unit - 1) <= SCALE for ratio in ratios):
-                return unit
-        return 1.0
-
-    @property
-    def follows(self) -> str:
-        """Formula that the recorded costs follow: `cache prices`, `plain prices`, `both`, or `neither`."""
-        cached, plain = (isinstance(error, float) and abs(error) <= CLOSE for error in (self.error, self.plain_error))
-        return "both" if cached and plain else "cache prices" if cached else "plain prices" if plain else "neither"
-
-    @property
-    def error(self) -> Value:
-        """Relative difference of the costs with cache prices from the recorded ones."""
-        return self._error(self.cached)
-
-    @property
-    def plain_error(self) -> Value:
-        """Relative difference of the costs with plain prices from the recorded ones."""
-        return self._error(self.plain)
-
-    @property
-    def worst(self) -> Value:
-        """Relative difference with cache prices of the call that is furthest off."""
-        return self._worst(self.cached)
-
-    @property
-    def plain_worst(self) -> Value:
-        """Relative difference with plain prices of the call that is furthest off."""
-        return self._worst(self.plain)
-
-    def _error(self, computed: list[float]) -> Value:
-        missing = self._missing()
-        return (sum(computed) - sum(self.recorded)) / sum(self.recorded) if missing is None else missing
-
-    def _worst(self, computed: list[float]) -> Value:
-        missing = self._missing()
-        errors = ((ours - cost) / cost for ours, cost in zip(computed, self.recorded, strict=True))
-        return max(errors, key=abs) if missing is None else missing
-
-    def _missing(self) -> Missing | None:
-        if not self.recorded:
-            why = "the price of this model is not known" if self.unpriced else "no cost above 0 is recorded"
-            return Missing("unsupported" if self.unpriced else "undefined", why)
-        if self.unit != 1.0:
-            return Missing("unsupported", "the costs are in another unit")
-        return None
+    recorded: float
+    cached: float
+    """With the provider's cache prices."""
+    plain: float
+    """With every token of the prompt at the plain price."""
 
 
-def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> dict[str, Costs]:
-    """Return the costs by model, of the calls that have a recorded cost."""
-    costs: dict[str, Costs] = {}
+def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> list[Figures]:
+    """Return how recorded costs agree with the prices, one for each model with any."""
+    costs: dict[str, list[_Cost]] = {}
+    unpriced, free = Counter[str](), Counter[str]()
     for recorded in calls:
-        usage = recorded.call.usage
-        if usage is not None and usage.cost is not None and usage.input is not None:
-            billed = [(used, _price(prices, recorded, model, used)) for model, used in recorded.call.billed]
-            costs.setdefault(recorded.call.model, Costs()).add(usage.cost, billed)
-    return costs
+        usage, model = recorded.call.usage, recorded.call.model
+        if usage is None or usage.cost is None or usage.input is None:
+            continue
+        of_model = costs.setdefault(model, [])
+        billed = [(used, _price(prices, recorded, name, used)) for name, used in recorded.call.billed]
+        known = [(used, price) for used, price in billed if price is not None]
+        if len(known) < len(billed):
+            unpriced[model] += 1
+        elif not usage.cost:
+            # A subscription, or a logger that did not know the price.
+            free[model] += any(used.input or used.output for used, _ in known)
+        else:
+            cached = sum(price.of(_reported(used)) for used, price in known)
+            plain = sum(price.of(Billed(used.input or 0, used.output or 0)) for used, price in known)
+            of_model.append(_Cost(usage.cost, cached, plain))
+    return [_cost_figures(model, each, unpriced[model], free[model]) for model, each in costs.items()]
+
+
+def _cost_figures(model: str, costs: Sequence[_Cost], unpriced: int, free: int) -> Figures:
+    """Return the relative differences of the computed costs, of all calls and of the one that is furthest off.
+
+    `unit` is the recording's units per dollar; `follows` says which formula gives the recorded sum to half a percent.
+    """
+    recorded = sum(cost.recorded for cost in costs)
+    # By the median: a few calls at another price must not hide that the rest is in cents.
+    computed = [
+        [(cost.recorded, ours) for cost in costs if (ours := getattr(cost, name))] for name in ("plain", "cached")
+    ]
+    ratios = [median(cost / ours for cost, ours in pairs) for pairs in computed if pairs]
+    unit = next((unit for unit in UNITS if any(abs(ratio / unit - 1) <= SCALE for ratio in ratios)), 1.0)
+    missing = None
+    if not costs:
+        why = "the price of this model is not known" if unpriced else "no cost above 0 is recorded"
+        missing = Missing("unsupported" if unpriced else "undefined", why)
+    elif unit != 1.0:
+        missing = Missing("unsupported", "the costs are in another unit")
+
+    def errors(name: str) -> tuple[Value, Value]:
+        """Return the error of the sum, and of the call that is furthest off."""
+        if missing is not None:
+            return missing, missing
+        of_calls = ((getattr(cost, name) - cost.recorded) / cost.recorded for cost in costs)
+        return (sum(getattr(cost, name) for cost in costs) - recorded) / recorded, max(of_calls, key=abs)
+
+    (error, worst), (plain_error, plain_worst) = errors("cached"), errors("plain")
+    cached, plain = (isinstance(each, float) and abs(each) <= CLOSE for each in (error, plain_error))
+    follows = "both" if cached and plain else "cache prices" if cached else "plain prices" if plain else "neither"
+    return {
+        "model": model,
+        "calls": len(costs),
+        "unpriced": unpriced,
+        "free": free,
+        "recorded": recorded,
+        "unit": unit,
+        "by_cache_prices_usd": sum(cost.cached for cost in costs),
+        "error": error,
+        "worst": worst,
+        "by_plain_prices_usd": sum(cost.plain for cost in costs),
+        "plain_error": plain_error,
+        "plain_worst": plain_worst,
+        "follows": follows if missing is None else missing,
+    }
 
 
 def _reported(usage: Usage) -> Billed:

@@ -19,9 +19,10 @@ import msgspec
 
 from ctxbench.harness.folder.contexts import values_of
 from ctxbench.harness.folder.run import KEYS, Run
+from ctxbench.harness.folder.schema import LEFT_OUT
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.media import media_counts
-from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.scenarios.model import Conversation, Message, Tool
 from ctxbench.scenarios.spec import nearest
 from ctxbench.scenarios.text import printable
 
@@ -38,6 +39,8 @@ _MOST_STEPS, _AT_ONCE = 150_000, 20_000
 _MANY, _DOUBT = 16, 0.1
 # Characters of an event's field, and items of a list in it, that are in the page.
 _FIELD, _ITEMS = 120, 6
+# Fields of events that have, or may quote, what was said.
+_QUOTING = ("summary", "why", "instead")
 _PIECE = re.compile(r"[^\n.!?;。！？；]*[\n.!?;。！？；]*")
 
 Plain = dict[str, Any]
@@ -107,7 +110,7 @@ def _packed(results: Results, names: Sequence[str], tools: dict[str, int]) -> It
         tables = Tables.of(piece)
         for recorded in piece.conversations():
             conversations[recorded.id] = inspectable(
-                recorded, results.strategies, tables, read, int(tools[recorded.id])
+                recorded, results.strategies, tables, read, int(tools[recorded.id]), text=results.text
             )
     left = ROOM
     for packed in _fitted([conversations[name] for name in names]):
@@ -232,13 +235,13 @@ class _Said(NamedTuple):
     texts: Sequence[str]
 
     @classmethod
-    def of(cls, messages: Sequence[Message], tokens: Sequence[int]) -> _Said:
+    def of(cls, messages: Sequence[Message], tokens: Sequence[int], *, text: bool) -> _Said:
         columns = {
             "id": [printable(message.id) for message in messages],
             "role": [message.role for message in messages],
             "tokens": list(tokens),
         }
-        return cls(_encoded(columns), [_text(message) for message in messages])
+        return cls(_encoded(columns), [_text(message) if text else _outline(message) for message in messages])
 
 
 def _encoded(values: Plain) -> Plain:
@@ -290,8 +293,10 @@ def inspectable(
     tables: Tables,
     read: Callable[[Key], Sequence[int] | None],
     tools: int,
+    *,
+    text: bool = True,
 ) -> Inspectable:
-    """Return a conversation with what every strategy did in it.
+    """Return a conversation with what every strategy did in it; without `text`, nothing that was said.
 
     `read` gives the tokens read from a cache at each step of a result.
     """
@@ -300,17 +305,18 @@ def inspectable(
     keys = [(conversation.id, strategy) for strategy in strategies]
     written = [_written(tables.written.get(key)) for key in keys]
     actions = [
-        _strategy(conversation, key, tables, places, read, own) for key, (own, _) in zip(keys, written, strict=True)
+        _strategy(conversation, key, tables, places, read, own, text=text)
+        for key, (own, _) in zip(keys, written, strict=True)
     ]
     return Inspectable(
         conversation.id,
         len(messages),
         max(len(strategy.get("at", ())) for strategy in actions),
         tools,
-        _Said.of(messages, tables.tokens[conversation.id]),
-        list(_probes(conversation, places)),
+        _Said.of(messages, tables.tokens[conversation.id], text=text),
+        list(_probes(conversation, places, text=text)),
         list(map(_encoded, actions)),
-        [_Said.of(*own) for own in written],
+        [_Said.of(*own, text=text) for own in written],
     )
 
 
@@ -328,11 +334,14 @@ def _strategy(
     places: Mapping[str, int],
     read: Callable[[Key], Sequence[int] | None],
     written: Sequence[Message],
+    *,
+    text: bool,
 ) -> Plain:
     """Return what a strategy did, without the texts that it wrote."""
     steps = tables.steps.get(key)
     if steps is None:
-        return {"failed": printable(tables.failed.get(key, "")) or "no model was called: there are no steps"}
+        why = printable(tables.failed.get(key, ""))
+        return {"failed": (why if text else why and LEFT_OUT) or "no model was called: there are no steps"}
     events = list(_events(tables.events.get(key)))
     return {
         **{name: steps[name] for name in ("at", "turn", "kept", "marks")},
@@ -343,7 +352,11 @@ def _strategy(
         "full": steps["tokens_full"],
         "sent": steps["tokens_sent"],
         "prefix": steps["tokens_kept"],
-        "offered": {step: names for step, names in enumerate(steps["tools_added"]) if names},
+        "offered": {
+            step: [msgspec.json.decode(tool, type=Tool).name for tool in tools]
+            for step, tools in enumerate(steps["tools_added"])
+            if tools
+        },
         "read": read(key),
         "of": [places.get(message.id, -1) for message in written],
         "same": [at for at, message in enumerate(written) if _is_said(message, conversation, places)],
@@ -357,7 +370,7 @@ def _strategy(
             for step, event in events
             if event["event"] == "archived" and event["message"] in places
         ],
-        "events": [[step, event["event"], _fields(event)] for step, event in events],
+        "events": [[step, event["event"], _fields(event, text=text)] for step, event in events],
     }
 
 
@@ -373,6 +386,11 @@ def _text(message: Message) -> str:
     return f"{message.text}{calls}{media}".removeprefix("\n")
 
 
+def _outline(message: Message) -> str:
+    """Return the tools that a message calls."""
+    return "\n".join(f"→ {call.name}()" for call in message.calls)
+
+
 def _events(rows: Columns | None) -> Iterator[tuple[int, Plain]]:
     """Yield the events of a result, each with its step."""
     if rows is not None:
@@ -380,28 +398,28 @@ def _events(rows: Columns | None) -> Iterator[tuple[int, Plain]]:
             yield step, msgspec.json.decode(text)
 
 
-def _fields(event: Plain) -> dict[str, str]:
+def _fields(event: Plain, *, text: bool) -> dict[str, str]:
     """Return each field in words; a long one or list is cut, with the number of its items."""
     fields = {}
     for name, value in event.items():
-        if name == "event":
+        if name == "event" or (not text and name in _QUOTING):
             continue
         if isinstance(value, list):
             shown = ", ".join(f"{item:.3g}" if isinstance(item, float) else str(item) for item in value[:_ITEMS])
             fields[name] = printable(shown[:_FIELD]) + (f" … ({len(value)} of them)" if len(value) > _ITEMS else "")
         else:
-            text = " ".join(str(value)[: 2 * _FIELD].split())
-            fields[name] = printable(text[:_FIELD]) + ("…" if len(text) > _FIELD else "")
+            words = " ".join(str(value)[: 2 * _FIELD].split())
+            fields[name] = printable(words[:_FIELD]) + ("…" if len(words) > _FIELD else "")
     return fields
 
 
-def _probes(conversation: Conversation, places: Mapping[str, int]) -> Iterator[Plain]:
+def _probes(conversation: Conversation, places: Mapping[str, int], *, text: bool) -> Iterator[Plain]:
     """Yield each question, its evidence, and the number of messages before the question."""
     for probe in conversation.probes:
         yield {
             "id": printable(probe.id),
-            "question": printable(probe.question[: 2 * _FIELD]),
-            "answers": [printable(answer[: 2 * _FIELD]) for answer in probe.answers[:_ITEMS]],
+            "question": printable(probe.question[: 2 * _FIELD]) if text else "",
+            "answers": [printable(answer[: 2 * _FIELD]) for answer in probe.answers[:_ITEMS] if text],
             "evidence": [places[name] for name in probe.evidence if name in places],
             "at": places.get(probe.after, len(conversation.messages) - 1) + 1,
         }

@@ -285,6 +285,8 @@ def _results_frame(results: Results) -> pd.DataFrame:
     keys = ["conversation", "strategy"]
     sums = results.sums[[*keys, *SUMMED]]
     frame = results.run.table("results")[[*keys, "status", "detail", "steps"]]
+    if not results.text:
+        frame = frame.drop(columns="detail")
     frame = frame.astype({"strategy": str}).merge(sums.astype(dict.fromkeys(keys, str)), "left", keys)
     for model, rows in results.bills.groupby("model", observed=True, sort=False):
         bill = rows[keys].astype(str).assign(**{f"cost {model}": (rows.cost + rows.cost_own).to_numpy()})

@@ -23,7 +23,7 @@ from ctxbench.harness.compare.compare import compare, strategies
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
 from ctxbench.harness.folder.run import Run, load, load_so_far
-from ctxbench.harness.folder.schema import Manifest
+from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
 from ctxbench.harness.folder.store import read_manifest, whole_shards
 from ctxbench.scenarios.errors import RunError, UserError
 
@@ -73,9 +73,12 @@ class ListedRun(NamedTuple):
 class Site:
     """The pages of some runs, each made when it is asked for and kept until its run changes."""
 
-    def __init__(self, folders: Sequence[Path], models: Sequence[str] = ()) -> None:
-        """Take run folders, and folders of run folders. `models` are those to bill under."""
-        self._folders, self._models = folders, models
+    def __init__(self, folders: Sequence[Path], models: Sequence[str] = (), *, text: bool = True) -> None:
+        """Take run folders, and folders of run folders. `models` are those to bill under.
+
+        `text`: whether the pages show texts of the recordings.
+        """
+        self._folders, self._models, self._text = folders, models, text
         self._pages: dict[Path, tuple[object, bytes]] = {}
         self._making = Lock()
 
@@ -133,7 +136,7 @@ class Site:
         return Response(HTTPStatus.OK, made)
 
     def _made(self, run: Run, again: int) -> bytes:
-        results = Results(run, billed_models(run, self._models))
+        results = Results(run, billed_models(run, self._models), text=self._text)
         return page(results, list(sections(results)), inspected(results), in_order(verdict(results)), again).encode()
 
     def _compare(self, before: ListedRun, after: ListedRun) -> Response:
@@ -141,6 +144,11 @@ class Site:
             measured(opened, billed_models(opened, self._models))
             for opened in (load(before.folder), load(after.folder))
         )
+        if not self._text:
+            one, two = (
+                replace(side, failed={name: dict.fromkeys(of, LEFT_OUT) for name, of in side.failed.items()})
+                for side in (one, two)
+            )
         pairs = [(name, name) for name in two.sums if name in one.sums]
         compared = compare(one, two, pairs, GatePolicy({REST: MetricPolicy()}).rule)
         compared = replace(compared, unpaired=(*strategies(one, two), *compared.unpaired))

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -20,7 +19,6 @@ from typer.testing import CliRunner
 from ctxbench.cli import app
 from ctxbench.cli.configuration import _annotation, _kind
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.store import read_manifest
 from ctxbench.scenarios.errors import UserError
 from tests.cli.test_options import commands
 from tests.harness.command import ctxbench
@@ -212,18 +210,14 @@ def test_a_name_that_no_file_can_have(place: Path, path: str, command: Any, para
         (("run", "some.jsonl", "-s", "none", "--window", "9" * 5000), "none is so large"),
         (("tune", "window(max_tokens=?)", "some.jsonl", "--space", f"max_tokens=1..{10**400}"), "no number may be"),
         (("tune", "window(max_tokens=?)", "some.jsonl", "--space", "max_tokens=1..1e999"), "no number may be"),
-        (("export", "tensorboard", "run", "--out", "pipe"), "pipe: cannot be written"),
         (("export", "prometheus", "run", "--to", ""), ".: cannot be written: Is a directory"),
-        (("export", "mooncake", "run", "--to", ""), ".: cannot be written: Is a directory"),
-        (("convert", "some.jsonl", "--to", "c", "--restore", "nothing"), "cannot be read: it has over 1,024 MiB"),
+        (("export", "requests", "run", "--to", ""), ".: cannot be written: Is a directory"),
         (("run", "some.jsonl", "--format", "\udcff"), "is not UTF-8"),
     ],
 )
 @needs_linux
 def test_numbers_and_files_in_texts(place: Path, given: tuple[str, ...], says: str) -> None:
     """Numbers within strategies and ranges, and files of settings, have bounds as well."""
-    if "tensorboard" in given:
-        pytest.importorskip("tensorboard")
     os.mkfifo(place / "pipe.py")
     error = outcome(list(given))
     assert says in error
@@ -231,10 +225,10 @@ def test_numbers_and_files_in_texts(place: Path, given: tuple[str, ...], says: s
 
 
 def test_an_address_that_is_none(place: Path) -> None:
-    """MLflow cannot be at an address that is none: the run waits, as it does for a server that is away."""
+    """MLflow cannot be at an address that is none: it is said how to log the run later."""
     pytest.importorskip("mlflow")
     error = outcome(["export", "mlflow", "run", "--tracking-uri", "http://["])
-    assert error.startswith("error: MLflow at http://[ cannot be written to: Invalid IPv6 URL. run waits: ")
+    assert error.startswith("error: MLflow at http://[ cannot be written to: Invalid IPv6 URL. To log it when MLflow")
 
 
 @needs_linux
@@ -245,13 +239,3 @@ def test_settings_that_are_no_file(place: Path, kind: str) -> None:
     done = ctxbench("list", "metrics", cwd=place, code=2)
     assert "ctxbench.toml: cannot be read: it " in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def test_a_manifest_that_says_too_many_parts(place: Path) -> None:
-    """A manifest with 10⁹ parts, signed anew, is wrong, and not searched for."""
-    manifest = msgspec.structs.replace(read_manifest(place / "run"), shards=10**9).signed()
-    (place / "run" / "manifest.json").write_bytes(msgspec.json.encode(manifest))
-    for given in (["report", "run"], ["lab", "verify", "run"]):
-        error = outcome(given)
-        assert "it says 1,000,000,000 parts, and " in error
-        assert "\n" not in error

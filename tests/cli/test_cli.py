@@ -241,7 +241,7 @@ def test_what_is_known_of_the_reading_is_said(tmp_path: Path) -> None:
     for name in ("a.md", "b.md", "c.md", "d.md", "z.json"):
         (folder / name).write_text("[]" if name == "z.json" else "free")
     inputs = (folder, path, "traps", "traps")
-    done = ctxbench("run", *inputs, "-s", "none", "--turns", "2", "-o", "r", cwd=tmp_path)
+    done = ctxbench("run", *inputs, "-s", "none", "-o", "r", cwd=tmp_path)
     assert said(done.stderr) == [
         "not recordings: 5 files (z.json: no conversation is in it; a.md; b.md; c.md …)",
         "note: traps: named more than once, measured once",
@@ -254,10 +254,10 @@ def test_what_is_known_of_the_reading_is_said(tmp_path: Path) -> None:
 
 def test_so_many_generated_conversations(tmp_path: Path) -> None:
     """`--conversations` of `convert` and of `run` are the same ones, and a run says in its manifest how many it had."""
-    some = ("friends", "--turns", "2", "--seed", "3", "--conversations", "5")
+    some = ("load", "--turns", "2", "--seed", "3", "--conversations", "5")
     ctxbench("convert", *some, "--to", "f.jsonl", cwd=tmp_path)
     names = [json.loads(line)["id"] for line in (tmp_path / "f.jsonl").read_text().splitlines()]
-    assert names == [f"friends/{name}-2" for name in ("en-3", "zh-3", "en-4", "zh-4", "en-5")]
+    assert names == [f"load/{name}-2" for name in ("en-3", "zh-3", "en-4", "zh-4", "en-5")]
     ctxbench("run", *some, "-s", "none", "-o", "r", cwd=tmp_path)
     ctxbench("run", "f.jsonl", "-s", "none", "-o", "of file", cwd=tmp_path)
     manifest, other = (json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("r", "of file"))
@@ -265,9 +265,9 @@ def test_so_many_generated_conversations(tmp_path: Path) -> None:
     assert manifest["digest"] == other["digest"]
     assert "conversations" not in other["plan"]
     done = ctxbench("run", "f.jsonl", "--conversations", "5", cwd=tmp_path, code=2)
-    assert "--conversations 5: is for scenarios, and none is named" in done.stderr
+    assert "--turns, --seed and --conversations are for generated scenarios, and none is named" in done.stderr
     done = ctxbench("convert", "smoke", "--conversations", "5", "--to", "x.jsonl", cwd=tmp_path, code=2)
-    assert "smoke: how many conversations it has is fixed" in done.stderr
+    assert "smoke is recorded: turns, seed and number of conversations can be given for load" in done.stderr
 
 
 def test_a_conversation_by_its_number(tmp_path: Path) -> None:

@@ -224,7 +224,7 @@ def test_what_init_writes_can_be_uncommented(tmp_path: Path, monkeypatch: pytest
         "\n".join(line[2:] if line.startswith("# ") and (" = " in line or line[2] == "[") else line for line in lines)
     )
     options = set_options(tmp_path)
-    assert {"run recordings", "run --strategy", "gate --policy", "run --jobs", "export mlflow --report"} <= options
+    assert {"run recordings", "run --strategy", "gate --policy", "run --jobs", "export mlflow --text"} <= options
 
 
 def test_no_file_is_no_error(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_the_example_of_the_page(tmp_path: Path) -> None:
     example = page.partition("```toml\n")[2].partition("```")[0]
     (tmp_path / "ctxbench.toml").write_text(example)
     options = set_options(tmp_path)
-    assert {"run recordings", "tune --model", "export mlflow --report", "lab bench-tier working --seeds"} <= options
+    assert {"run recordings", "tune --model", "export mlflow --text", "lab bench-tier working --seeds"} <= options
     for key in configuration.SHARED:
         assert f"\n{key} = " in f"\n{example}"
         assert f"| `{key}` |" in page

@@ -15,9 +15,6 @@ from ctxbench.cli import app
 # Options whose help differs between commands although their meaning is the same, and what that is.
 SAME = {
     "--answerer": "who answers; `quality` has a small model of its own by default",
-    "--encoding": "how tokens are counted; `validate` has the model's own by default",
-    "--engine": "what does the work: of a run, or of the server that `kv-cache` simulates",
-    "--figure": "the file of the only figure that the command draws",
     "--grader": "who grades; `calibrate` compares several",
     "--model": "the model billed; `tune` has one, and `tokens`",
     "--out": "a folder to make; each command says what will be in it",

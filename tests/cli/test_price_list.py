@@ -27,8 +27,9 @@ def listed(capsys: pytest.CaptureFixture[str]) -> Callable[[str], dict[str, Any]
 
 def test_part_of_a_name(listed: Callable[[str], dict[str, Any]]) -> None:
     """All models that have it in their name, whoever sells them: prices by tier, batches, off-peak, the cache rule."""
-    found = listed("GPT-5.6")
+    found = listed("gpt-5.6")
     assert all("gpt-5.6" in name for name in found)
+    assert "gpt-5.6-terra" in listed("GPT-5.6-T")
     row = found["gpt-5.6"]
     assert row["prices"][1] == {
         "above": 272_000,
@@ -47,7 +48,11 @@ def test_part_of_a_name(listed: Callable[[str], dict[str, Any]]) -> None:
 def test_hours_and_storage(listed: Callable[[str], dict[str, Any]]) -> None:
     """Off-peak hours with their prices; storage by the day from which its price holds."""
     row = listed("deepseek-v4-pro")["deepseek-v4-pro"]
-    assert {"weekdays": [6, 7], "from": "00:00", "until": "24:00"} in row["off_peak"]["hours_utc"]
+    assert row["off_peak"]["peak_hours_utc"] == [
+        {"from": "01:00", "until": "04:00"},
+        {"from": "06:00", "until": "10:00"},
+    ]
+    assert row["off_peak"]["peak_weekdays"] == [1, 2, 3, 4, 5]
     assert row["off_peak"]["prices"][0]["input"] == 0.66
     row = listed("gemini/gemini-3.8-flash")["gemini/gemini-3.8-flash"]
     assert row["storage_per_hour"] == {"": 0.5, "2027-01-01": 1.0}
@@ -57,9 +62,9 @@ def test_without_a_name(tmp_path: Path) -> None:
     """The makers' own models that have a cache rule, once each; the note says what is left out."""
     shown = ctxbench("list", "prices", cwd=tmp_path).stdout
     names = [line.split()[0] for line in shown.splitlines() if line[:1].isalpha()]
-    assert {"claude-opus-5", "gpt-5.6", "gemini/gemini-2.5-pro", "deepseek-v4-pro"} <= set(names)
+    assert {"claude-opus-5", "gpt-5.6-sol", "gemini/gemini-2.5-pro", "deepseek-v4-pro"} <= set(names)
     assert not {"deepseek/deepseek-v4-pro", "vertex_ai/claude-sonnet-4-5", "gpt-4o-2024-11-20"} & set(names)
-    assert "Source: litellm 1." in shown
+    assert "Source: genai-prices 0." in shown
     assert "models with a known price" in shown
 
 
@@ -77,4 +82,4 @@ def test_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
 def test_no_such_model(tmp_path: Path) -> None:
     """What no name has is an error with the nearest ones."""
     said = ctxbench("list", "prices", "gpt5.6", cwd=tmp_path, code=2).stderr
-    assert "no model with a known price has 'gpt5.6' in its name; did you mean 'gpt-5.6'" in said
+    assert "no model with a known price has 'gpt5.6' in its name; did you mean 'gpt-5.6" in said

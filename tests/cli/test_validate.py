@@ -68,16 +68,6 @@ def test_costs_in_cents(tmp_path: Path) -> None:
     assert "claude-sonnet-4-5: a dollar of usage is recorded as 100." in shown
 
 
-def test_a_figure(tmp_path: Path) -> None:
-    """It is written where it is asked for; an ending that is no figure's is an error before anything is read."""
-    path = recorded(tmp_path, 0, 5000, 0)
-    ctxbench("lab", "validate", path, "--figure", "a.svg", cwd=tmp_path)
-    assert (tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
-    wrong = ctxbench("lab", "validate", path, "--figure", "a.pdf", cwd=tmp_path, code=2)
-    assert wrong.stderr == "error: a.pdf: a figure is written as .svg or .png, not as .pdf\n"
-    assert not wrong.stdout
-
-
 def test_models_without_a_rule(tmp_path: Path) -> None:
     """They are named with how many calls are not compared."""
     shown = ctxbench("lab", "validate", recorded(tmp_path, 0, 0, model="nobody/knows"), cwd=tmp_path).stdout

@@ -20,6 +20,6 @@ def test_a_promise_is_held_by_a_test(promise: str, path: str, name: str) -> None
 
 
 def test_every_row_is_read() -> None:
-    """No promise stands without its test."""
+    """No promise stands without its test, and there are few."""
     rows = re.findall(r"^\| .+ \|$", (ROOT / "docs" / "promises.md").read_text("utf-8"), re.M)
-    assert len(ROWS) == len(rows) - rows.count("| promise | held by |") > 20
+    assert len(ROWS) == len(rows) - rows.count("| promise | held by |") <= 12

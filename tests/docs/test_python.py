@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ def test_the_first_lines_run(
     """From `import ctxbench` to the report, with an earlier run to compare with."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "recordings").mkdir()
-    for number, each in enumerate(scenario("docs_qa", turns=2)):
+    for number, each in enumerate(islice(scenario("demo"), 2)):
         (tmp_path / "recordings" / f"{number}.jsonl").write_bytes(each.to_json())
     ctxbench.run("recordings", strategies="none", out="runs/before")
     exec(compile(BLOCKS[0], "docs/mlflow-and-notebooks.md", "exec"), {})
@@ -33,7 +34,7 @@ def test_the_queries_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     """Each of the three queries has rows, on a run with questions."""
     pytest.importorskip("duckdb")
     monkeypatch.chdir(tmp_path)
-    ctxbench.run("smoke", turns=2, strategies=["none", "archive | cache_marks"], out="runs/mine")
+    ctxbench.run("smoke", strategies=["none", "archive | cache_marks"], out="runs/mine")
     frames = []
     rows_of = ctxbench.BenchmarkRun.sql
 

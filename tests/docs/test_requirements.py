@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -10,6 +12,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LISTS = sorted((ROOT / "requirements").glob("*.txt"))
+APART = sorted((ROOT / "constraints").glob("*.txt"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 PIN = re.compile(r"([a-z0-9][a-z0-9.-]*)==([A-Za-z0-9.+!-]+)(?: ; [^\\]+?)?(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n")
 
 
@@ -34,11 +39,27 @@ def test_every_line_is_a_pin_with_hashes(path: Path) -> None:
     assert PIN.sub("", path.read_text()) == ""
 
 
-def test_constraints_are_names_and_versions() -> None:
-    """One `name==version` a line, in order, and nothing else."""
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
+@pytest.mark.parametrize("path", [ROOT / "constraints.txt", *APART], ids=lambda path: path.stem)
+def test_constraints_are_names_and_versions(path: Path) -> None:
+    """One `name==version` a line, in order, and nothing else; a file of its own belongs to an extra."""
+    lines = path.read_text().splitlines()
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line) for line in lines)
     assert lines == sorted(lines, key=lambda line: line.encode().upper())
+    assert path.stem in ("constraints", *EXTRAS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_every_extra_can_be_installed(extra: str) -> None:
+    """pip finds versions for it under its own file of constraints, else under constraints.txt. Needs an index."""
+    pytest.importorskip("pip")
+    if extra == "adapter-openhands" and sys.version_info < (3, 12):
+        pytest.skip("openhands needs Python 3.12")
+    own = ROOT / "constraints" / f"{extra}.txt"
+    words = ("--dry-run", "--ignore-installed", "--quiet", "-c", str(own if own.exists() else ROOT / "constraints.txt"))
+    pip = [sys.executable, "-m", "pip", "install", *words, *PROJECT["dependencies"], *EXTRAS[extra]]
+    done = subprocess.run(pip, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 @pytest.mark.parametrize("name", ["bench", "test", "hnswlib", "libcachesim"])
@@ -53,7 +74,6 @@ def test_versions_are_those_of_the_constraints(name: str) -> None:
 @pytest.mark.parametrize(("name", "extras"), [("bench", ()), ("test", ("test", "mlflow", "docs", "adapter-langchain"))])
 def test_what_the_project_names_is_listed(name: str, extras: tuple[str, ...]) -> None:
     """A dependency added to pyproject.toml without `make hashes` would not be installed."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *(each for extra in extras for each in project["optional-dependencies"][extra])]
+    wanted = [*PROJECT["dependencies"], *(each for extra in extras for each in EXTRAS[extra])]
     names = {plain(re.split(r"[<>=!\[; ]", each)[0]) for each in wanted}
     assert names <= pins(ROOT / "requirements" / f"{name}.txt").keys()

@@ -63,11 +63,11 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "config": ("config", "--json", "run", "--jobs", 2),
     "export prometheus": ("export", "prometheus", "small", *BILL),
     "export dataset": ("export", "dataset", "small", "--out", "dataset"),
+    "show as": ("show", "small", 1, 3, "-s", "window", "--as", "anthropic"),
     "lab answer": ("lab", "answer", "small", "--json"),
     "lab validate": ("lab", "validate", "agent", "--json"),
     "lab calibrate": ("lab", "calibrate", "labels.jsonl", "--resamples", 1000, "--json"),
     "lab claims": ("lab", "claims", "before", "--only", "C09", "--only", "C10", "--only", "C12", "--json"),
-    "lab verify": ("lab", "verify", "small", "--json"),
     "lab bench-tier working": ("lab", "bench-tier", "working", "--trace", "agent", "--size", 512, "--json"),
     "lab bench-tier archive": ("lab", "bench-tier", "archive", "agent", "--json"),
     "lab bench-tier focus": ("lab", "bench-tier", "focus", "agent", "--limit", 4096, "--json"),
@@ -139,7 +139,9 @@ class Workplace:
             case list():
                 return [self._normalised(item) for item in value]
             case str():
-                return re.sub(r"\blitellm [\d.]+\d", "litellm VERSION", value.replace(str(self.folder), "FOLDER"))
+                return re.sub(
+                    r"\bgenai-prices [\d.]+\d", "genai-prices VERSION", value.replace(str(self.folder), "FOLDER")
+                )
         return value
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +10,7 @@ import pytest
 import ctxbench
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.schema import SCHEMAS
-from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
+from ctxbench.scenarios.errors import RunError, SpecError
 from tests.harness.runs import STRATEGIES, bytes_of, plan, recording
 
 pytest.importorskip("duckdb")
@@ -31,7 +30,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> ctxbench.BenchmarkRun:
 @pytest.fixture(scope="module")
 def smoke() -> ctxbench.BenchmarkRun:
     """A run of embedded conversations with questions, answered by the embedded reader."""
-    return ctxbench.run("smoke", turns=2, strategies=["none", "last_turn"])
+    return ctxbench.run("smoke", strategies=["none", "last_turn"])
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -87,12 +86,6 @@ def test_values_are_bound(made: ctxbench.BenchmarkRun) -> None:
     assert made.sql(f"{asked}?", ["none' or ''='"]).steps[0] == 0
 
 
-def test_threads_and_little_memory_change_no_row(made: ctxbench.BenchmarkRun) -> None:
-    """With two threads, and with little memory, the rows are the same and in the same order."""
-    asked = "select conversation, strategy, step from steps order by tokens_sent desc, conversation, strategy, step"
-    pd.testing.assert_frame_equal(made.sql(asked), made.sql(asked, memory="50MB", threads=2))
-
-
 ATTACKS = (
     "copy steps to '{file}'",
     "copy (select 1) to '{file}' (format parquet, use_tmp_file false)",
@@ -100,28 +93,19 @@ ATTACKS = (
     "with x as (copy (select 1) to '{part}' (format parquet, use_tmp_file false)) select * from steps",
     "explain analyze copy (select 1) to '{file}' (use_tmp_file false)",
     "export database '{file}'",
-    "import database '/etc'",
     "attach '{file}'",
     "install httpfs",
-    "load httpfs",
     "select * from read_csv('/etc/passwd')",
-    "select * from read_text('/etc/passwd')",
     "select * from read_blob('{part}')",
-    "select * from read_parquet('{part}')",
     "select * from read_csv('https://example.org/x.csv')",
-    "select * from sniff_csv('/etc/passwd')",
     "select * from glob('/etc/*')",
     "select * from '/etc/passwd'",
     "from query('copy (select 1) to ''{file}''')",
     "set enable_external_access = true",
     "select 1; set enable_external_access = true; select * from read_csv('/etc/passwd')",
-    "pragma enable_profiling",
     "call enable_logging(storage = 'file', storage_path = '{file}')",
-    "select * from enable_logging(storage := 'file', storage_path := '{file}')",
     "create table t as select 1",
     "create persistent secret (type s3)",
-    "drop view steps",
-    "insert into steps select * from steps",
     "select * from secret_frame",
     "select getenv('HOME')",
 )
@@ -151,8 +135,6 @@ def test_a_query_reads_the_run_and_nothing_else(made: ctxbench.BenchmarkRun, tmp
         (lambda run: run.sql(""), "this is nothing: give one query"),
         (lambda run: run.sql("select 1; select 2"), "this is SELECT and SELECT: give one query"),
         (lambda run: run.sql("select ?"), "Values were not provided"),
-        (lambda run: run.sql("select 1", [2]), "sql: "),
-        (lambda run: run.sql("select ?", [object()]), "sql: "),
         (lambda run: run.sql("select ?", "none"), "parameters='none': give a list"),
         (lambda run: run.sql("select strategy::int from steps"), "Could not convert"),
         (lambda run: run.sql("select 1", memory="much"), "memory='much': give a size"),
@@ -171,30 +153,13 @@ def test_a_mistake_is_one_clear_error(made: ctxbench.BenchmarkRun, asked: object
     assert "\n" not in str(caught.value)
 
 
-def test_answers_that_are_not_there(made: ctxbench.BenchmarkRun) -> None:
-    """A run without answers says which command makes them."""
-    with pytest.raises(RunError, match="no answers are in this run: `ctxbench lab answer` makes them"):
-        made.sql("select * from answers")
-
-
-@pytest.mark.parametrize("damage", ["cut", "gone"])
-def test_a_damaged_part_is_named(tmp_path: Path, damage: str) -> None:
-    """A part that is cut or goes after the run was opened is a RunError with its name, never fewer rows."""
+def test_a_damaged_part_is_named(tmp_path: Path) -> None:
+    """A part that is cut after the run was opened is a RunError with its name, never fewer rows."""
     execute(plan(recording(tmp_path, conversations=2, turns=3)), tmp_path / "run")
     run = ctxbench.load(tmp_path / "run")
     part = tmp_path / "run" / "steps" / "00000-001.parquet"
-    if damage == "cut":
-        part.write_bytes(part.read_bytes()[:100])
-    else:
-        part.unlink()
+    part.write_bytes(part.read_bytes()[:100])
     with pytest.raises(RunError, match=r"steps/00000-001\.parquet"):
         run.sql("select count(*) from steps")
     with pytest.raises(RunError, match=r"steps/00000-001\.parquet"):
         ctxbench.load(tmp_path / "run")
-
-
-def test_without_duckdb(made: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line says which extra brings it."""
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(MissingExtra, match=r"ctxbench\[sql\]"):
-        made.sql("select 1")

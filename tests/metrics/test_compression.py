@@ -42,18 +42,6 @@ def test_bits_by_hand() -> None:
     assert adaptive_bits(b"") == 0
 
 
-def test_what_is_known_costs_nothing() -> None:
-    """A text that was read before is nearly free."""
-    text = bytes(range(200)) * 2
-    assert adaptive_bits(text, 3, text * 20) < adaptive_bits(text, 3) / 10
-
-
-def test_orders_that_fit() -> None:
-    """Up to 7; above, contexts would be confused."""
-    with pytest.raises(ValueError, match="order 8: give 0 to 7"):
-        adaptive_bits(b"x", 8)
-
-
 def test_ratio_and_saving() -> None:
     """100 to 25 is 4:1 and saves 75 %; beside a peer's 50 it is half."""
     assert (ratio(100, 25), saving(100, 25), smaller(50, 25)) == (4.0, 0.75, 0.5)

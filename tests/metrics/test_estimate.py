@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.metrics.tokens import content_of, estimates, text_counter
-from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Message, ToolCall
 from ctxbench.scenarios.source import Problems
 
@@ -72,28 +68,6 @@ def test_kinds_of_text(text: str, content: str) -> None:
     """The first rule that fits says what a text is."""
     assert content_of(text) == content
     assert content_of(text, by_tool=True) == ("tool result" if content == "prose" else content)
-
-
-@given(st.text(), st.booleans())
-def test_any_text_has_a_kind(text: str, by_tool: bool) -> None:
-    """No text is too odd, and only a tool's is a tool result."""
-    assert content_of(text, by_tool) in ("json", "code", "tool result" if by_tool else "prose")
-
-
-@given(st.text(min_size=1), st.integers(1, 8))
-def test_an_exact_quarter_has_no_error(text: str, times: int) -> None:
-    """Where the exact count is the estimate, every figure is 0."""
-    quarter: Callable[[str], int] = lambda text: len(text) // 4  # noqa: E731
-    for found in estimates([Message(str(at), "user", text * 4) for at in range(times)], quarter):
-        assert {found.p10, found.p50, found.p90, found.absolute, found.total} == {0}
-
-
-def test_chinese_is_counted_far_too_low() -> None:
-    """002's reason to count exactly: of Chinese prose the estimate sees less than half, of English at least 80 %."""
-    messages = [message for conversation in scenario("smoke") for message in conversation.messages]
-    total = {(row.language, row.content): row.total for row in estimates(messages, text_counter("o200k_base"))}
-    assert total["zh", "prose"] < -0.5
-    assert -0.2 < total["en", "prose"] < 0.2
 
 
 def test_the_sample_recordings_bear_out_the_readme(recordings: Path) -> None:

@@ -110,20 +110,6 @@ def test_leaves_of_arguments(argument: object, heard: str, expected: dict[str, i
     assert dict(zip(found.kind, found.values.tolist(), strict=True)) == expected
 
 
-def test_arguments_that_are_no_json() -> None:
-    """Arguments that cannot be read as JSON are one text."""
-    broken = Message("m1", "assistant", calls=(ToolCall("c", "tool", '{"id": "AB-12"'),))
-    found = demands(talk(("user", "AB-12 please"), broken))
-    assert rows(found) == [(0, "call", "identifier", 1, -1)]
-
-
-def test_nothing_asked() -> None:
-    """A conversation without demands has no rows, and none are kept."""
-    found = demands(talk(("user", "hi"), ("assistant", "hello")))
-    assert rows(found) == []
-    assert retained(found, sent([(0, 1)]), [Message("s", "system", "x")]).tolist() == []
-
-
 SAID = st.lists(
     st.sampled_from(["ABC-1", "ABC-12", "2024-05-01", "45", "45.5", "/a/b.py", "北京", "Ana", "so"]), max_size=3
 )
@@ -186,13 +172,3 @@ def test_what_is_read_again_by_hand() -> None:
     # Identifier and number of the third call were last in message 3, its date in message 1.
     assert refetched(found, retained(found, runs), tokens, 3).tolist() == [0, 20, 4020]
     assert refetched(found, np.ones(len(found.row), bool), tokens, 3).tolist() == [0, 0, 0]
-
-
-def test_more_pairs_than_fit_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Demands are looked at in parts where there are many runs; the parts change nothing."""
-    found = demands(BOOKING)
-    runs = sent([(0, 1), (1, 2)], [(0, 1), (1, 2), (3, 4)], [(0, 1), (3, 4), (5, 6)])
-    whole = retained(found, runs).tolist()
-    monkeypatch.setattr("ctxbench.metrics.grounding._PAIRS", 2)
-    assert retained(found, runs).tolist() == whole
-    assert sum(whole) > 0

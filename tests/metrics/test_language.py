@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.language import STOP_WORDS, language_of, sentences, stem, terms, words
+from ctxbench.metrics.language import language_of, sentences, terms, words
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,6 @@ def test_terms(text: str, expected: list[str]) -> None:
 def test_words_of_other_languages_are_the_same_beside_chinese(text: str) -> None:
     """Text without Chinese goes another way than mixed text, and has the same words."""
     assert [*words(text), "世界"] == list(words(f"{text} 世界"))
-
-
-@given(st.text())
-def test_terms_are_the_stems_of_words(text: str) -> None:
-    """Terms are the stems of the words that are no stop words, in order, also when they are asked for again."""
-    expected = [stem(word) for word in words(text) if word not in STOP_WORDS]
-    assert terms(text) == expected == terms(text)
-    assert terms(text * 400) == [stem(word) for word in words(text * 400) if word not in STOP_WORDS]
 
 
 @pytest.mark.parametrize(

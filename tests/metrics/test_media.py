@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ctxbench.metrics.media import media_tokens
 from ctxbench.metrics.value import Missing
@@ -64,17 +62,3 @@ def test_what_no_rule_gives_is_missing(model: str, medium: Media, why: str) -> N
     tokens = media_tokens(model, medium)
     assert isinstance(tokens, Missing)
     assert tokens.detail == why
-
-
-@given(
-    model=st.sampled_from(["claude-sonnet-4-6", "claude-opus-4-8", "gpt-4.1-mini", "gpt-4o"]),
-    width=st.integers(1, 9000),
-    height=st.integers(1, 9000),
-)
-def test_an_image_on_its_side_costs_the_same(model: str, width: int, height: int) -> None:
-    """Width and height can be exchanged, and the limit of the family is kept."""
-    tokens = media_tokens(model, Media("image", width, height))
-    assert tokens == media_tokens(model, Media("image", height, width))
-    most = {"claude-sonnet-4-6": 1568, "claude-opus-4-8": 4784, "gpt-4.1-mini": 2489, "gpt-4o": 85 + 8 * 170}
-    assert isinstance(tokens, int)
-    assert 0 < tokens <= most[model]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ctxbench.metrics.probes import STATES, Evidence, PlacedProbe, RetainedEvidence, SentText, placed_probes
 from ctxbench.metrics.tokens import Ledger, TokenCounter
-from ctxbench.scenarios.model import Conversation, Message, Probe, Role
+from ctxbench.scenarios.model import Message, Probe, Role
 from ctxbench.scenarios.view import Messages
 from tests.builders import talk
 
@@ -89,11 +89,6 @@ def test_states_give_way_to_better_ones() -> None:
     assert kept(sent(0), 1).state == "absent"
 
 
-def test_nothing_sent_has_nothing() -> None:
-    """An empty context has no place to divide by."""
-    assert kept(sent(), 1) == RetainedEvidence("absent")
-
-
 def test_an_answer_is_present_in_any_case_but_as_a_whole() -> None:
     """`b12` is in "B12.", not in "AB12"; the question itself does not count."""
     probe = PlacedProbe(0, Probe("p", "Is it B12?", ("b12",)), 5, (), frozenset({1}))
@@ -114,13 +109,6 @@ def test_only_what_was_said_before_counts() -> None:
     assert [(each.probe.id, each.stop) for each in found] == [("early", 1), ("late", 2), ("end", 5)]
     assert [[one.id for one in each.evidence] for each in found] == [[], ["m1"], ["m1"]]
     assert [each.answers for each in found] == [frozenset(), frozenset({1}), frozenset({1})]
-
-
-def test_evidence_in_chinese() -> None:
-    """Sentences of Chinese are found without blanks between words."""
-    said = Conversation("zh", (Message("a", "user", "我的登机口是B12。我周五飞里斯本。"),))
-    found = SentText(Messages.of((note("要点：我周五飞里斯本。"),)), said.messages, Ledger(COUNTER, said.messages), "q")
-    assert found.retained(Evidence(0, said.messages[0]), (), (), COUNTER.text).state == "partial"
 
 
 ROLES: tuple[Role, ...] = ("user", "assistant", "system")

@@ -12,7 +12,7 @@ from ctxbench.api.runs import load as load_summary
 from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
 from ctxbench.metrics.profile import FEATURES, profile
 from ctxbench.metrics.tokens import text_counter
-from ctxbench.metrics.value import Missing, Value
+from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
 from ctxbench.scenarios.source import Problems
@@ -115,9 +115,3 @@ def tau(one: pd.Series[float], other: pd.Series[float]) -> float:
     both = pd.concat([one, other], axis=1, join="inner").astype(float).dropna()
     assert len(both) >= 15
     return float(kendalltau(both.iloc[:, 0], both.iloc[:, 1]).statistic)
-
-
-def test_values_are_plain_numbers() -> None:
-    """A profile can be written as JSON: its numbers are Python's."""
-    figures: dict[str, Value] = profile([conversation()], words)
-    assert all(type(value) in (int, float, Missing) for value in figures.values())

@@ -45,12 +45,6 @@ def test_eight_words_in_a_row_are_a_quote() -> None:
     assert [tuple(each) for each in references(said)] == [(2, 0, "quote")]
 
 
-def test_chinese_is_quoted_by_characters() -> None:
-    """Each character is a word."""
-    said = talk(("user", "水泵在北厅里运行久了会过热"), ("assistant", "您说过：在北厅里运行久了会很热。"))
-    assert [tuple(each) for each in references(said)] == [(1, 0, "quote")]
-
-
 def test_a_form_that_is_always_used_is_no_quote() -> None:
     """What three messages have said already is a form."""
     said = talk(*[("user", LONG)] * 6)

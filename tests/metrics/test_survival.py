@@ -65,12 +65,6 @@ def test_decisions(sentence: str, summary: str, kept: int) -> None:
     assert of("decision", [replacing([sentence], summary)]) == [(0, 1, kept)]
 
 
-def test_constraints() -> None:
-    """A sentence may decide and constrain; it is a fact of both kinds."""
-    rounds = [replacing(["We agreed it must never fail."], "agreed: must never fail"), replacing([], "it may fail")]
-    assert of("constraint", rounds) == of("decision", rounds) == [(0, 1, 1), (1, 1, 0)]
-
-
 def test_cliff() -> None:
     """The cliff is the first age with fewer than half left, over all rows of an age; half itself is none."""
     rows = [

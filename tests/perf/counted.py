@@ -22,7 +22,7 @@ from ctxbench.metrics.cache.requests import MessageSizes, RequestStep, requests
 from ctxbench.metrics.cache.rules import cache_of, rule_for
 from ctxbench.metrics.statistics.comparison import Margin
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.embedded import KINDS
+from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems
@@ -92,7 +92,7 @@ def prepare(folder: Path) -> None:
     talks = list[Conversation]()
     with recordings(folder).open("wb") as file:
         while size < MEGABYTE:
-            talks.append(KINDS["assistant"](number, 40, "en"))
+            talks.append(next(scenario("load", 40, number)))
             size += file.write(talks[-1].to_json() + b"\n")
             number += 1
     some = folder / "some.jsonl"
@@ -103,7 +103,8 @@ def prepare(folder: Path) -> None:
 
 def benchmarks(folder: Path) -> Benchmarks:
     """Return the benchmarks, which read what was prepared."""
-    talks = {"assistant": KINDS["assistant"](0, 20, "en"), "coding": KINDS["coding"](0, 5, "en")}
+    (coding,) = read(find([Path(__file__).with_name("coding.jsonl.zst")], Problems()), Problems())
+    talks = {"assistant": next(scenario("load", 20)), "coding": coding}
     return {
         **{f"replay {text}": partial(replayed, talks[kind], text) for text, kind in STRATEGIES.items()},
         "simulate four caches": simulated,

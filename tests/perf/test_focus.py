@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ctxbench.scenarios.embedded import KINDS
+from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.tiers.focus.strategy import TruncationMode
 from tests.perf.langchain_peers import trim
@@ -31,7 +31,7 @@ taken: dict[str, np.ndarray[Any, Any]] = {}
 
 @cache
 def said() -> Conversation:
-    made = KINDS["assistant"](0, 130, "en")
+    made = next(scenario("load", 130))
     return msgspec.structs.replace(made, messages=made.messages[:LAST], tools=())
 
 

@@ -15,7 +15,7 @@ import pytest
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.validation.calibration import Counters
 from ctxbench.metrics.validation.validation import validation
-from ctxbench.scenarios.embedded import KINDS
+from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Call, Conversation, Message, Usage
 from tests.perf.peers import CLOCK, REPLYING, ours
 
@@ -57,7 +57,7 @@ def validated(model: str) -> dict[int, float]:
 
 def stepped(spec: str) -> dict[int, float]:
     """Median microseconds of a step of a strategy close to each size."""
-    made = KINDS["assistant"](0, SIZES[-1] // 4 + 60, "en")
+    made = next(scenario("load", SIZES[-1] // 4 + 60))
     conversation = msgspec.structs.replace(made, messages=made.messages[: SIZES[-1]], tools=())
     step, times = ours(spec, conversation, REPLYING), list[tuple[int, float]]()
     for at in conversation.calls():

@@ -14,17 +14,14 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from ctxbench.scenarios.embedded import KINDS
-from ctxbench.scenarios.model import Conversation
 from tests.perf import langchain_peers as lc
 from tests.perf import llama_index_peers as li
 from tests.perf.document_peers import document_facts
-from tests.perf.peers import CLOCK, REPLYING, Peer, Step, ours, together
+from tests.perf.peers import CLOCK, REPLYING, Peer, Step, conversation, ours, together
 from tests.perf.test_speed import tiktoken_count
 
 Bench = Any
@@ -33,7 +30,6 @@ FIRST, LAST = 400, 500
 """The calls that are timed: those after so many messages."""
 REPEATS = 3
 """Of ours; a peer's calls are timed once."""
-TURNS = {"assistant": 130, "coding": 46}
 
 
 class Row(NamedTuple):
@@ -120,14 +116,6 @@ def one_thread() -> Iterator[None]:
     """Matrix products on one thread, as every worker should: on cores that are busy two take ten times as long."""
     with threadpool_limits(1):
         yield
-
-
-@cache
-def conversation(kind: str, messages: int) -> Conversation:
-    """So many messages of an embedded conversation. The peers know nothing of its tools, so it offers none."""
-    made = KINDS[kind](0, TURNS[kind] * (messages // 500 + 1), "en")
-    assert len(made.messages) >= messages
-    return msgspec.structs.replace(made, messages=made.messages[:messages], tools=())
 
 
 def steps(start: Callable[[], Step], ats: list[int], grows: bool) -> Iterator[tuple[Step, int]]:

@@ -23,7 +23,7 @@ def chat(path: Path, **more: object) -> Path:
 
 def of(path: Path) -> TextCoverage:
     [batch] = find([path], Problems())
-    return coverage(batch, lambda: read([batch], Problems()), Problems())
+    return coverage(batch, read([batch], Problems()), Problems())
 
 
 def test_text_that_no_message_has_is_named_by_its_key(tmp_path: Path) -> None:
@@ -34,15 +34,10 @@ def test_text_that_no_message_has_is_named_by_its_key(tmp_path: Path) -> None:
     assert compared.share == compared.covered / compared.characters
 
 
-def test_a_copy_counts_once_and_names_and_hashes_do_not(tmp_path: Path) -> None:
-    """A text that stands there twice is one text; identifiers, hashes and settings are none."""
-    compared = of(chat(tmp_path / "a.jsonl", copy=ANSWER, id="call-9f86d081884c7d659a2feaa0c55ad015", key="A" * 900))
-    assert (compared.characters, compared.missing) == (len(QUESTION) + len(ANSWER), {})
-
-
-def test_times_are_no_text(tmp_path: Path) -> None:
-    """Numbers with blanks between them are no words."""
-    compared = of(chat(tmp_path / "a.jsonl", start="2025-06-15 15:06:10.000000"))
+def test_a_copy_counts_once_and_names_hashes_and_times_do_not(tmp_path: Path) -> None:
+    """A text that stands there twice is one text; identifiers, hashes, times and settings are none."""
+    others = {"id": "call-9f86d081884c7d659a2feaa0c55ad015", "key": "A" * 900, "start": "2025-06-15 15:06:10.000000"}
+    compared = of(chat(tmp_path / "a.jsonl", copy=ANSWER, **others))
     assert (compared.characters, compared.missing) == (len(QUESTION) + len(ANSWER), {})
 
 

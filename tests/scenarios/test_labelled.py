@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ctxbench.scenarios.labelled import FORMATS, Labelled, read
+from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.labelled import FORMATS, Columns, Labelled, read
 from ctxbench.scenarios.source import Problems
 
 ROW: dict[str, Any] = {"question": "Who?", "accepted": ["Ann"], "candidate": "Ann Lee", "correct": True}
@@ -127,7 +129,10 @@ def test_evouna(tmp_path: Path) -> None:
     ]
     answers, problems = found(written(tmp_path / "NQ.json", rows))
     assert answers == [Labelled("q0-fid", "evouna-nq", "who", ("Ann", "Ann Lee"), "Ann", True, "q0", "fid")]
-    assert problems.notes == [f"{tmp_path}/NQ.json: 2 answers to improper questions, 3 without answer or label"]
+    assert sorted(note.partition(": ")[2] for note in problems.notes) == [
+        "2 answers to improper questions left out",
+        "3 answers without text or label left out",
+    ]
     assert ["golden_answer: no accepted answer" in str(each) for each in problems.errors] == [True, False]
     assert "judge_fid: expected bool | null, got str" in str(problems.errors[1])
 
@@ -154,7 +159,7 @@ def test_what_a_model_judged_is_marked(tmp_path: Path) -> None:
     path = written(tmp_path / "qwen_output.json", rows)
     [answer], problems = found(path)
     assert (answer.correct, answer.labelled_by, answer.system) == (True, "model", "qwen")
-    assert problems.notes == [f"{path}: 1 answers that the judge gave no verdict on"]
+    assert problems.notes == [f"{path}: 1 answers without a verdict of the judge left out"]
     assert "is_hallucination" in str(problems.errors[0])
 
 
@@ -199,6 +204,109 @@ def test_locomo_and_its_corrections(tmp_path: Path) -> None:
     answers, problems = found(path, audit)
     assert [each.id for each in answers] == ["q1-gpt"]
     assert problems.notes == [f"{path}: 1 answers left out: the audit corrects the golden answer of their votes"]
+
+
+NAMES = ("Question", "gold answers", "prediction", "rater 1", "rater 2")
+SPEC = ["question=Question,gold=gold answers", "answer=prediction,label=rater 1,label=rater 2"]
+ROWS = (
+    ("Who wrote it?", "Ann Lee", 'It was "Ann", of course.', "1", "yes"),
+    ("Which?", '["kiwi", "fig"]', "fig", "true", "false"),
+    ("谁？", "['王芳', '小王']", "王芳", "对", ""),
+    ("When?", "8 May", "9 May", "no", "Incorrect"),
+    ("Where?", "Oslo", "Oslo", "", ""),
+)
+
+
+def table(folder: Path, form: str) -> Path:
+    """The rows as a table of one form."""
+    path = folder / f"mine.{form}"
+    objects = [dict(zip(NAMES, row, strict=True)) for row in ROWS]
+    if form in ("csv", "tsv"):
+        with path.open("w", newline="", encoding="utf-8-sig") as file:
+            csv.writer(file, delimiter="," if form == "csv" else "\t").writerows([NAMES, *ROWS])
+    elif form == "json":
+        path.write_text(json.dumps(objects))
+    else:
+        path.write_text("\n".join(map(json.dumps, objects)))
+    return path
+
+
+def in_columns(path: Path, spec: list[str] = SPEC) -> tuple[list[Labelled], Problems]:
+    problems = Problems()
+    return list(read([path], problems, Columns.parse(spec))), problems
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "json", "jsonl"])
+def test_every_form_reads_the_same(tmp_path: Path, form: str) -> None:
+    """CSV, TSV, a JSON array and JSON Lines: several golds, quoted cells, Chinese, two labels, ties and gaps."""
+    answers, problems = in_columns(table(tmp_path, form))
+    assert [each.accepted for each in answers] == [("Ann Lee",), ("kiwi", "fig"), ("王芳", "小王"), ("8 May",)]
+    assert [each.votes for each in answers] == [(1, 1), (1, 0), (1,), (0, 0)]
+    assert [each.correct for each in answers] == [True, False, True, False]
+    assert [each.language for each in answers] == ["en", "en", "zh", "en"]
+    assert (answers[0].candidate, answers[0].set) == ('It was "Ann", of course.', "mine")
+    assert not problems.errors
+    assert [note.partition(": ")[2] for note in problems.notes] == [
+        "1 answers whose labels are split in halves, which count as wrong",
+        "1 answers without a label left out",
+    ]
+
+
+def test_json_values_need_no_quotes(tmp_path: Path) -> None:
+    """Lists, numbers and true or false as JSON has them; other columns may name id, system and kind."""
+    path = tmp_path / "own.json"
+    row = {"q": "How many?", "g": ["six", 6], "a": "6", "l": True, "i": 7, "s": "m1", "k": "temporal"}
+    path.write_text(json.dumps([row, {**row, "i": 7, "l": 0}]))
+    answers, problems = in_columns(path, ["question=q,gold=g,answer=a,label=l,id=i,system=s,kind=k"])
+    assert [(each.id, each.system, each.kind) for each in answers] == [
+        ("7", "m1", "temporal"),
+        ("7~2", "m1", "temporal"),
+    ]
+    assert answers[0].accepted == ("six", "6")
+    assert [(each.correct, each.votes) for each in answers] == [(True, ()), (False, ())]
+    assert not problems.errors
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (["question=q,gold=g"], "--columns lacks answer, label: write question="),
+        (["question=q,answer=a,answer=b,gold=g,label=l"], "--columns names answer twice"),
+        (["questions=q"], "--columns 'questions=q': write NAME=COLUMN"),
+        (["question"], "--columns 'question': write NAME=COLUMN"),
+    ],
+)
+def test_columns_that_cannot_be(spec: list[str], said: str) -> None:
+    """A misspelt name, one that is missing or there twice: the error says what to write."""
+    with pytest.raises(SpecError) as error:
+        Columns.parse(spec)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_column_that_is_not_there(tmp_path: Path, form: str) -> None:
+    """One error, with the columns that are."""
+    answers, problems = in_columns(
+        table(tmp_path, form), ["question=Question,gold=golden,answer=prediction,label=rater 1"]
+    )
+    assert not answers
+    [error] = problems.errors
+    assert "no column 'golden' (it has 'Question', 'gold answers', 'prediction'" in str(error)
+
+
+def test_bad_rows_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    """A label that is none, no gold: each with its row; bytes that are no text."""
+    path = tmp_path / "bad.csv"
+    path.write_text("q,g,a,l\nWho?,Ann,Bob,perhaps\nWho?,,Bob,0\nWho?,Ann,Bob,0\n")
+    answers, problems = in_columns(path, ["question=q,gold=g,answer=a,label=l"])
+    assert [each.correct for each in answers] == [False]
+    texts = [str(error) for error in problems.errors]
+    assert "bad.csv:1: l: no label: 'perhaps'" in texts[0]
+    assert "bad.csv:2: g: no gold answer" in texts[1]
+    path.write_bytes("q,g,a,l\nWo?,Köln,K\xf6ln,1\n".encode("latin-1"))
+    answers, problems = in_columns(path, ["question=q,gold=g,answer=a,label=l"])
+    assert not answers
+    assert "cannot be read as a table: 'utf-8' codec can't decode" in str(problems.errors[0])
 
 
 def test_unknown_files_are_named(tmp_path: Path) -> None:

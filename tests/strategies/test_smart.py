@@ -8,7 +8,7 @@ import pytest
 
 from ctxbench.harness.models import OFFLINE
 from ctxbench.harness.replay import ConversationIndex, RecordedContext
-from ctxbench.scenarios.embedded import KINDS
+from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
@@ -271,7 +271,7 @@ def test_a_stage_before_that_injects_and_rewrites() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_coding_conversation(language: str) -> None:
     """An agent's long session stays within its window, call by call, with no fault and few rounds."""
-    conversation = KINDS["coding"](0, 8, language)
+    conversation = next(each for each in scenario("coding") if each.language == language)
     sent = sending(Smart(window=12_000, language=language), conversation, OFFLINE)  # type: ignore[arg-type]
     assert max(step.tokens for step in sent) <= 12_000
     assert 0 < len(summarised(sent)) < len(sent) / 2

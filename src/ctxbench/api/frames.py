@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from ctxbench.harness.bill.conversations import conversation_bills
+from ctxbench.harness.bill.bill import conversation_bills
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.compare.figures import measured, overall
 from ctxbench.harness.folder.run import Run, uneven

@@ -26,15 +26,14 @@ from ctxbench.harness.folder.remote import fetched, located
 from ctxbench.harness.folder.run import Run
 from ctxbench.harness.folder.run import load as load_folder
 from ctxbench.harness.folder.schema import Manifest
-from ctxbench.harness.folder.steps import rows_of
 from ctxbench.harness.folder.store import remove_empty
 from ctxbench.harness.models import Settings
 from ctxbench.metrics.figures import METRICS
-from ctxbench.metrics.prices import BUNDLED
+from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.reports.render import count
 from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import verdict
-from ctxbench.scenarios.errors import NotLogged, RunError, SetupError, SpecError
+from ctxbench.scenarios.errors import RunError, SetupError, SpecError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.spec import nearest, suggestion
 from ctxbench.scenarios.text import printable
@@ -51,8 +50,10 @@ from .verdict import MORE, BenchmarkGate, BenchmarkVerdict, comparison_frame, ga
 if TYPE_CHECKING:
     import polars
 
+    from ctxbench.harness.export.mlflow import LogResult
+
 PathText = str | os.PathLike[str]
-Tracker = Literal["mlflow", "wandb", "tensorboard"]
+Tracker = Literal["mlflow", "wandb"]
 """An experiment tracker that a run can be logged to."""
 # Recordings that were left out, and strategies of a run, that are named one by one.
 _MOST_PROBLEMS, _MOST_NAMES = 5, 12
@@ -152,6 +153,24 @@ def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
     Raises RunError if there is none, if it is not finished, or if parts of it are missing.
     """
     return BenchmarkRun(load_folder(fetched(os.path.expanduser(folder))), _texts(model))
+
+
+def log_in_mlflow(
+    run: Run, models: Sequence[str], to: str, experiment: str, text: bool | None, prices: Prices = BUNDLED
+) -> LogResult:
+    """Log a run in MLflow with its report, as `BenchmarkRun.log` does."""
+    from ctxbench.harness.export import mlflow
+    from ctxbench.harness.export.bench import bench
+    from ctxbench.reports.html.folder import write
+
+    where = mlflow.place(run.folder, to or os.environ.get("MLFLOW_TRACKING_URI", ""))
+    shown = where.is_local if text is None else text
+    logged = bench(run, models, prices, text=shown)
+    name = experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME", "") or mlflow.EXPERIMENT
+    measured_at = int((run.folder / "manifest.json").stat().st_mtime * 1000)
+    with tempfile.TemporaryDirectory() as folder:
+        write(Results(run, models, prices, text=shown), Path(folder))
+        return mlflow.write(logged, where, measured_at, Path(folder), name, text=shown)
 
 
 def several(value: Any) -> tuple[Any, ...]:
@@ -297,14 +316,16 @@ class BenchmarkRun:
         known = nearest(text, dict.fromkeys(self.strategies)) or f"; these were: {', '.join(self.strategies)}"
         raise RunError(f"{self.folder}: {text!r} was not run here{known}")
 
-    def report(self, out: PathText | None = None, *, inspect: Sequence[str] = ()) -> Path:
+    def report(self, out: PathText | None = None, *, inspect: Sequence[str] = (), text: bool = True) -> Path:
         """Write the report and return where its page is; by default in `report` in the run folder.
 
-        `inspect` are ids of conversations that must be in the page's inspector.
+        `inspect` are ids of conversations that must be in the page's inspector. `text=False` leaves out every text of
+        the recordings.
         """
         from ctxbench.reports.html.folder import write  # jinja2 comes with it
 
-        return write(self._results, Path(out).expanduser() if out is not None else self.folder / "report", inspect)
+        results = self._results if text else replace(self._results, text=False)
+        return write(results, Path(out).expanduser() if out is not None else self.folder / "report", inspect)
 
     def compare(
         self,
@@ -345,44 +366,30 @@ class BenchmarkRun:
         rules = Path(policy).expanduser() if policy is not None else None
         return gate_of(self.reader, Path(baseline).expanduser(), rules)
 
-    def log(self, tracker: Tracker, to: str = "", *, experiment: str = "", report: bool | None = None) -> str:
+    def log(self, tracker: Tracker, to: str = "", *, experiment: str = "", text: bool | None = None) -> str:
         """Log the run to an experiment tracker, an entry per strategy, and return how to see it there.
 
-        mlflow        `to` is the tracking server or store; by default `MLFLOW_TRACKING_URI`, else a file beside the
-                      run. What is there already is left as it is. `report` attaches the report, which shows what was
-                      said in the recordings; by default to what is on this machine
-        wandb         `to` is the address of a server; without one everything stays in files beside the run
-        tensorboard   `to` is a folder; by default one beside the run
+        mlflow   `to` is the tracking server or store; by default `MLFLOW_TRACKING_URI`, else a file beside the run.
+                 What is there already is left as it is
+        wandb    `to` is the address of a server; without one everything stays in files beside the run
 
-        `experiment` is by default "ctxbench". Raises MissingExtra without the tracker's library, NotLogged if it cannot
-        be written to.
+        `experiment` is by default "ctxbench". `text=False` leaves out every text of the recordings; so does the default
+        in what MLflow does not keep on this machine. Raises MissingExtra without the tracker's library, NotLogged if it
+        cannot be written to.
         """
-        from ctxbench.harness.export import bench, mlflow, tensorboard, wandb
+        from ctxbench.harness.export import wandb
+        from ctxbench.harness.export.bench import bench
 
         if tracker not in get_args(Tracker):
             raise SpecError(f"unknown tracker {tracker!r}: give {', '.join(get_args(Tracker))}")
-        beside, address = self.folder.resolve().parent, to or os.environ.get("MLFLOW_TRACKING_URI", "")
-        if self._is_temporary and not (address if tracker == "mlflow" else to):
+        address = to or (os.environ.get("MLFLOW_TRACKING_URI", "") if tracker == "mlflow" else "")
+        if self._is_temporary and not address:
             raise RunError(f"{self.folder} is temporary: say where to log with to=…, or make the run with out=…")
-        logged = bench.bench(self.reader, rows_of, self.models)
-        measured_at = int((self.folder / "manifest.json").stat().st_mtime * 1000)
-        if tracker == "tensorboard":
-            logs = Path(to).expanduser() if to else beside / "tensorboard"
-            try:
-                place = tensorboard.write(logged, logs, measured_at)
-            except OSError as error:
-                raise NotLogged(f"{logs}: cannot be written: {error.strerror or error}") from None
-            return shlex.join(["tensorboard", "--logdir", str(place)])
-        if tracker == "wandb":
-            files = wandb.write(logged, beside, to, experiment or wandb.PROJECT)
-            return to or f"{shlex.join(['cd', str(files.parent)])} && wandb sync"
-        where = mlflow.place(self.folder, address)
-        name = experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME", "") or mlflow.EXPERIMENT
-        mlflow.reach(where, name)
-        with tempfile.TemporaryDirectory() as folder:
-            is_wanted = where.is_local if report is None else report
-            attached = self.report(folder).parent if is_wanted and not logged.is_private else None
-            return mlflow.how_to_see(where, mlflow.write(logged, where, measured_at, attached, name))
+        if tracker == "mlflow":
+            return log_in_mlflow(self.reader, self.models, to, experiment, text).how_to_see
+        logged = bench(self.reader, self.models, text=text is not False)
+        files = wandb.write(logged, self.folder.resolve().parent, to, experiment or wandb.PROJECT)
+        return to or f"{shlex.join(['cd', str(files.parent)])} && wandb sync"
 
     def __repr__(self) -> str:
         return f"<BenchmarkRun: {self.folder}, {self._sizes}>"

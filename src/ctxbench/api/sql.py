@@ -14,17 +14,16 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ctxbench.harness.answers.store import SCHEMAS as ANSWER_SCHEMAS
-from ctxbench.harness.answers.store import AnswerFiles, answer_files
+from ctxbench.harness.answers.store import answer_files
 from ctxbench.harness.folder.run import Run, refuse_damage
 from ctxbench.harness.folder.schema import SCHEMAS
-from ctxbench.harness.folder.store import damage, missing_files
 from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
 from ctxbench.scenarios.spec import nearest
 from ctxbench.scenarios.text import printable
@@ -73,33 +72,24 @@ def run_query(
         import duckdb
     except ModuleNotFoundError:
         raise MissingExtra("duckdb", "sql") from None
-    _check_settings(parameters, memory, threads)
-    with tempfile.TemporaryDirectory(prefix="ctxbench-sql-") as spill:
-        settings: _Settings = {**_SETTINGS, "memory_limit": memory, "threads": threads, "temp_directory": spill}
-        with duckdb.connect(":memory:", config=settings) as connection, _clear_errors(run, frames, memory):
-            _check_reads_only(duckdb, text)
-            _register(connection, run, frames, text)
-            for lock in _LOCKS:
-                connection.execute(lock)
-            # Not an empty list: a query without parameters may have several steps (`pivot`).
-            return connection.execute(text, parameters or None).df()
-
-
-def _check_settings(parameters: Parameters, memory: str, threads: int) -> None:
     if isinstance(parameters, (str, bytes)) or not isinstance(parameters, (Sequence, Mapping)):
         raise SpecError(f"parameters={parameters!r}: give a list for ?, or a dictionary for $name")
     if _SIZE.fullmatch(memory.strip()) is None:
         raise SpecError(f'memory={memory!r}: give a size such as "500MB" or "2GB"')
     if threads < 1:
         raise SpecError(f"threads={threads}: give 1 or more")
-
-
-def _check_reads_only(duckdb: Any, text: str) -> None:
-    """Raise SpecError for anything but one statement that reads."""
-    kinds = [statement.type.name for statement in duckdb.extract_statements(text)]
-    if len(kinds) != 1 or kinds[0] not in _READS:
-        what = " and ".join(kinds) or "nothing"
-        raise SpecError(f"sql: this is {what}: give one query that reads, such as SELECT … FROM steps")
+    with tempfile.TemporaryDirectory(prefix="ctxbench-sql-") as spill:
+        settings: _Settings = {**_SETTINGS, "memory_limit": memory, "threads": threads, "temp_directory": spill}
+        with duckdb.connect(":memory:", config=settings) as connection, _clear_errors(run, frames, memory):
+            kinds = [statement.type.name for statement in duckdb.extract_statements(text)]
+            if len(kinds) != 1 or kinds[0] not in _READS:
+                what = " and ".join(kinds) or "nothing"
+                raise SpecError(f"sql: this is {what}: give one query that reads, such as SELECT … FROM steps")
+            _register(connection, run, frames, text)
+            for lock in _LOCKS:
+                connection.execute(lock)
+            # Not an empty list: a query without parameters may have several steps (`pivot`).
+            return connection.execute(text, parameters or None).df()
 
 
 _READS = ("SELECT", "EXPLAIN", "MULTI")
@@ -109,8 +99,6 @@ _READS = ("SELECT", "EXPLAIN", "MULTI")
 def _register(connection: duckdb.DuckDBPyConnection, run: Run, frames: Mapping[str, FrameOf], text: str) -> None:
     """Give DuckDB the tables that the text of a query names: others would cost the time to open or to make them."""
     words = {word.lower() for word in re.findall(r"\w+", text)}
-    # A query would not notice a part that went after the run was opened: it would return fewer rows.
-    refuse_damage(run.folder, missing_files(run.folder, run.manifest))
     for name in words & SCHEMAS.keys():
         connection.register(name, _scanned(run.files(name), SCHEMAS[name]))
     for name in words & frames.keys():
@@ -118,7 +106,11 @@ def _register(connection: duckdb.DuckDBPyConnection, run: Run, frames: Mapping[s
         indexed = frame if isinstance(frame.index, pd.RangeIndex) else frame.reset_index()
         connection.register(name, pa.Table.from_pandas(indexed, preserve_index=False))
     if words & ANSWER_SCHEMAS.keys():
-        sets = _answer_files(run)
+        with run.readable():
+            sets, left_out = answer_files(run)
+        if not sets:
+            why = " ".join(left_out) or "`ctxbench lab answer` makes them"
+            raise RunError(f"{run.folder}: no answers are in this run: {why}")
         by_answerer = {files.answerer: files for files in sets}
         _union(connection, "answers", [(files.answers, {"answerer": name}) for name, files in by_answerer.items()])
         _union(
@@ -142,27 +134,14 @@ def _union(
 
 def _scanned(files: Sequence[Path], schema: pa.Schema) -> ds.Dataset:
     """Return the data set of some parts, in order; without any, one without rows."""
-    plain = _plain(schema)
+    # Texts in place of dictionaries: filters on those are not pushed down to the files.
+    kinds = ((field, field.type) for field in schema)
+    plain = pa.schema(
+        [field.with_type(kind.value_type) if pa.types.is_dictionary(kind) else field for field, kind in kinds]
+    )
     if not files:
         return ds.dataset(plain.empty_table())
     return ds.dataset([str(path) for path in files], schema=plain, format="parquet")
-
-
-def _plain(schema: pa.Schema) -> pa.Schema:
-    """Return a schema with texts in place of dictionaries: filters on those are not pushed down to the files."""
-    kinds = ((field, field.type) for field in schema)
-    return pa.schema(
-        [field.with_type(kind.value_type) if pa.types.is_dictionary(kind) else field for field, kind in kinds]
-    )
-
-
-def _answer_files(run: Run) -> Sequence[AnswerFiles]:
-    with run.readable():
-        whole, left_out = answer_files(run)
-    if not whole:
-        why = " ".join(left_out) or "`ctxbench lab answer` makes them"
-        raise RunError(f"{run.folder}: no answers are in this run: {why}")
-    return whole
 
 
 @contextmanager
@@ -182,11 +161,6 @@ def _clear_errors(run: Run, frames: Mapping[str, FrameOf], memory: str) -> Itera
             known = nearest(absent[1], names) or f"; it has {', '.join(names)}"
             raise SpecError(f"sql: a run has no table {absent[1]!r}{known}") from None
         if not isinstance(error, (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)):
-            refuse_damage(run.folder, damage(run.folder, run.manifest))
-        raise SpecError(f"sql: {_one_line(str(error))}") from None
-
-
-def _one_line(message: str) -> str:
-    """Return what DuckDB says, without the query that it repeats."""
-    said = message.partition("\n\nLINE ")[0]
-    return printable(" ".join(said.split()))
+            refuse_damage(run)
+        said = str(error).partition("\n\nLINE ")[0]  # without the query, which DuckDB repeats
+        raise SpecError(f"sql: {printable(' '.join(said.split()))}") from None

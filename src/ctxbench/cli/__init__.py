@@ -36,7 +36,7 @@ exports = _group(
     "export", "Hand a run over to other programs: experiment trackers, Prometheus, data sets, server benchmarks."
 )
 lab = _group("lab", "Check ctxbench itself: its cache models, graders, memory tiers, claims, recorded replies.")
-cassettes = _group("lab cassette", "Export, import, check or repair recorded model replies.")
+cassettes = _group("lab cassette", "Export or import recorded model replies.")
 tiers = _group("lab bench-tier", "Measure one memory tier alone, against the best known alternative and its bound.")
 
 lab.add_typer(tiers, name="bench-tier")

@@ -27,7 +27,6 @@ from .streams import say
 if TYPE_CHECKING:
     from ctxbench.harness.folder.run import Run
     from ctxbench.harness.models import Settings
-    from ctxbench.harness.redaction.redact import Redaction
     from ctxbench.metrics.prices import Prices
 
 
@@ -74,6 +73,15 @@ StrategyOption = Annotated[
         show_default="the first but none",
     ),
 ]
+
+
+class RequestForm(StrEnum):
+    """APIs that take requests."""
+
+    openai = "openai"
+    anthropic = "anthropic"
+
+
 PricesOption = Annotated[
     Path | None, typer.Option(help="A TOML file with prices of your own (docs/prices.md).", metavar="FILE")
 ]
@@ -102,7 +110,6 @@ MOST_OF_ANYTHING = 10**9
 LAST_SEED = 2**32 - 1
 
 RECORDINGS_PANEL, QUESTIONS_PANEL, MODELS_PANEL = "Reading recordings", "Questions and answers", "Models"
-REDACTION_PANEL = "Redaction"
 """Headings of rare options in the help; what most users need stands above them."""
 
 FormatOption = Annotated[
@@ -129,7 +136,7 @@ TurnsOption = Annotated[
     typer.Option(
         min=1,
         max=100_000,
-        help="User turns of generated conversations.",
+        help="User turns of generated conversations (`load`, `mem_001` …).",
         show_default="the scenario's",
         rich_help_panel=RECORDINGS_PANEL,
     ),
@@ -173,6 +180,10 @@ MarkdownOption = Annotated[
     typer.Option(
         metavar="FILE", help="Write Markdown to this file, in place of tables on the terminal; - is standard output."
     ),
+]
+NoTextOption = Annotated[
+    bool,
+    typer.Option("--no-text", help="Leave out every recorded text and value; ids, names and figures stay."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")]
 BriefOption = Annotated[bool, typer.Option("--brief", help="Print only the most important figures.")]
@@ -406,67 +417,6 @@ class ModelOptions:
             command=uuid4().hex,
         )
         return replace(reached, **models)
-
-
-@dataclass(frozen=True)
-class RedactionOptions:
-    """Options of the commands that can redact recordings."""
-
-    redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact",
-            help="Replace secrets, e-mail addresses, phone numbers, home folders and names by placeholders.",
-            rich_help_panel=REDACTION_PANEL,
-        ),
-    ] = False
-    redact_name: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A name to replace, beside those that paths, commits, e-mails and speakers tell; repeat it.",
-            rich_help_panel=REDACTION_PANEL,
-        ),
-    ] = None
-    redact_names: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Such names, one a line.", rich_help_panel=REDACTION_PANEL),
-    ] = None
-    redact_region: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CODE",
-            help="A region whose phone numbers are found without a country code; repeat it.",
-            show_default="US, CN",
-            rich_help_panel=REDACTION_PANEL,
-        ),
-    ] = None
-
-    def settings(self) -> Redaction | None:
-        """Return the settings of a redaction, None for none. Raises RunError for options that cannot be."""
-        from ctxbench.harness.redaction.redact import Redaction
-        from ctxbench.scenarios.errors import RunError
-        from ctxbench.scenarios.files import read_file
-
-        names = list(self.redact_name or ())
-        if not self.redact:
-            if names or self.redact_names or self.redact_region:
-                raise RunError("--redact-name, --redact-names and --redact-region are for --redact: add it")
-            return None
-        if self.redact_names is not None:
-            try:
-                names += read_file(self.redact_names).decode("utf-8").splitlines()
-            except (OSError, UnicodeDecodeError) as error:
-                why = getattr(error, "strerror", None) or error
-                raise RunError(f"--redact-names {self.redact_names}: cannot be read: {why}") from None
-        names = [name.strip() for name in names if name.strip()]
-        for name in names:
-            if len(name) < 2:
-                raise RunError(f"--redact-name {name!r}: one letter is in too many words: give two or more")
-        settings = Redaction(tuple(dict.fromkeys(names)))
-        if self.redact_region:
-            settings = Redaction(settings.names, tuple(code.upper() for code in self.redact_region))
-        return settings
 
 
 P = ParamSpec("P")

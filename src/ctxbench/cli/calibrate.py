@@ -161,7 +161,7 @@ def calibrate(
         say_stopped(f"replies of models are in {settings.path()}. To continue: {same_command()}")
         raise
     if figure is not None:
-        from ctxbench.reports.figures.agreement import roc
+        from ctxbench.reports.figures.curves import roc
         from ctxbench.reports.figures.style import save
 
         save(roc(results), figure)
@@ -192,12 +192,11 @@ def _sets(inputs: Sequence[Path], strict: bool, columns: Sequence[str] | None, e
     """Return the labelled sets of all files, and print problems of the reading. Raises UserError if there are none."""
     from ctxbench.harness.graders.labels import sets_of, with_exact_dates
     from ctxbench.scenarios.errors import RunError
-    from ctxbench.scenarios.label_columns import Columns, read_tables
-    from ctxbench.scenarios.labelled import FORMATS, read
+    from ctxbench.scenarios.labelled import FORMATS, Columns, read
     from ctxbench.scenarios.source import Problems
 
     problems = Problems(strict=strict)
-    answers = read_tables(inputs, Columns.parse(columns), problems) if columns else read(inputs, problems)
+    answers = read(inputs, problems, Columns.parse(columns) if columns else None)
     sets = sets_of(map(with_exact_dates, answers) if exact_dates else answers)
     if columns and not sets and problems.errors:
         raise problems.errors[0]
@@ -251,16 +250,7 @@ def _keep(profiles: Sequence[Profile], folder: Path | None) -> bool:
 def validate(
     inputs: Annotated[list[str], typer.Argument(help="Recordings that hold the provider's usage.", metavar="PATH")],
     form: FormatOption = None,
-    encoding: Annotated[
-        str | None,
-        typer.Option(
-            help="Encoding of our own token counts.", show_default="the model's, where published; else o200k_base"
-        ),
-    ] = None,
     prices: PricesOption = None,
-    figure: Annotated[
-        Path | None, typer.Option(help="Draw tokens read, predicted against reported, as .svg or .png.", metavar="FILE")
-    ] = None,
     strict: StrictOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -272,30 +262,22 @@ def validate(
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.metrics.validation.calibration import Counters
     from ctxbench.metrics.validation.validation import validation
-    from ctxbench.reports.figures.style import check
     from ctxbench.reports.validation import as_json, tables
     from ctxbench.scenarios.errors import RunError
     from ctxbench.scenarios.source import Problems
 
     from .output import print_json, print_tables
 
-    if figure is not None:
-        check(figure)
     own_prices = prices_of(prices)
     problems = Problems(strict=strict)
     conversations = list(RunInputs(tuple(inputs), form).open(problems).conversations())
-    validated = validation(conversations, Counters(encoding), own_prices)
+    validated = validation(conversations, Counters(), own_prices)
     for problem in problems.errors:
         say(f"left out: {problem}")
     _report_left_out(validated.replayed.left_out)
     report_ignored(problems.ignored, problems.notes)
     if validated.empty:
         raise RunError("no recorded call reports its usage: there is nothing to compare with")
-    if figure is not None:
-        from ctxbench.reports.figures.agreement import agreement
-        from ctxbench.reports.figures.style import save
-
-        save(agreement(validated.rows), figure)
     if json:
         print_json({**as_json(validated), "problems": [str(problem) for problem in problems.errors]})
     else:

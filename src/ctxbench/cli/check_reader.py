@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,7 +58,7 @@ def check_reader(
     with counting(len(batches), "recordings") as done:
         for batch in batches:
             counts: Counter[str] = Counter()
-            compared = coverage(batch, partial(_conversations, batch, counts, problems), Problems())
+            compared = coverage(batch, _conversations(batch, counts, problems), Problems())
             names = [str(path) for path in batch.files]
             rows.append({"files": names, "format": format_name(batch.reader), **counts, **_text(compared)})
             done()
@@ -75,13 +74,9 @@ def check_reader(
 
 
 def _conversations(batch: Batch, counts: Counter[str], problems: Problems) -> Iterator[Conversation]:
-    """Read the conversations of a batch; when they are read first, count what they have and tell problems."""
+    """Yield the conversations of a batch, and count what they have."""
     from ctxbench.scenarios.read import read
-    from ctxbench.scenarios.source import Problems
 
-    if counts:
-        yield from read([batch], Problems())
-        return
     counts.update(dict.fromkeys((*_COUNTED, *_COUNTS, *_CALL_FIELDS), 0))
     for conversation in read([batch], problems):
         calls = [message.call for message in conversation.messages if message.call is not None]

@@ -123,14 +123,13 @@ def _measured(
     """Return the findings, and the models that gave no usable reply."""
     from ctxbench.harness.claims.inputs import ClaimInputs
     from ctxbench.harness.claims.registry import measure, write
-    from ctxbench.harness.folder.steps import rows_of
 
     from .progress import counting
 
     strategies = tuple(dict.fromkeys(name for claim in claims for name in claim.strategies))
     own = _user_run(run)
     opened = partial(_opened, own, folder, strategies, jobs)
-    inputs = ClaimInputs(opened, rows_of, folder, strategies, tuple(recordings), quick, slow, settings, jobs)
+    inputs = ClaimInputs(opened, folder, strategies, tuple(recordings), quick, slow, settings, jobs)
     for note in inputs.notes if inputs.recorded else ():
         say(note)
     with counting(len(claims), "claims") as done:

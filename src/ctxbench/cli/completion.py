@@ -43,10 +43,10 @@ def runs(incomplete: str) -> list[Choice]:
 
 
 def models(incomplete: str) -> list[Choice]:
-    """Return models of the price map, a few at most."""
-    from ctxbench.metrics.models import model_map
+    """Return models with a price, a few at most."""
+    from ctxbench.metrics.models import model_names
 
-    return [(name, "") for name in sorted(model_map()) if name.startswith(incomplete)][:_MOST_MODELS]
+    return [(name, "") for name in sorted(model_names()) if name.startswith(incomplete)][:_MOST_MODELS]
 
 
 def _paths(incomplete: str) -> Iterator[str]:

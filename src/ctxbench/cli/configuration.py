@@ -46,7 +46,7 @@ SHARED = {
         "model",
         (
             *("run", "report", "view", "compare", "gate", "bill", "tune", "audit"),
-            *("export mlflow", "export prometheus", "export wandb", "export tensorboard"),
+            *("export mlflow", "export prometheus", "export wandb"),
         ),
     ),
     "window": SharedKey("window", ("run",)),

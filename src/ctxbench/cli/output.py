@@ -27,10 +27,10 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import check_file
 
 
-def results_of(folder: Path, models: Sequence[str] = (), prices: Prices = BUNDLED) -> Results:
+def results_of(folder: Path, models: Sequence[str] = (), prices: Prices = BUNDLED, *, text: bool = True) -> Results:
     """Return the results of a run, billed under some models, or else those of `billed_models`."""
     run = load(folder)
-    return Results(run, billed_models(run, models, prices), prices)
+    return Results(run, billed_models(run, models, prices), prices, text)
 
 
 def under_first(results: Results) -> Results:
@@ -61,9 +61,9 @@ def run_tables(results: Results, by_kind: bool = False) -> list[Table]:
     return shown
 
 
-def conversation_tables(folder: Path) -> list[Table]:
+def conversation_tables(folder: Path, *, text: bool = True) -> list[Table]:
     """Return the table of a run with a row per conversation and strategy."""
-    return [conversation_table(by_conversation(load(folder)))]
+    return [conversation_table(by_conversation(load(folder), text=text))]
 
 
 def print_run(results: Results, json: bool) -> None:
@@ -74,13 +74,13 @@ def print_run(results: Results, json: bool) -> None:
         print_tables(verdict_tables(results))
 
 
-def print_by_conversation(folder: Path, json: bool) -> None:
+def print_by_conversation(folder: Path, json: bool, *, text: bool = True) -> None:
     """Print the figures of every conversation under every strategy on standard output."""
     if json:
-        rows = by_conversation(load(folder))
+        rows = by_conversation(load(folder), text=text)
         print_json([{"conversation": name, "strategy": strategy, **values} for name, strategy, values in rows])
     else:
-        print_tables(conversation_tables(folder))
+        print_tables(conversation_tables(folder, text=text))
 
 
 def console() -> Console:

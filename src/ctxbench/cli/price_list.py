@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 from ctxbench.metrics.cache.rules import CacheRule, rule_for
-from ctxbench.metrics.models import Since, Weekly, listed, model_map, storage_source
+from ctxbench.metrics.models import Peak, find_model, model_names, storage_source
 from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tiers
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.errors import SpecError
@@ -17,11 +17,7 @@ from ctxbench.scenarios.spec import nearest
 from .output import print_json, print_tables
 
 # Providers of the models that are listed by default.
-_MAKERS = ("anthropic", "openai", "gemini", "deepseek")
-
-_TALK = ("chat", "responses")
-
-_DAY = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+_MAKERS = ("anthropic", "openai", "google", "deepseek")
 
 _MILLION = 1e6
 
@@ -39,9 +35,10 @@ _MONEY = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
 
 def print_prices(part: str | None, as_json: bool) -> None:
     """Print the prices of models with a part in their name, or of the makers. Raises SpecError if there is none."""
-    names = sorted(name for name in model_map() if _shown(name, part) and BUNDLED.tariff(name) is not None)
+    shown = {name for name in model_names() if _shown(name, part)} | ({part} if part else set())
+    names = sorted(name for name in shown if BUNDLED.tariff(name) is not None)
     if not names:
-        raise SpecError(f"no model with a known price has {part!r} in its name{nearest(part or '', model_map())}")
+        raise SpecError(f"no model with a known price has {part!r} in its name{nearest(part or '', model_names())}")
     rows = {name: _row(name) for name in names}
     if as_json:
         print_json(rows)
@@ -55,30 +52,22 @@ def print_prices(part: str | None, as_json: bool) -> None:
 def _shown(name: str, part: str | None) -> bool:
     if part is not None:
         return part.casefold() in name.casefold()
-    provider, mode = _sold(name)
-    if provider not in _MAKERS or mode not in _TALK or rule_for(name, None) is None:
-        return False
-    others = {_DAY.sub("", name), name.removeprefix(f"{provider}/")} - {name}
-    return not any(_sold(other) == (provider, mode) for other in others)
-
-
-def _sold(name: str) -> tuple[str, str]:
-    """Return the provider of a model, and its mode."""
-    entry = model_map().get(name, {})
-    return str(entry.get("litellm_provider")), str(entry.get("mode"))
+    found = find_model(name)
+    own_name = found is not None and found[0] in _MAKERS and found[1].id == name.removeprefix("gemini/")
+    return own_name and rule_for(name, None) is not None
 
 
 def _row(name: str) -> dict[str, Any]:
-    tariff, batch, rule, listing = BUNDLED.tariff(name), _BATCH.tariff(name), rule_for(name, None), listed(name)
+    tariff, batch, rule = BUNDLED.tariff(name), _BATCH.tariff(name), rule_for(name, None)
     assert tariff is not None  # the names have a tariff
-    assert listing is not None
     return {
-        "provider": _sold(name)[0],
+        "provider": found[0] if (found := find_model(name)) else "",
         "window": tariff.window,
         "prices": _tiers(tariff.tiers),
         "batch": None if batch is None else _tiers(batch.tiers),
-        "off_peak": next((_off_peak(when, tiers) for when, tiers in tariff.times if isinstance(when, Weekly)), None),
-        "storage_per_hour": {_day(since): _round(price) for since, price in listing.storage} or None,
+        "off_peak": None if tariff.off_peak is None else _off_peak(*tariff.off_peak),
+        "storage_per_hour": {_day(since): _round(price) for since, price in tariff.storage} or None,
+        "history": {_day(since): _tiers(tiers) for since, tiers in tariff.history} or None,
         "cache_rule": None if rule is None else _rule(rule),
     }
 
@@ -105,19 +94,17 @@ def _dollars(price: Price) -> dict[str, float | None]:
     return dict(zip(_MONEY, (*amounts, hour), strict=True))
 
 
-def _off_peak(week: Weekly, tiers: Tiers) -> dict[str, Any]:
-    hours = [
-        {"weekdays": sorted(days), "from": _clock(start), "until": _clock(end)} for days, start, end in week.windows
-    ]
-    return {"hours_utc": hours, "prices": _tiers(tiers)}
+def _off_peak(peak: Peak, tiers: Tiers) -> dict[str, Any]:
+    hours = [{"from": _clock(start), "until": _clock(end)} for start, end in peak.hours]
+    return {"peak_hours_utc": hours, "peak_weekdays": peak.days, "prices": _tiers(tiers)}
 
 
 def _clock(seconds: int) -> str:
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}"
 
 
-def _day(since: Since | None) -> str:
-    return "" if since is None else datetime.fromtimestamp(since.start, UTC).date().isoformat()
+def _day(since: float) -> str:
+    return "" if since == -inf else datetime.fromtimestamp(since, UTC).date().isoformat()
 
 
 def _round(price: float) -> float:
@@ -141,7 +128,7 @@ def _money(dollars: float | None) -> str:
 
 def _notes(part: str | None, rows: dict[str, dict[str, Any]]) -> Iterator[str]:
     if part is None:
-        priced = sum(BUNDLED.tariff(name) is not None for name in model_map())
+        priced = sum(BUNDLED.tariff(name) is not None for name in model_names())
         yield (
             f"{len(rows)} of {priced:,} models with a known price: those of {', '.join(_MAKERS)} with a cache rule, "
             "without dated copies. `ctxbench list prices PART` lists those with PART in their name."

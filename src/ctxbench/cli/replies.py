@@ -153,6 +153,4 @@ def report_spending(settings: Settings, run: Path | None = None) -> None:
             notes.append(f"earlier commands on this run cost ${earlier:.4f}")
         if spent.unanswered:
             notes.append(f"{count(spent.unanswered, 'try', 'tries')} had no answer: charged as the most it can cost")
-        if spent.substituted:
-            notes.append(f"{count(spent.substituted, 'reply', 'replies')} named another model than was asked")
         say(f"models: {spent.calls:,} calls, ${spent.dollars:.4f}{unknown}; {'; '.join(notes)}")

@@ -15,7 +15,9 @@ from .arguments import (
     BilledModelsOption,
     JsonOption,
     MarkdownOption,
+    NoTextOption,
     PricesOption,
+    RequestForm,
     RunArgument,
     StrategyOption,
     prices_of,
@@ -61,6 +63,7 @@ def report(
     ] = False,
     print_only: Annotated[bool, typer.Option("--print-only", help="Print, and write no report.")] = False,
     by_kind: Annotated[bool, typer.Option("--by-kind", help="Print all tables, with the probes by kind.")] = False,
+    no_text: NoTextOption = False,
     markdown: MarkdownOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -87,17 +90,19 @@ def report(
         raise UserError("give --json or --markdown, not both")
     folder = run_folder(run)
     if by_conversation and markdown is None:
-        print_by_conversation(folder, as_json)
+        print_by_conversation(folder, as_json, text=not no_text)
     elif as_json:
-        print_run(results_of(folder, model or (), prices_of(prices)), as_json)
+        print_run(results_of(folder, model or (), prices_of(prices), text=not no_text), as_json)
     elif markdown is not None:
-        results = results_of(folder, model or (), prices_of(prices))
-        write_markdown(conversation_tables(folder) if by_conversation else run_tables(results, by_kind), markdown)
+        results = results_of(folder, model or (), prices_of(prices), text=not no_text)
+        write_markdown(
+            conversation_tables(folder, text=not no_text) if by_conversation else run_tables(results, by_kind), markdown
+        )
     else:
         from ctxbench.reports.html.folder import write
         from ctxbench.reports.html.inspector import check
 
-        results = results_of(folder, model or (), prices_of(prices))
+        results = results_of(folder, model or (), prices_of(prices), text=not no_text)
         named = [find_conversation(results.run, name) for name in inspect or ()]
         check(results.run, named)
         print_tables(run_tables(results, by_kind) if every or by_kind else verdict_tables(results))
@@ -139,6 +144,9 @@ def show(
         typer.Option("--probe", "-p", metavar="ID", help="Show the context of this question: its id, or its number."),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole texts instead of one line each.")] = False,
+    form: Annotated[
+        RequestForm | None, typer.Option("--as", help="Print the body of the request that this API would take.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what was sent at a step, what was not, and what the strategy did.
@@ -159,6 +167,7 @@ def show(
     rests on; what became of them follows the messages.
     """
     from ctxbench.harness.diff import probe_diff, step_diff
+    from ctxbench.harness.export.requests import BODIES
     from ctxbench.harness.folder.run import load
     from ctxbench.harness.probes.ask import CEILING, FLOOR
 
@@ -175,7 +184,9 @@ def show(
     else:
         which = strategy if strategy in (FLOOR, CEILING) else arguments.find_strategy(opened, strategy)
         at = probe_diff(opened, name, which, arguments.find_probe(opened, name, probe))
-    if as_json:
+    if form is not None:
+        print_json(BODIES[form](at.request))
+    elif as_json:
         print_json(at.as_json())
     else:
         _show(at, full)
@@ -280,7 +291,7 @@ def _lines(at: StepDiff, full: bool, most: int | None) -> Iterator[Text]:
     longest = min(max((len(diff.message.id) for diff in at.messages), default=0), _ID)
     beside = any(diff.origin != "recorded" for diff in at.messages)
     for diff in at.messages:
-        message, mark = diff.message, _BREAKPOINT if diff.place in at.marks else " "
+        message, mark = diff.message, _BREAKPOINT if diff.place in at.request.marks else " "
         text = message.text + "".join(f" → {call.name}({call.arguments})" for call in message.calls)
         if not full:
             text = " ".join(text[:most].split())

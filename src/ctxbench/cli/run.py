@@ -31,7 +31,6 @@ from .arguments import (
     ModelOptions,
     OverwriteOption,
     PricesOption,
-    RedactionOptions,
     RunOutOption,
     SeedOption,
     StrictOption,
@@ -148,7 +147,6 @@ def run(
         ),
     ] = True,
     asking: AnswerOptions = AnswerOptions(),  # noqa: B008
-    redacting: RedactionOptions = RedactionOptions(),  # noqa: B008
     summariser: Annotated[
         str,
         typer.Option(
@@ -183,11 +181,10 @@ def run(
         from ctxbench.strategies.chain import use_pythons
 
         settings = reach.settings(summariser=summariser, embedder=embedder)
-        redaction = redacting.settings()
         use_pythons(adapter_python or ())
         opened = RunInputs(names, form, turns, seed, conversations)
         chosen, hidden = (tuple(strategy), 0) if strategy else default_strategies(opened)
-        plan = Plan(opened, chosen, encoding, window, settings, probes, answers, redaction)
+        plan = Plan(opened, chosen, encoding, window, settings, probes, answers)
         if hidden:
             _say_left_out(hidden)
         folder, remote = located(out or Path("runs") / _name(names))
@@ -276,7 +273,6 @@ def _engine(name: EngineName, address: str, workers: int, settings: Settings) ->
 
 
 _DEMO = ("none", "window(max_tokens=4000)", "summary(every=5)", "retrieval", "archive", "facts")
-_DEMO_TURNS = 4
 
 
 def demo(
@@ -289,7 +285,7 @@ def demo(
     from ctxbench.harness.folder.store import is_complete
 
     # A finished one is measured again, by whatever version is installed now; one that was stopped goes on.
-    run(["standard"], strategy=list(_DEMO), turns=_DEMO_TURNS, out=out, overwrite=is_complete(out))
+    run(["demo"], strategy=list(_DEMO), out=out, overwrite=is_complete(out))
 
 
 def _have_answered(folder: Path, settings: Settings, asking: AnswerOptions, overwrite: bool) -> list[Tally]:
@@ -313,13 +309,12 @@ def _write_report(results: Results) -> None:
 
 def _is_logged(folder: Path, uri: str, models: tuple[str, ...], prices: Path | None) -> bool:
     """Log the run in MLflow and return whether that succeeded."""
-    from .export import log, report_waiting
+    from .export import log
 
     try:
         log(folder, uri, models=models, prices=prices)
     except NotLogged as error:
         say(f"error: {error}")
-        report_waiting(folder.resolve().parent)
         return False
     return True
 

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 import typer
 
 from . import completion
-from .arguments import BilledModelsOption
+from .arguments import BilledModelsOption, NoTextOption
 from .streams import say
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def view(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 = any that is free.")] = 0,
     browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     model: BilledModelsOption = None,
+    no_text: NoTextOption = False,
 ) -> None:
     """Serve the reports of runs on this machine: a list of runs, each report, and two runs compared.
 
@@ -47,7 +48,7 @@ def view(
     for folder in folders:
         if not folder.is_dir():
             raise RunError(f"{folder}: there is no such folder: make a run with `ctxbench run`")
-    site = Site(folders, model or ())
+    site = Site(folders, model or (), text=not no_text)
     try:
         server = Server(site, port)
     except OSError as error:

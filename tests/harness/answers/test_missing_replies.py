@@ -198,10 +198,6 @@ def test_a_run_that_lacks_some_replies(tmp_path: Path, server: Server, role: str
     [tally] = replies(strict.stdout)
     assert 0 < tally["failed"] == tally["missing"] < tally["asked"]
     assert last.startswith(f"missing: {tally['missing']} of {tally['asked']} replies")
-    calls = len(server.seen)
-    verified = ctxbench("lab", "verify", "r", "--repair", "--cassette", "c", "--api-base", server.url, cwd=tmp_path)
-    assert "every file is as it was written" in verified.stdout
-    assert len(server.seen) == calls
     server.acts = []
     ctxbench(*command, "-o", "r", "--strict", cwd=tmp_path)
     assert not (load(tmp_path / "r").table("events").kind == "failed").any()

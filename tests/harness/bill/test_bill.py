@@ -14,9 +14,7 @@ import pandas as pd
 import pytest
 from msgspec.structs import replace
 
-from ctxbench.harness.bill import SummaryPrompt
 from ctxbench.harness.bill.bill import bill as billed_as
-from ctxbench.harness.bill.requests import RunRequests
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load
@@ -91,7 +89,7 @@ def test_by_hand(tmp_path: Path) -> None:
 
 def test_the_document_s_worked_example(tmp_path: Path) -> None:
     """Under its own rules the second call pays a tenth of the long system prompt, and all of the rest."""
-    billed = bill(conversation(tmp_path, *SAID), [Scheme("claude-sonnet-5", "document", document=True)])
+    billed = bill(conversation(tmp_path, *SAID), [Scheme("claude-sonnet-5", "document", rules="document")])
     first, second = billed.calls(billed.schemes[0]).itertuples()
     system, paid = TokenCounter().message(SAID[0]), price("claude-sonnet-5").input
     assert first.cost_written == pytest.approx(system * paid)  # writing costs nothing more
@@ -101,7 +99,7 @@ def test_the_document_s_worked_example(tmp_path: Path) -> None:
 
 def test_content_stored_by_the_hour(tmp_path: Path) -> None:
     """What is created is paid as input, read at once, and kept for an hour at the price of its day."""
-    billed = bill(conversation(tmp_path, *SAID[:3]), [Scheme("gemini-3.8-flash", stored=True)])
+    billed = bill(conversation(tmp_path, *SAID[:3]), [Scheme("gemini-3.8-flash", rules="stored")])
     row = billed.conversations().iloc[0]
     assert row.created == row.read == 0  # 3 000 tokens are fewer than its least size
     long = (Message("s", "system", "word " * 5000, time=1.79e9), *SAID[1:3])
@@ -132,24 +130,6 @@ def test_every_token_is_billed_once(run: Run) -> None:
     assert set(found[found.written > 0].model) == {"claude-sonnet-5", "gpt-5.6"}
 
 
-def test_requests_keep_no_recordings(run: Run) -> None:
-    """Where nothing is beyond texts, their tokens and blocks are enough: the texts of a run may be many."""
-    requests = RunRequests(run)
-    assert requests.output.sum()
-    assert len(requests.started) == len(requests.tokens)
-    assert len(list(requests)) == len(requests)
-    assert "recordings" not in vars(requests)
-
-
-def test_what_is_kept_bounds_what_is_read(run: Run) -> None:
-    """No cache of whole messages reads more than what requests share with those before them, where they only grow."""
-    steps = run.table("steps")
-    kept = steps.groupby(["conversation", "strategy"], observed=True).tokens_kept.sum()
-    found = bill(run, [Scheme(model) for model in MODELS[:3]]).conversations()
-    for row in found[found.strategy.isin(["none", "cache_marks"])].itertuples():
-        assert row.read <= kept[row.conversation, row.strategy]
-
-
 def test_the_bound_is_under_every_placement(run: Run) -> None:
     """No placement of marks has a lower bill than hindsight; other providers have no such bound."""
     schemes = [Scheme("claude-sonnet-5", placement) for placement in (*PLACEMENTS, "hindsight")]
@@ -166,7 +146,6 @@ def test_the_bound_is_under_every_placement(run: Run) -> None:
     [
         (("-m", "gpt-4o"), "gpt-4o takes none: choose another placement"),
         (("-m", "claude-sonnet-5", "--calls", "x.csv"), "has no calls: name another placement as well"),
-        (("-m", "claude-sonnet-5", "--out", "f"), "has no figures: name another placement as well"),
     ],
 )
 def test_the_bound_has_no_calls(run: Run, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
@@ -180,13 +159,6 @@ def test_before_the_look_back(tmp_path: Path) -> None:
     billed = bill(conversation(tmp_path, *old), [Scheme("claude-3-5-sonnet-20241022")])
     first, second = billed.calls(billed.schemes[0]).itertuples()
     assert second.read == first.written > 0
-
-
-def test_marks_alone(run: Run) -> None:
-    """With the placement "marked", what no strategy marked is not cached where marks are needed, and is elsewhere."""
-    found = bill(run, [Scheme(model, "marked") for model in MODELS[:2]]).conversations()
-    for row in found[found.strategy == "none"].itertuples():
-        assert (row.read > 0) == (row.model == "gpt-5.6")
 
 
 def test_breaking_even(tmp_path: Path) -> None:
@@ -249,14 +221,11 @@ def test_what_offline_summarised_is_not_free(run: Run, monkeypatch: pytest.Monke
     assert not bill(run, [Scheme("gpt-4o")]).conversations().cost_own.any()
 
 
-@pytest.mark.parametrize("summaries", list(SummaryPrompt))
-def test_a_recorded_summary_costs_what_its_usage_says(
-    run: Run, monkeypatch: pytest.MonkeyPatch, summaries: SummaryPrompt
-) -> None:
-    """400 of 1,000 tokens were read from the cache. They are the provider's own count, whoever is asked how."""
+def test_a_recorded_summary_costs_what_its_usage_says(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """400 of 1,000 tokens were read from the cache. They are the provider's own count."""
     counts = {"input_tokens": 1000, "output_tokens": 100, "cache_read": 400}
     events = changed(run, monkeypatch, lambda call: replace(call, model="m", cost=None, basis="recorded", **counts))
-    billed = bill(run, [Scheme("gpt-4o")], factor=2, summaries=summaries)
+    billed = bill(run, [Scheme("gpt-4o")], factor=2)
     each = price("gpt-4o")
     cost = 600 * each.input + 400 * each.read + 100 * each.output
     found = billed.calls(billed.schemes[0]).groupby("strategy", observed=True).cost_own.sum()
@@ -274,32 +243,25 @@ def test_an_estimated_summary_costs_what_another_one_does(run: Run, monkeypatch:
 @pytest.mark.parametrize("model", ["claude-sonnet-5", "deepseek-reasoner", "gpt-4o"])
 def test_summaries_cost_by_the_prompt_that_asks_for_them(run: Run, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     """Asked behind another system prompt, the last prompt and its answer are plain; as one message more, what the
-    cache has of that prompt is read. Unless told otherwise, each call is billed as its strategy asks."""
-    events = changed(run, monkeypatch, lambda call: replace(call, input_tokens=1000, output_tokens=100))
-    each, scheme = price(model), Scheme(model)
-    bills = {prompt: bill(run, [scheme], summaries=prompt) for prompt in SummaryPrompt}
-    for prompt, billed in bills.items():
-        changed(run, monkeypatch, lambda call, prompt=prompt: replace(call, prompt=prompt.value))  # type: ignore[misc]
-        own = bill(run, [scheme]).calls(scheme).cost_own
-        assert own.tolist() == billed.calls(scheme).cost_own.tolist()
-    calls = bills[SummaryPrompt.history].calls(scheme)
-    calls = calls[calls.strategy == SUMMARY].set_index(["conversation", "step"])
-    rule = rule_for(model, None)
+    cache has of that prompt is read."""
+    each, scheme, rule = price(model), Scheme(model), rule_for(model, None)
     assert rule is not None
-    for name, step in zip(events.conversation, events.step, strict=True):
-        last = calls.loc[(name, step - 1)]
-        cached = last.tokens - last.fresh
-        if isinstance(rule.rules, AutomaticRules):
-            cached = rule.rules.read(int(last.tokens))
-        whole, reply = (last.tokens + last.output) * each.input, 100 * each.output
-        for prompt, cost in (
-            (SummaryPrompt.separate, 1000 * each.input + reply),
-            (SummaryPrompt.history, whole + reply),
-            (SummaryPrompt.extends, whole + reply - cached * (each.input - each.read)),
-        ):
-            found = bills[prompt].calls(scheme)
-            found = found[(found.strategy == SUMMARY) & (found.conversation == name) & (found.step == step)]
-            assert found.cost_own.item() == pytest.approx(cost)
+    for prompt in ("separate", "history", "extends"):
+        counts = {"input_tokens": 1000, "output_tokens": 100, "prompt": prompt}
+        events = changed(run, monkeypatch, lambda call, counts=counts: replace(call, **counts))  # type: ignore[misc]
+        calls = bill(run, [scheme]).calls(scheme)
+        calls = calls[calls.strategy == SUMMARY].set_index(["conversation", "step"])
+        for name, step in zip(events.conversation, events.step, strict=True):
+            last, reply = calls.loc[(name, step - 1)], 100 * each.output
+            cached = last.tokens - last.fresh
+            if isinstance(rule.rules, AutomaticRules):
+                cached = rule.rules.read(int(last.tokens))
+            cost = {
+                "separate": 1000 * each.input + reply,
+                "history": (last.tokens + last.output) * each.input + reply,
+                "extends": (last.tokens + last.output) * each.input + reply - cached * (each.input - each.read),
+            }
+            assert calls.loc[(name, step)].cost_own == pytest.approx(cost[prompt])
 
 
 @pytest.mark.parametrize("size", [1, 2000])
@@ -437,7 +399,7 @@ def test_a_price_that_is_not_known(run: Run) -> None:
     with pytest.raises(RunError, match=r"the price of gpt-5\.66 is not known; did you mean"):
         bill(run, [Scheme("gpt-5.66")])
     with pytest.raises(RunError, match=r"gemini-2\.5-pro: no price of stored content is known"):
-        bill(run, [Scheme("gemini-2.5-pro", stored=True)])
+        bill(run, [Scheme("gemini-2.5-pro", rules="stored")])
 
 
 def test_the_command(run: Run) -> None:
@@ -511,19 +473,6 @@ def test_conversations_that_share_a_cache(tmp_path: Path) -> None:
 
 def _later(messages: tuple[Message, ...], seconds: float) -> tuple[Message, ...]:
     return tuple(msgspec.structs.replace(each, time=(each.time or 0) + seconds) for each in messages)
-
-
-def test_figures(run: Run, tmp_path: Path) -> None:
-    """`--out` writes each as SVG and PNG, the same bytes every time, also of a run without times or `none`."""
-    ctxbench("bill", run.folder, "-m", "gpt-4o", "--out", tmp_path / "a", cwd=tmp_path)
-    ctxbench("bill", run.folder, "-m", "gpt-4o", "--out", tmp_path / "b", cwd=tmp_path)
-    names = sorted(path.name for path in (tmp_path / "a").iterdir())
-    drawn = ("bill", "break_even", "cached_share", "hit_rate_by_gap")
-    assert names == [f"{name}.{ending}" for name in drawn for ending in ("png", "svg")]
-    for name in names:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    alone = conversation(tmp_path, *SAID, strategies=("last_turn",))
-    ctxbench("bill", alone.folder, "-m", "gpt-4o", "--out", tmp_path / "c", cwd=tmp_path)
 
 
 def test_a_range_is_printed_where_it_is_wide(run: Run) -> None:

@@ -13,7 +13,6 @@ from ctxbench.harness.bill.recorded import TokenFactors, billed_models, hidden_p
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load, recorded_models
-from ctxbench.harness.folder.steps import steps_of
 from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.tokens import TokenCounter, token_factor
 from ctxbench.scenarios.model import Call, Conversation, Message, Tool, Usage
@@ -112,15 +111,6 @@ def test_the_recorded_model_is_billed_first(tmp_path: Path) -> None:
     assert billed_models(run_of(tmp_path / "other", talk("a", "nobody/knows-it", [(500, 9, 0.0)]))) == MODELS
 
 
-def test_windows_are_those_of_the_recorded_models(tmp_path: Path) -> None:
-    """Each conversation is held against the window of its own model; one without a model against gpt-4o's."""
-    run = run_of(
-        tmp_path, talk("a", GPT, [(500, 9, 0.0)]), talk("b", CLAUDE, [(500, 9, 0.0)]), talk("c", "", [(9, 9, 0.0)])
-    )
-    windows = steps_of(run).astype({"conversation": str}).groupby("conversation").window.first()
-    assert windows.to_dict() == {"a": 128_000, "b": 200_000, "c": 128_000}
-
-
 def test_a_call_that_was_stopped_is_no_request(tmp_path: Path) -> None:
     """An aborted call without usage is not replayed; one whose usage was reported is, since somebody paid for it."""
     said = (
@@ -134,25 +124,6 @@ def test_a_call_that_was_stopped_is_no_request(tmp_path: Path) -> None:
     run = run_of(tmp_path, Conversation("t", said), strategies=("none",))
     assert run.table("steps")["at"].tolist() == [3, 5]
     assert run.table("conversations").calls.tolist() == [2]
-
-
-def test_the_factor_is_that_of_validate(recordings: Path, tmp_path: Path) -> None:
-    """On real sessions the factor agrees with the one that `validate` fits call by call, which knows more of them."""
-    from ctxbench.metrics.cache.prefixes import Prefixes
-    from ctxbench.metrics.validation.calibration import Calibration, Counters
-    from ctxbench.metrics.validation.requests import Asking
-    from ctxbench.scenarios.read import find, read
-    from ctxbench.scenarios.source import Problems
-
-    problems = Problems()
-    conversations = list(read(find([recordings / "mini-swe-agent"], problems), problems))
-    execute(plan(recordings / "mini-swe-agent", strategies=("none",)), tmp_path / "run")
-    counters, prefixes = Counters(), dict[str, Prefixes]()
-    asking = Asking(lambda model: prefixes.setdefault(model, Prefixes()), counters.of)
-    fitted = Calibration.of(one for conversation in conversations for one in asking.calls(conversation))
-    assert token_factors(load(tmp_path / "run"), "deepseek-chat").prompt == pytest.approx(
-        fitted.factor("deepseek-chat"), rel=0.1
-    )
 
 
 def test_a_prefix_that_is_not_recorded_stands_in_front_of_every_prompt(tmp_path: Path) -> None:

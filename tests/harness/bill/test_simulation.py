@@ -1,4 +1,4 @@
-"""Usage that is kept beside a run: it spares the simulation, and is never taken for what it is not."""
+"""Usage that is kept beside a run, and bills of a run made piece by piece."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from shutil import copytree
 
 import msgspec
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 from ctxbench.harness.bill import simulation
 from ctxbench.harness.bill.bill import bill as billed_as
+from ctxbench.harness.bill.bill import conversation_bills
 from ctxbench.harness.bill.requests import RunRequests
 from ctxbench.harness.bill.simulation import Scheme, Usages, simulate
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder import derived
-from ctxbench.harness.folder.files import file_digest, read_receipt, write_receipt
 from ctxbench.harness.folder.run import Run, load
 from ctxbench.metrics.prices import Prices
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.model import Call, Conversation, Usage
 from tests.harness.runs import plan, recording
 
 bill = partial(billed_as, factor=1.0)
@@ -57,74 +58,25 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> list[Scheme]:
     return asked
 
 
-def files(run: Run) -> list[Path]:
-    return sorted((run.folder / derived.FOLDER).iterdir())
-
-
 def billed(run: Run, *schemes: Scheme) -> pd.DataFrame:
     return bill(run, schemes or SCHEMES).conversations()
 
 
-def test_what_was_simulated_once_is_read(run: Run, simulated: list[Scheme]) -> None:
-    """The same bill again asks no cache anything, and has every figure to the digit."""
-    first = billed(run)
-    assert simulated == list(SCHEMES)
-    pd.testing.assert_frame_equal(billed(run), first, check_exact=True)
-    assert simulated == list(SCHEMES)
-
-
 def test_only_what_is_missing_is_simulated(run: Run, simulated: list[Scheme]) -> None:
-    """One model more costs that model alone, and the figures are those of both at once."""
+    """One model more costs that model alone, and the same bill again has every figure to the digit."""
     billed(run, SCHEMES[0])
     both = billed(run)
     assert simulated == list(SCHEMES)
-    for file in files(run):
-        file.unlink()
     pd.testing.assert_frame_equal(billed(run), both, check_exact=True)
+    assert simulated == list(SCHEMES)
 
 
 def test_other_prices_need_no_simulation(run: Run, simulated: list[Scheme]) -> None:
     """Prices are not in what is kept: batch prices halve the bill at once."""
-    full = billed(run).set_index(["model", "conversation", "strategy"]).cost
-    half = bill(run, SCHEMES, Prices(batch=True)).conversations().set_index(["model", "conversation", "strategy"]).cost
+    full = conversation_bills(run, SCHEMES)
+    half = conversation_bills(run, SCHEMES, Prices(batch=True))
     assert simulated == list(SCHEMES)
-    assert half.to_numpy() == pytest.approx(full.to_numpy() / 2)
-
-
-def test_the_same_bytes_whoever_bills(run: Run, made: Path, tmp_path: Path) -> None:
-    """Copies of a run, billed in another order, have the same files."""
-    other = load(copytree(made, tmp_path / "other"))
-    billed(run)
-    billed(other, *reversed(SCHEMES))
-    assert [(file.name, file.read_bytes()) for file in files(run)] == [
-        (file.name, file.read_bytes()) for file in files(other)
-    ]
-
-
-def test_a_run_that_changed_is_simulated_again(run: Run, simulated: list[Scheme]) -> None:
-    """A part that was made anew, with a receipt of its own: what was kept before does not count, and is replaced."""
-    billed(run)
-    part = next((run.folder / "messages").iterdir())
-    table = pq.read_table(part)
-    pq.write_table(table, part, compression="none")
-    path = run.folder / "receipts" / f"{part.stem}.json"
-    receipt = read_receipt(path)
-    assert receipt is not None
-    digests = {**receipt.files, f"messages/{part.name}": file_digest(part)}
-    write_receipt(path, msgspec.structs.replace(receipt, files=digests))
-    again = billed(Run(run.folder))
-    assert simulated == [*SCHEMES, *SCHEMES]
-    pd.testing.assert_frame_equal(billed(Run(run.folder)), again, check_exact=True)
-    assert simulated == [*SCHEMES, *SCHEMES]
-    assert len(files(run)) == len(SCHEMES)
-
-
-def test_what_is_no_file_of_the_run(run: Run, simulated: list[Scheme]) -> None:
-    """A folder that an editor left among the parts is in nobody's way."""
-    billed(run)
-    (run.folder / "steps" / ".checkpoints").mkdir()
-    billed(run)
-    assert simulated == list(SCHEMES)
+    assert half.cost.to_numpy() == pytest.approx(full.cost.to_numpy() / 2)
 
 
 def test_code_that_changed_is_asked_again(run: Run, simulated: list[Scheme], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,20 +85,6 @@ def test_code_that_changed_is_asked_again(run: Run, simulated: list[Scheme], mon
     monkeypatch.setattr(derived, "_code", lambda: b"another")
     billed(run)
     assert simulated == [*SCHEMES, *SCHEMES]
-
-
-@pytest.mark.parametrize("where", [0, 0.1, 0.5, 0.9, 1])
-def test_a_damaged_file_does_not_count(run: Run, simulated: list[Scheme], where: float) -> None:
-    """A changed byte anywhere, or a file cut short: it is simulated again, with the same figures."""
-    first = billed(run)
-    changed, cut = files(run)
-    data = bytearray(changed.read_bytes())
-    data[min(int(where * len(data)), len(data) - 1)] ^= 1
-    changed.write_bytes(data)
-    cut.write_bytes(cut.read_bytes()[: int(where * cut.stat().st_size * 0.99)])
-    pd.testing.assert_frame_equal(billed(run), first, check_exact=True)
-    pd.testing.assert_frame_equal(billed(run), first, check_exact=True)
-    assert len(simulated) <= 2 * len(SCHEMES)
 
 
 def test_some_conversations_are_kept_apart(run: Run, simulated: list[Scheme]) -> None:
@@ -164,3 +102,43 @@ def test_a_folder_that_cannot_be_written(run: Run, simulated: list[Scheme]) -> N
     (run.folder / derived.FOLDER).write_text("in the way")
     pd.testing.assert_frame_equal(billed(run), billed(run), check_exact=True)
     assert len(simulated) == 2 * len(SCHEMES)
+
+
+def run_of(folder: Path, meta: dict[str, str] | None = None) -> Run:
+    """A run of eight conversations in three shards, whose first prompts say that something stood before them."""
+    path = recording(folder, conversations=8, turns=6)
+    said = [msgspec.json.decode(line, type=Conversation) for line in path.read_bytes().splitlines()]
+    lines = []
+    for number, each in enumerate(said):
+        messages = list(each.messages[1:])
+        for at, tokens in ((1, 500), (3, 900 + 40 * number)):
+            usage = Usage(input=tokens, output=10)
+            messages[at] = msgspec.structs.replace(messages[at], call=Call(model="claude-sonnet-5", usage=usage))
+        lines.append(msgspec.structs.replace(each, messages=tuple(messages), meta=meta or {}).to_json())
+    path.write_bytes(b"\n".join(lines))
+    execute(plan(path, strategies=("none", "window(max_tokens=400)", "summary(every=2)")), folder / "run")
+    return load(folder / "run")
+
+
+@pytest.mark.usefixtures("small_shards")
+@pytest.mark.parametrize("meta", [None, {"shares_cache": "desk"}])
+def test_pieces_have_the_bill_of_the_whole(
+    meta: dict[str, str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same rows to the last digit, though token factors and hidden prefixes are estimated from all of a run.
+    Conversations that share a cache are billed together, whatever shards they are in."""
+    run = run_of(tmp_path, meta)
+    monkeypatch.setattr("ctxbench.harness.bill.requests.AT_ONCE", 1)
+    assert len(list(RunRequests(run).pieces())) == (1 if meta else 3)
+    assert RunRequests(run).hidden
+    cut = conversation_bills(run, SCHEMES)
+    monkeypatch.setattr("ctxbench.harness.bill.requests.AT_ONCE", 1_000_000)
+    whole = billed_as(run, SCHEMES).conversations()
+    pd.testing.assert_frame_equal(cut, whole, check_exact=True)
+    assert whole.cost_own.gt(0).any()
+
+
+def test_a_model_without_a_price(run: Run) -> None:
+    """It is not free."""
+    with pytest.raises(RunError, match="gpt-9000"):
+        conversation_bills(run, [Scheme("gpt-9000")])

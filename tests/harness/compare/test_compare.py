@@ -135,37 +135,6 @@ def test_strategies_of_one_run() -> None:
     assert found.comparisons[1].verdict.why == "none has nothing to measure it by"
 
 
-def test_strategies_with_the_same_reason() -> None:
-    """They are named together beneath the table of a metric, before the reason, which stands there once."""
-    more = {"tokens_sent": TOKENS, "grounding": [(1, 2)] * 6}
-    run = made({"none": {"tokens_sent": TOKENS}, "a": more, "b": more})
-    shown = list(tables(compare(run, run, [("a", "none"), ("b", "none")], GatePolicy().rule)))
-    notes = [note for table in shown for note in table.notes]
-    assert notes.count("a, b: none has nothing to measure it by.") == 1
-    assert not any(note.startswith(("a: ", "b: ")) for note in notes)
-
-
-def test_a_price_that_is_not_known_any_more() -> None:
-    """The metric is lost where no conversation has it, though the strategy did not fail."""
-    before = made({"a": {"tokens_sent": TOKENS, "cost(claude-sonnet-5)": TOKENS}})
-    after = made({"a": {"tokens_sent": TOKENS, "cost(claude-sonnet-5)": [None] * 6}})
-    found = compared(before, after)
-    assert [each.verdict.word for each in found.comparisons] == ["same", "lost"]
-    assert not found.unpaired
-
-
-def test_corrected_for_what_moved() -> None:
-    """One strategy of two moved in one metric: the other comparisons could raise no alarm, and are not counted."""
-    before = made({name: {"tokens_sent": TOKENS, "grounding": [(1, 2)] * 6} for name in "ab"})
-    after = made(
-        {
-            "a": {"tokens_sent": [each + 7 for each in TOKENS], "grounding": [(1, 2)] * 6},
-            "b": {"tokens_sent": TOKENS, "grounding": [(1, 2)] * 6},
-        }
-    )
-    assert compared(before, after).family == 1
-
-
 def test_nothing_to_pair() -> None:
     """Other recordings, and tokens of another encoding, are errors that say what to do."""
     run = made({"a": {"tokens_sent": TOKENS}})

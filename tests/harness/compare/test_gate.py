@@ -74,14 +74,6 @@ def test_what_is_incomparable_must_be_mended() -> None:
     assert gate(RUN, replace(worse, digests=changed.digests), GatePolicy()).result == "fails"
 
 
-def test_one_conversation_cannot_tell() -> None:
-    """Ten times the tokens in the only conversation: nothing is known of others, and the policy decides."""
-    before, after = (made({"a": {"tokens_sent": [tokens]}}) for tokens in (10, 100))
-    assert gate(before, after, GatePolicy()).result == "passes"
-    assert gate(before, after, GatePolicy(cannot_tell="fail")).result == "fails"
-    assert gate(before, after, GatePolicy({"tokens_sent": MetricPolicy(each=5)})).result == "fails"
-
-
 def policy(folder: Path, text: str) -> GatePolicy:
     file = folder / "gate.toml"
     file.write_text(text)

@@ -48,17 +48,13 @@ class Bad:
         ("desk.record(Dropped((1,))); return context", "a Dropped of the strategy is not well formed: Expected `str`"),
         ("desk.complete('hi'); return context", "desk.complete was given a str, a Prompt is wanted"),
         ("return Context(context.messages, (99,))", "the marks of the Context are (99,), and it has 2 messages"),
-        ("return Context(context.messages, (-1,))", "the marks of the Context are (-1,), and it has"),
-        ("return Context(context.messages, ('0',))", "the marks of the Context are ('0',), a tuple of places"),
         ("return Context(context.messages, None)", "the marks of the Context are None, a tuple of places"),
         ("return Context(context.messages, (), ('t',))", "a str is among the tools of the Context"),
         ("return Context(context.messages, (), (Tool(5),))", "a Tool of the strategy is not well formed"),
         ("return None", "the strategy returned None, a Context is wanted"),
-        ("return list(context.messages)", "the strategy returned a list, a Context is wanted"),
         ("return Context(list(context.messages))", "the messages of the Context are a list"),
         ("return context.sending([{'role': 'user'}])", "a dict is among the messages of the Context"),
         ("return context.sending([Message('m', 'user', None)])", "a Message of the strategy is not well formed"),
-        ("return context.sending([Message('m', 'user', '\\ud800')])", "a Message of the strategy is not well formed"),
         ("return Context(Messages([Span((), 0, 9)]))", "have a span 0:9 of 0"),
         ("sys.exit(3)", "SystemExit: 3 (bad.py:14)"),
     ],
@@ -77,12 +73,8 @@ def test_a_bad_step_loses_the_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ("budget", "why"),
     [
         ("1 / 0", "ZeroDivisionError: division by zero (bad.py:13)"),
-        ("self.gone", "AttributeError"),
-        ("sys.exit(1)", "SystemExit: 1"),
         ("'many'", "the strategy's budget is 'many', a whole number of tokens (or None) is wanted"),
-        ("2.5", "the strategy's budget is 2.5"),
         ("-1", "the strategy's budget is -1"),
-        ("True", "the strategy's budget is True"),
     ],
 )
 def test_a_bad_budget_loses_the_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, why: str) -> None:
@@ -95,17 +87,6 @@ def test_a_bad_budget_loses_the_cells(tmp_path: Path, monkeypatch: pytest.Monkey
     cells = load(tmp_path / "run").table("results")
     assert list(cells.status) == ["failed"] * 4 + ["ok"] * 2
     assert all(why in detail for detail in cells.detail[cells.strategy != "none"])
-
-
-@pytest.mark.parametrize("raised", ["sys.exit(4)", "raise KeyError('n')"])
-def test_a_strategy_that_cannot_be_made_is_refused(tmp_path: Path, raised: str) -> None:
-    """What a __post_init__ raises is said in one line, with exit code 2, and nothing is run."""
-    more = f"def __post_init__(self):\n        {raised}"
-    (tmp_path / "bad.py").write_text(START.format(more=more, body="return context"))
-    ran = ctxbench("run", "traps", "-s", "bad.py:Bad", "-o", "r", cwd=tmp_path, code=2)
-    assert "error: strategy 'bad.py:Bad': " in ran.stderr
-    assert ("SystemExit: 4" if "exit" in raised else "KeyError: 'n'") in ran.stderr
-    assert not (tmp_path / "r").exists()
 
 
 def test_a_stage_and_a_start_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

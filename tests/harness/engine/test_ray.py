@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import os
 import random
-import shlex
 import signal
-import subprocess
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +14,8 @@ import pytest
 
 from ctxbench.harness.engine.cluster import on_ray
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
-from ctxbench.harness.folder.store import read_manifest
 from ctxbench.scenarios.errors import RunError
-from tests.harness.command import CTXBENCH, ctxbench, said
-from tests.harness.engine.test_workers import lives
+from tests.harness.command import ctxbench
 from tests.harness.runs import bytes_of, processes, recording
 
 ray = pytest.importorskip("ray")
@@ -80,49 +73,6 @@ def test_models_stay_on_one_machine(made: tuple[Path, Path], tmp_path: Path) -> 
     assert "--engine ray does not call openai/some" in done.stderr
     done = ctxbench("run", str(made[0]), "--address", "auto", cwd=tmp_path, code=2)
     assert "--address auto: is for --engine ray" in done.stderr
-
-
-def marked(mark: str) -> list[int]:
-    """The processes that live and have inherited a variable of the environment."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            if mark.encode() in path.read_bytes().split(b"\0") and lives(int(path.parent.name)):
-                found.append(int(path.parent.name))
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("whom", ["the run", "all its processes"])
-def test_ctrl_c(made: tuple[Path, Path], tmp_path: Path, whom: str) -> None:
-    """A run on Ray that hears Ctrl-C ends with the usual line and code, and with its workers, and can go on."""
-    path, alone = made
-    out = tmp_path / "run"
-    words = ["run", str(path), "--out", str(out), "--jobs", "2", "--engine", "ray"]
-    words += [word for name in STRATEGIES for word in ("-s", name)]
-    mark = f"CTXBENCH_TEST_RUN={tmp_path}"
-    hear = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # whatever the test run was started to ignore
-    environment = {**os.environ, **dict([mark.split("=", 1)])}
-    pipes = partial(subprocess.Popen, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    with pipes([CTXBENCH, *words], env=environment, preexec_fn=hear) as process:
-        while not list((out / "results").glob("*.parquet")):
-            assert process.poll() is None
-            time.sleep(0.01)
-        assert len(marked(mark)) > 2
-        (os.kill if whom == "the run" else os.killpg)(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    # Ray itself says before that its cluster asks for a token.
-    assert said(errors)[-1] == f"stopped; finished work is stored. To continue: {shlex.join([CTXBENCH, *words])}"
-    assert "Traceback" not in errors
-    deadline = time.monotonic() + 30
-    while left := marked(mark):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.1)
-    assert not read_manifest(out).complete
-    ctxbench(*words, cwd=tmp_path)
-    stored = {name: digest for name, digest in bytes_of(out).items() if not name.startswith("bills/")}
-    assert stored == bytes_of(alone)
 
 
 @pytest.mark.slow

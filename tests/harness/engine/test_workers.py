@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -11,16 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.engine.workers import _held_back
-from tests.harness.command import CTXBENCH, ctxbench, said
+from tests.harness.command import ctxbench, said
 from tests.harness.runs import recording
 
 POOL = """
 import os, time
-from ctxbench.harness.engine.workers import _pool
+from ctxbench.harness.engine.workers import _executor
 
 if __name__ == "__main__":
-    pools = [_pool(), _pool()]
+    pools = [_executor("ctxbench.harness.engine.shard", 1) for _ in range(2)]
     print(*{pool.submit(os.getpid).result() for pool in pools}, flush=True)
     time.sleep(60)
 """
@@ -50,19 +48,6 @@ def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
             return
         time.sleep(0.05)
     pytest.fail(f"still there: {[pid for pid in workers if lives(pid)]}")
-
-
-def test_a_long_temporary_folder(tmp_path: Path) -> None:
-    """Workers start although the temporary folder's name leaves no room for a socket in it."""
-    long = tmp_path / ("long" * 30)
-    long.mkdir()
-    recording(tmp_path, conversations=3)
-    command = [CTXBENCH, "run", "some.jsonl", "-s", "none", "--jobs", "2", "-o", "r"]
-    done = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, "TMPDIR": str(long)}, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, said(done.stderr)) == (0, [])
-    assert "3 conversations" in done.stdout
 
 
 PLUG_IN = """
@@ -98,25 +83,3 @@ def test_a_worker_that_dies(tmp_path: Path, by: int, why: str) -> None:
     [line] = said(done.stderr)
     assert line.startswith(f"error: {why}")
     assert "what is finished is kept" in line
-
-
-def test_a_signal_waits_for_a_worker_that_starts() -> None:
-    """What starts it comes to its end, and is known when the signal is heard; an ignored signal stays ignored."""
-    done: list[str] = []
-
-    def hear(number: int, frame: object) -> None:
-        done.append("heard")
-
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        signal.signal(signal.SIGTERM, hear)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        with _held_back():
-            signal.raise_signal(signal.SIGTERM)
-            signal.raise_signal(signal.SIGHUP)
-            done.append("started")
-        assert done == ["started", "heard"]
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,8 +1,7 @@
-"""Weights & Biases and TensorBoard: what is written is read back from their own files."""
+"""What trackers are given, under which names; Weights & Biases read back from its own files."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,10 @@ from pathlib import Path
 import pytest
 
 import ctxbench
-from ctxbench.harness.export.bench import measures
+from ctxbench.cli.export import log
+from ctxbench.harness.export import mlflow
+from ctxbench.harness.export.bench import bench, measures, metric_keys, name_of, parameters
+from ctxbench.harness.export.mlflow import LogResult, TrackingStore
 from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
 from tests.harness.runs import recording
 
@@ -27,45 +29,63 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> ctxbench.BenchmarkRun:
 
 def test_the_measures_come_first() -> None:
     """What a run is judged by: of the bill under the first model, and of the measures of quality the best one."""
-    names = [
-        "steps",
-        "grounding",
-        "cost_saving(a)",
-        "cost_saving(b)",
-        "context_recall",
-        "cache_hit_rate(a)",
-        "net_saving",
-    ]
-    assert measures(names) == ["net_saving", "cost_saving(a)", "cache_hit_rate(a)", "context_recall"]
+    names = ["steps", "grounding", "cost_saving(a)", "cost_saving(b)", "context_recall", "net_saving"]
+    assert measures(names) == ["net_saving", "cost_saving(a)", "context_recall"]
 
 
-def test_tensorboard(run: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
-    """A folder per strategy with its figures, its curves and its parameters, as TensorBoard reads them."""
-    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    command = run.log("tensorboard", str(tmp_path))
-    assert command == f"tensorboard --logdir {tmp_path / 'run'}"
-    folders = sorted(path.name for path in (tmp_path / "run").iterdir())
-    assert folders == ["00-none", "01-window-max_tokens=400", "02-summary-every=2"]
-    events = reader.EventAccumulator(str(tmp_path / "run" / folders[1]))
-    events.Reload()
-    (saved,) = events.Scalars("1 measures/1 net saved")
-    assert saved.value == pytest.approx(run.summary().net_saving["window(max_tokens=400)"])
-    curve = run.growth()
-    curve = curve[curve.strategy == "window(max_tokens=400)"]
-    points = {point.step: point.value for point in events.Scalars("growth/tokens_sent")}
-    assert points == pytest.approx(dict(zip(curve.turn, curve.tokens_sent, strict=True)))
-    assert b"max_tokens" in events.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+def test_parameters_of_a_chain() -> None:
+    """Each stage's by its name; the second of a name by its number; what looks like a secret is hidden."""
+    logged = parameters("window(max_tokens=9) | archive | window(max_tokens=3)")
+    assert (logged["window.max_tokens"], logged["window.2.max_tokens"]) == ("9", "3")
+    hidden = parameters("my.py:Mine(url='https://me:pwpwpwpw@host/x?token=ab12')")
+    assert not any(secret in text for text in hidden.values() for secret in ("pwpwpwpw", "ab12"))
 
 
-def test_tensorboard_has_the_same_bytes(run: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
-    """Logging again replaces the files by the same ones, in another process too."""
-    pytest.importorskip("tensorboard")
-    run.log("tensorboard", str(tmp_path))
-    files = {path: path.read_bytes() for path in tmp_path.rglob("events*")}
-    code = f"import ctxbench; ctxbench.load({str(run.folder)!r}, model='claude-sonnet-5')"
-    subprocess.run([sys.executable, "-c", f"{code}.log('tensorboard', {str(tmp_path)!r})"], check=True)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("events*")} == files
-    assert len(files) == 3
+def test_names() -> None:
+    """A bill's model is a group of its own; the digest of a prompt stays where figures differ in nothing else."""
+    assert name_of("cost(openai/gpt-4o@2024)") == "cost/openai/gpt-4o_2024"
+    assert name_of("context_recall") == "context_recall"
+    old, new, other = (f"answer_quality(m, llm(model='g', prompt='{digest}'))" for digest in ("a1", "b2", "c3"))
+    assert metric_keys([old]) == {old: "answer_quality/m/llm_model__g__"}
+    assert metric_keys([new])[new] == metric_keys([old])[old]
+    assert len(set(metric_keys([new, other]).values())) == 2
+
+
+LOCAL = (
+    *("sqlite:///runs/mlflow.db", "file:///home/me/mlruns", "/home/me/mlruns", "mlruns", "C:\\mlruns"),
+    *("http://localhost:5000", "http://me:secret@127.0.0.1:5000", "https://[::1]/mlflow"),
+)
+REMOTE = (
+    *("https://mlflow.example.org", "http://localhost.example.org", "http://10.0.0.7:5000", "http://["),
+    *("databricks", "databricks://profile", "postgresql://db/mlflow"),
+)
+
+
+def test_what_is_on_this_machine() -> None:
+    """Files and this machine's own addresses are local, whatever else an address has; services and others are not."""
+    assert all(TrackingStore(uri).is_local for uri in LOCAL)
+    assert not any(TrackingStore(uri).is_local for uri in REMOTE)
+
+
+def test_a_server_gets_texts_if_asked(
+    run: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By default a server elsewhere gets no texts, and a line says so; --text and --no-text are obeyed."""
+    with_text: list[bool] = []
+
+    def write(_bench: object, _where: object, _at: int, report: Path, name: str, *, text: bool) -> LogResult:
+        assert (report / "report.html").is_file()
+        with_text.append(text)
+        return LogResult("logged", "there", name, text, "look")
+
+    monkeypatch.setattr(mlflow, "write", write)
+    told = []
+    for uri in ("https://mlflow.example.org", "sqlite:///mlflow.db"):
+        for text in (None, True, False):
+            log(run.folder, uri, text=text)
+            told.append("without texts of the recordings" in capsys.readouterr().err)
+    assert with_text == [False, True, False, True, True, False]
+    assert told == [True, False, False, False, False, False]
 
 
 @pytest.mark.filterwarnings("ignore")  # wandb's own
@@ -86,12 +106,8 @@ def test_wandb(run: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch) -> N
     records = names["window(max_tokens=400)"]
     history = [record.history for record in records if record.HasField("history")]
     assert len(history) == run.growth().turn.nunique()
-    keys = {
-        item.key or "/".join(item.nested_key)
-        for record in records
-        if record.HasField("summary")
-        for item in record.summary.update
-    }
+    summaries = [record.summary for record in records if record.HasField("summary")]
+    keys = {item.key or "/".join(item.nested_key) for summary in summaries for item in summary.update}
     assert {"1 measures/1 net saved", "tokens_sent", "missing"} <= keys
 
 
@@ -112,20 +128,28 @@ def wandb_records(file: Path) -> Iterator[object]:
             whole = b""
 
 
-@pytest.mark.parametrize("tracker", ["tensorboard", "wandb", "mlflow"])
+@pytest.mark.parametrize("tracker", ["wandb", "mlflow"])
 def test_without_the_library(run: ctxbench.BenchmarkRun, tracker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says which extra brings it."""
-    for name in ("tensorboard", "tensorboard.summary.writer.record_writer", "wandb", "mlflow"):
-        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, tracker, None)
     with pytest.raises(MissingExtra, match=rf"{tracker} is not installed: pip install 'ctxbench\[{tracker}\]'"):
         run.log(tracker)  # type: ignore[arg-type]
 
 
 def test_mistakes(run: ctxbench.BenchmarkRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unknown tracker, and a run in a temporary folder, which has no place beside it."""
-    with pytest.raises(SpecError, match="unknown tracker 'neptune': give mlflow, wandb, tensorboard"):
+    with pytest.raises(SpecError, match="unknown tracker 'neptune': give mlflow, wandb"):
         run.log("neptune")  # type: ignore[arg-type]
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     temporary = ctxbench.run(recording(tmp_path, conversations=1, turns=2), strategies="none")
     with pytest.raises(RunError, match="is temporary: say where to log with to="):
-        temporary.log("tensorboard")
+        temporary.log("wandb")
+
+
+def test_figures_are_over_what_every_strategy_finished(run: ctxbench.BenchmarkRun) -> None:
+    """A bench has an entry for each strategy, with the figures of `summary`."""
+    logged = bench(run.reader, run.models)
+    assert [entry.name for entry in logged.entries] == list(STRATEGIES)
+    assert logged.sizes["compared"] == 4
+    sent = run.summary().tokens_sent
+    assert {entry.name: entry.numbers["tokens_sent"] for entry in logged.entries} == dict(sent)

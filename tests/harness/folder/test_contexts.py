@@ -121,11 +121,6 @@ def test_a_summary_that_covers_the_newest_message(
     assert set(steps_of(ran(tmp_path, "last_turn")).newest) == {there}
 
 
-def test_nothing_is_added_where_nothing_is_written(tmp_path: Path) -> None:
-    """The history, and a window of it, are the recording's."""
-    assert not steps_of(ran(tmp_path, "none", "window(max_tokens=300)")).tokens_added.any()
-
-
 def test_a_run_without_calls(tmp_path: Path) -> None:
     """Where no model was called there are no steps, and the columns are there."""
     said = {"ctxbench": "1", "id": "x", "messages": [{"id": "m", "role": "user", "text": "hi"}]}

@@ -82,23 +82,7 @@ def test_one_process(made: tuple[Path, Path], bucket: str, tmp_path: Path) -> No
     remote = RemoteFolder(f"{bucket}/one", tmp_path / "copy")
     execute(plan(made[0], strategies=STRATEGIES), remote.copy, remote=remote)
     assert pulled(f"{bucket}/one", tmp_path / "other") == on_disk(made[1])
-    assert not remote._leases()
-
-
-def test_one_of_many_gets_the_lease(bucket: str, tmp_path: Path) -> None:
-    """Of 20 that put the same object where none is, at once, one does, by the store's own word."""
-    remotes = [RemoteFolder(f"{bucket}/lease", tmp_path / str(number)) for number in range(20)]
-    won: list[int] = []
-    threads = [
-        threading.Thread(target=lambda at=at: won.append(at) if remotes[at]._put_new(f"{LEASE}1", b"%d" % at) else None)
-        for at in range(20)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(won) == 1
-    assert remotes[0]._leases() == {1: b"%d" % won[0]}
+    assert remote._read(LEASE) is None
 
 
 def test_workers_of_a_cluster_are_killed(made: tuple[Path, Path], bucket: str, tmp_path: Path) -> None:

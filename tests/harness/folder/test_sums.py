@@ -70,16 +70,6 @@ def test_sums_are_those_of_the_rows(run: Run) -> None:
     assert expected["compression_ratio"].any()
 
 
-def test_a_shard_at_a_time(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sums of a large run are made of few shards at a time, and are the same."""
-    expected = obvious(run)
-    every = Run.pieces
-    monkeypatch.setattr(Run, "pieces", lambda self: every(self, steps=1))
-    grid = SumGrid(run.table("conversations").conversation.tolist(), list(run.manifest.plan.strategies))
-    for name, table in added_up(run, SUMMED, grid).items():
-        np.testing.assert_array_equal(table, expected[name], name)
-
-
 def test_stored_sums_need_no_rows(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stored sums are read without a row of the run, until the code or the wanted metrics change."""
     expected = sums_of(run, SUMMED)

@@ -7,9 +7,8 @@ from pathlib import Path
 from threading import Lock
 
 from ctxbench.harness.models import Models, Settings
-from ctxbench.harness.models.local import Choice, Likely, RecordedChoices
 from ctxbench.harness.models.purse import Charge
-from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest, Recorded
+from ctxbench.harness.models.recorded import Choice, Likely, ModelAnswer, ModelRequest, Recorded
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.strategies.base import ModelError
 
@@ -52,5 +51,5 @@ def talking(path: Path, model: Talker) -> Models:
 def choosing(path: Path, model: Chooser) -> Models:
     """Models of which `local:m` is that one."""
     models = Models(Settings(cassette=str(path)))
-    models._choosers["local:m"] = RecordedChoices("local:m", model, models.cassette, "auto")
+    models._chats["local:m"] = Recorded("local:m", model, models.cassette, None, "auto")
     return models

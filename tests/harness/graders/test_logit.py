@@ -8,7 +8,7 @@ import pytest
 
 from ctxbench.harness.graders.attacks import ATTACKS
 from ctxbench.harness.graders.logit import PREFIX, Logit, LogitGrader
-from ctxbench.harness.models.local import Choice
+from ctxbench.harness.models.recorded import Choice
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.value import Missing
 from ctxbench.strategies.base import ModelError

@@ -30,8 +30,6 @@ class Server:
         self.at_once = self.most_at_once = 0
         self.usage: dict[str, Any] | None = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
         self.text = "a summary"
-        self.model = ""
-        """That replies name; empty = the one that was asked."""
         self.pause = 0.0
         self.closing = threading.Event()
         self.lock = threading.Lock()
@@ -99,8 +97,6 @@ class _Handler(BaseHTTPRequestHandler):
                 self.say(200, json.dumps({**self.completion(state, body), "choices": []}))
             case "html":
                 self.say(200, "<html><body>Welcome</body></html>", {"Content-Type": "text/html"})
-            case "plain":  # good JSON under a wrong name
-                self.say(200, good, {"Content-Type": "text/plain"})
             case "drip":  # a byte now and then, so that no single read takes long
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
@@ -130,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
             "id": "m1",
             "type": "message",
             "role": "assistant",
-            "model": state.model or body.get("model"),
+            "model": body.get("model"),
             "content": [{"type": "text", "text": state.text}],
             "stop_reason": "end_turn",
             "usage": {"input_tokens": 1000, "output_tokens": 100},
@@ -142,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
             "id": "c1",
             "object": "chat.completion",
             "created": 1,
-            "model": state.model or body.get("model"),
+            "model": body.get("model"),
             "choices": [{"index": 0, "message": said, "finish_reason": "stop"}],
         }
         return made if state.usage is None else {**made, "usage": state.usage}
@@ -154,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
         ]
         return {
             "object": "list",
-            "model": state.model or body.get("model"),
+            "model": body.get("model"),
             "data": data,
             "usage": {"prompt_tokens": 7, "total_tokens": 7},
         }

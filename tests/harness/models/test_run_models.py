@@ -15,7 +15,6 @@ from ctxbench.harness.folder.schema import Spending
 from ctxbench.harness.models import Settings
 from ctxbench.harness.models.cassette import Cassette, CassetteEntry, canonical, key_of
 from ctxbench.scenarios.errors import SetupError
-from tests.harness.answers.builders import talks
 from tests.harness.command import ctxbench, said
 from tests.harness.models.server import Server
 from tests.harness.runs import bytes_of, recording
@@ -61,18 +60,8 @@ def test_a_run_is_recorded_and_replayed(server: Server, tmp_path: Path) -> None:
 def test_a_run_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
     """The run finishes, all workers together spend no more, and the end says what was not done and why."""
     path = recording(tmp_path, conversations=4)
-    words = (
-        "run",
-        path,
-        "-s",
-        SUMMARY,
-        "--summariser",
-        "openai/gpt-4o-mini",
-        "--cassette",
-        "c",
-        "--api-base",
-        server.url,
-    )
+    words = ("run", path, "-s", SUMMARY, "--summariser", "openai/gpt-4o-mini", "--cassette", "c")
+    words += ("--api-base", server.url)
     done = ctxbench(*words, "--spend-limit", 0.001, "-j", 2, "-o", "r", cwd=tmp_path)
     assert len(server.seen) * 0.00021 <= 0.001
     lines = said(done.stderr)
@@ -108,23 +97,6 @@ def test_a_search_that_reaches_its_limit(server: Server, tmp_path: Path) -> None
     assert "limit" not in whole.stderr
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("focus", "-s", "summary(threshold=4, every=4, summariser='openai/gpt-4o-mini')"),
-        ("rag", "--embedder", "openai/text-embedding-3-small"),
-    ],
-    ids=["focus", "rag"],
-)
-def test_a_tier_bench_that_may_spend_nothing(server: Server, tmp_path: Path, words: tuple[str, ...]) -> None:
-    """With a limit of $0 no model is asked, and the command ends with code 2."""
-    path = talks(tmp_path, 1)
-    reached = ("--cassette", "c", "--api-base", server.url, "--spend-limit", 0)
-    done = ctxbench("lab", "bench-tier", words[0], path, *words[1:], *reached, cwd=tmp_path, code=2)
-    assert not server.seen
-    assert "the spend limit of $0" in done.stderr
-
-
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     """A run goes on without waiting at every step, says what it waits for, and that no model answered: exit code 2."""
     path = recording(tmp_path, conversations=2)
@@ -132,11 +104,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     done = ctxbench(*words, "--retries", 3, "--api-base", "http://127.0.0.1:9/v1", cwd=tmp_path, code=2)
     lines = said(done.stderr)
     waits = [line for line in lines if line.startswith("openai/m: the connection failed or broke off")]
-    assert [line.rpartition("reachable?: ")[2] for line in waits] == [
-        "try 2 of 4 in 1 s",
-        "try 3 of 4 in 2 s",
-        "try 4 of 4 in 4 s (later ones are not told)",
-    ]
+    assert [line.rpartition("reachable?: ")[2] for line in waits] == ["try 2 of 4 in 1 s (later ones are not told)"]
     assert lines[-1].startswith("error: the summariser openai/m gave no usable reply, of ")
     assert f"that {SUMMARY} asked for: was given up for the rest of the run: the connection failed" in lines[-1]
     assert lines[-1].endswith(
@@ -149,31 +117,13 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     assert any(line.startswith("failed 1 time: openai/m: the connection failed") for line in lines)
 
 
-def test_replies_that_are_used_all_the_same(server: Server, tmp_path: Path) -> None:
-    """A reply that is too long is cut, not done without: the end and the table say so, whatever its length."""
-    path = recording(tmp_path, conversations=1)
-    server.text = "The user asked questions and got results. " * 30
-    strategy = "summary(threshold=8, every=8, language='en', max_summary_tokens=50)"
-    words = ("run", path, "-s", strategy, "--summariser", "openai/m", "--cassette", "c", "-o", "r")
-    done = ctxbench(*words, "--api-base", server.url, cwd=tmp_path)
-    times = len(server.seen)
-    [line] = [line for line in said(done.stderr) if "as requested" in line or line.startswith("failed")]
-    assert line.startswith(f"summary not as requested {times} times: the reply has ")
-    assert line.endswith(" tokens, over 50; it is cut there")
-    shown = ctxbench("report", "r", "--all", "--print-only", cwd=tmp_path).stdout
-    assert "Why did something fail?\n" in shown
-    assert "it is cut there" in shown
-
-
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
         (Settings("gpt-4o-minni"), r"unknown model 'gpt-4o-minni'; did you mean 'gpt-4o-mini'"),
-        (Settings("ofline"), "did you mean 'offline'"),
         (Settings("zzz"), "give `offline`, `local`, or a litellm name, PROVIDER/MODEL"),
         (Settings("openai/mine", spend_limit=1), "the price of openai/mine is not known"),
         (Settings(spend_limit=-1), "a spend limit of -1 US dollars cannot be"),
-        (Settings(spend_limit=float("nan")), "a spend limit of nan US dollars cannot be"),
         (Settings("openai/m", timeout=0), "a timeout is above 0 seconds"),
         (Settings("openai/m", retries=-1), "retries are 0 or more"),
         (Settings("openai/m", mode="replay", cassette="none.sqlite"), "there is no such cassette"),
@@ -182,10 +132,7 @@ def test_replies_that_are_used_all_the_same(server: Server, tmp_path: Path) -> N
         (Settings("local"), "no weights for the model `local`: give --gguf PATH"),
         (Settings("local", gguf=__file__), "test_run_models.py: is no GGUF file"),
         (Settings(api_base="foo"), "the api base 'foo' is no address of a server: write it like http://"),
-        (Settings(api_base="localhost:8000/v1"), "is no address of a server"),
-        (Settings(api_base="ftp://host/v1"), "is no address of a server"),
         (Settings(api_base="https://me:pw@host/v1"), "the api base at host has a user or password in it: leave it out"),
-        (Settings(api_base="http:///v1"), "is no address of a server"),
         (Settings(api_base="http://host:port/v1"), "is no address of a server"),
     ],
 )
@@ -200,8 +147,6 @@ def test_what_cannot_be_run(settings: Settings, says: str) -> None:
     "strategy",
     [
         "summary(summariser='offlne')",
-        "session_summary(summariser='offlne')",
-        "smart(window=4000, summariser='offlne')",
         "archive(summariser='offlne')",
         "facts(extractor='model', summariser='offlne')",
         "last_turn | summary(summariser='offlne')",
@@ -242,16 +187,6 @@ def test_facts_by_no_model(strategy: str) -> None:
         with pytest.raises(SetupError, match="the model `offline` picks sentences and cannot list facts") as caught:
             Plan(RunInputs(("standard",)), (chain,))
         assert str(caught.value).startswith(strategy)
-
-
-def test_what_cannot_be_run_on_the_command_line(tmp_path: Path) -> None:
-    """The same is a line on standard error there, exit code 2, and no folder."""
-    words = ("run", "standard", "-o", "r", "--summariser", "local", "--gguf", "nothing", "--spend-limit", "1")
-    done = ctxbench(*words, cwd=tmp_path, code=2)
-    assert said(done.stderr) == [
-        "error: nothing: cannot be read: No such file or directory: name a GGUF file with --gguf"
-    ]
-    assert not (tmp_path / "r").exists()
 
 
 def test_lines_of_a_cassette(tmp_path: Path) -> None:

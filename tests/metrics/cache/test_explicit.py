@@ -76,18 +76,6 @@ def test_short_prefixes_are_plain_input() -> None:
     assert cache.request(talk.request("abc", 1, 2, at=1)) == CacheUsage(0, 3000, 0, 0)
 
 
-def test_what_comes_after_the_last_mark_is_plain() -> None:
-    """Blocks behind the last mark, and what is in no block."""
-    talk, cache = Talk(), ExplicitCache()
-    assert cache.request(talk.request("abcd", 1, tail=7)) == CacheUsage(0, 2000, 0, 2007)
-
-
-def test_without_marks_nothing_is_cached() -> None:
-    """It is opt-in."""
-    talk, cache = Talk(), ExplicitCache()
-    assert [cache.request(talk.request("abc", at=at)) for at in (0, 1)] == [CacheUsage(0, 0, 0, 3000)] * 2
-
-
 def test_a_lifetime_begins_with_the_start_of_a_request_and_is_renewed_by_reading() -> None:
     """Five minutes from the start: 299 s later it is read, which renews it; 300 s after that it is gone."""
     talk, cache = Talk(), ExplicitCache()

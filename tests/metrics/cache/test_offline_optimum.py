@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -147,47 +147,10 @@ def test_prefixes_that_are_too_short() -> None:
     assert bound(Asked("ab", 0), Asked("abc", 9), least=1500) == (2500 + 200 + 1000, 2000, 2000, 0, 1000)
 
 
-def test_what_is_in_no_block_is_plain() -> None:
-    """Seven tokens at the end of each prompt."""
-    assert bound(Asked("a", 0, tail=7), Asked("a", 9, tail=7)) == (1364, 1000, 1000, 0, 14)
-
-
 def test_it_is_written_where_that_is_cheap() -> None:
     """The first prompt is in a tier of five times the price: the second had better write."""
     asked = [Asked("a", at) for at in (0, 60, 120)]
     assert bound(*asked, prices=[times(5), PRICE, PRICE]) == (5000 + 1250 + 100, 1000, 1000, 0, 1000)
-
-
-def test_prices_in_an_odd_order() -> None:
-    """Reading that costs more than plain input is not done; writing that is free is done every time it can be."""
-    asked = [Asked("a", at) for at in (0, 60, 120)]
-    dear, free = PRICE._replace(read=3.0), PRICE._replace(write=0.0)
-    assert bound(*asked, prices=[dear] * 3)[0] == 3000
-    assert bound(*asked, prices=[PRICE, PRICE, dear])[0] == 1250 + 100 + 1000
-    assert bound(*asked, prices=[free] * 3)[0] == 0
-    assert bound(*asked, prices=[free] * 3, least=1500)[0] == 3000
-
-
-def test_nothing() -> None:
-    """No requests, one of no blocks, no lifetimes."""
-    assert bound() == (0, 0, 0, 0, 0)
-    assert bound(Asked("", 0, tail=3), Asked("a", 1)) == (1003, 0, 0, 0, 1003)
-    assert bound(Asked("a", 0), Asked("a", 1), lifetimes=()) == (2000, 0, 0, 0, 2000)
-
-
-def test_lists_may_be_used_again() -> None:
-    """Whoever makes the requests goes on with the same lists and the same request."""
-    rows = [Asked("ab", 0), Asked("abc", 60), Asked("ad", 120), Asked("abc", 180)]
-    whole = traced(rows)
-
-    def reused() -> Iterator[tuple[CacheRequest, Price]]:
-        path, ends = list[int](), list[int]()
-        for each in whole:
-            path[:], ends[:] = each.prefixes, each.ends
-            yield replace(each, prefixes=path, ends=ends), PRICE
-        path.clear()
-
-    assert lowest(reused(), FREE) == lowest(((each, PRICE) for each in whole), FREE)
 
 
 GAPS = st.sampled_from([0.0, 1.0, 60.0, 299.0, 300.0, 400.0, 3599.0, 3600.0])
@@ -248,29 +211,3 @@ def test_no_placement_is_below_it_on_longer_traces(
     found = lowest(zip(requests, prices, strict=True), ExplicitRules(least)).cost
     for marks in (some, [(CacheMark(size - 1),) for size in lengths], [() for _ in lengths]):
         assert found <= bill(requests, marks, prices, least) * (1 + 1e-9)
-
-
-def slow(asking: Sequence[tuple[float, Price]], until: float = -math.inf) -> float:
-    """Try every choice at every request for a token that these requests use, one answered before the next."""
-    if not asking:
-        return 0.0
-    (now, price), rest = asking[0], asking[1:]
-    if now < until:
-        return price.read + slow(rest, now + HOUR)
-    writes = (price.write + slow(rest, now + 300), price.write_1h + slow(rest, now + HOUR))
-    return min(price.input + slow(rest), *writes)
-
-
-@given(st.data(), traces(7, 6, overlaps=False))
-def test_the_slow_version(data: st.DataObject, requests: list[CacheRequest]) -> None:
-    """Each block by itself, every choice tried, costs as much."""
-    prices = data.draw(tiers(requests))
-    asking: dict[int, list[tuple[float, Price]]] = {}
-    tokens: dict[int, int] = {}
-    for asked, price in zip(requests, prices, strict=True):
-        for prefix, end, before in zip(asked.prefixes, asked.ends, [0, *asked.ends], strict=False):
-            asking.setdefault(prefix, []).append((asked.started, price))
-            tokens[prefix] = end - before
-    tails = [(each.tokens - each.ends[-1]) * price.input for each, price in zip(requests, prices, strict=True)]
-    whole = math.fsum(tokens[prefix] * slow(rows) for prefix, rows in asking.items()) + sum(tails)
-    assert lowest(zip(requests, prices, strict=True), FREE).cost == pytest.approx(whole)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.grading.agreement import FIGURES, Agreement, Confusion, Verdicts, agreement, figures
+from ctxbench.metrics.grading.agreement import FIGURES, Confusion, Verdicts, agreement, figures
 from ctxbench.metrics.value import Missing
 from tests.examples import examples
 
@@ -74,14 +74,6 @@ def test_as_scikit_learn_has_it(answers: Answers) -> None:
     assert ours.confusion == Confusion(positive, false, missed, negative)
 
 
-@given(ANSWERS, st.randoms())
-def test_the_order_of_answers(answers: Answers, random: object) -> None:
-    """It changes nothing, not even an interval."""
-    shuffled = list(answers)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert agreement(verdicts(answers), 20) == agreement(verdicts(shuffled), 20)
-
-
 def test_one_class_only() -> None:
     """All right, for people and the grader: kappa, specificity and the AUC are missing and say why, accuracy is 1."""
     found = agreement(Verdicts.of([True] * 40, [True] * 40, [1.0] * 40, [str(at) for at in range(40)]))
@@ -91,13 +83,6 @@ def test_one_class_only() -> None:
     assert found.kappa.value == Missing("undefined", "all answers are of one class, by people and by the grader")
     assert found.accuracy.value == 1.0
     assert found.accuracy.interval == pytest.approx((0.9124, 1.0), abs=1e-4)  # Wilson's, of 40 questions
-
-
-def test_no_answers() -> None:
-    """Nothing is known of nothing, and nothing breaks."""
-    found = agreement(Verdicts.of([], [], [], []))
-    assert (found.answers, found.questions, found.confusion) == (0, 0, Confusion())
-    assert all(isinstance(getattr(found, name).value, Missing) for name in (*FIGURES, "auc"))
 
 
 def test_few_questions() -> None:
@@ -115,28 +100,7 @@ def test_answers_to_one_question_belong_together() -> None:
     first, second = agreement(together), agreement(apart)
     for name in ("recall", "f1"):
         assert getattr(first, name).value == getattr(second, name).value
-        assert length(first, name) > 1.05 * length(second, name)
+        lengths = [getattr(each, name).interval.high - getattr(each, name).interval.low for each in (first, second)]
+        assert lengths[0] > 1.05 * lengths[1]
     assert first.design_right > 1.2
     assert second.design_right == pytest.approx(1.0, abs=0.02)
-
-
-def length(found: Agreement, name: str) -> float:
-    low, high = getattr(found, name).interval
-    return high - low
-
-
-def test_the_seed() -> None:
-    """The same seed gives the same intervals to the bit; another one nearly the same."""
-    found = correlated(60, 3)
-    assert agreement(found) == agreement(found)
-    first, second = agreement(found).kappa.interval, agreement(found, seed=1).kappa.interval
-    assert first != second
-    assert first == pytest.approx(second, abs=0.02)
-
-
-def test_a_part_of_the_answers() -> None:
-    """Figures of some answers are those of a set that has no others."""
-    found = correlated(60, 3)
-    first = np.arange(180) % 3 == 0
-    alone = Verdicts(found.people[first], found.grader[first], found.score[first], np.arange(60, dtype=np.intp))
-    assert agreement(found.where(first)) == agreement(alone)

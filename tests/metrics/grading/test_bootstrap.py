@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ctxbench.metrics.grading.agreement import figures, intervals
-from ctxbench.metrics.statistics.intervals import Ends, wilson
+from ctxbench.metrics.statistics.intervals import wilson
 from ctxbench.metrics.value import Missing
 
 
@@ -33,22 +33,6 @@ def test_as_scipy_has_it() -> None:
     assert ours == pytest.approx((theirs.low, theirs.high), abs=0.006)
 
 
-def test_the_weights_are_resamples() -> None:
-    """Each row of weights draws as many questions as there are, and a jackknife leaves one out at a time."""
-    seen: list[NDArray[np.float64]] = []
-
-    def statistic(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        seen.append(weights)
-        return weights[:, :1] + np.arange(len(weights))[:, None]
-
-    intervals(statistic, 40, resamples=100)
-    drawn, left, whole = seen
-    assert drawn.shape == (100, 40)
-    assert (drawn.sum(axis=1) == 40).all()
-    assert (left == 1 - np.eye(40)).all()
-    assert (whole == 1).all()
-
-
 @pytest.mark.slow
 def test_coverage() -> None:
     """Of 500 samples of 60 questions, 93 % and more have the true kappa in their interval."""
@@ -72,23 +56,9 @@ def test_figures_that_are_often_undefined() -> None:
     assert "undefined in" in found[4].detail
 
 
-def test_figures_that_never_differ() -> None:
-    """A figure that is the same in every resample has no interval, rather than one without length."""
-    counts = np.tile([1.0, 0, 0, 0], (50, 1))
-    assert intervals(lambda weights: figures(weights @ counts), 50)[0] == Missing(
-        "undefined", "it is the same in every resample"
-    )
-
-
 @pytest.mark.parametrize(("hits", "size"), [(0, 10), (1, 10), (5, 10), (10, 10), (3, 1000)])
 def test_wilson(hits: int, size: int) -> None:
     """The interval of a share is that of statsmodels."""
     proportion = pytest.importorskip("statsmodels.stats.proportion")
     found = wilson(hits, size)
     assert found == pytest.approx(proportion.proportion_confint(hits, size, method="wilson"), abs=1e-12)
-
-
-def test_wilson_of_nothing() -> None:
-    """A share of nothing has no interval."""
-    found: Ends | Missing = wilson(0, 0)
-    assert isinstance(found, Missing)

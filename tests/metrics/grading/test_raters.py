@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.grading.agreement import Raters, kappa, raters
+from ctxbench.metrics.grading.agreement import Raters, raters
 from ctxbench.metrics.value import Missing
 from tests.examples import examples
 
@@ -66,8 +66,3 @@ def test_answers_with_one_rater() -> None:
     assert rated(with_one).answers == 3
     assert rated(with_one).raters == (2, 3)
     assert raters([(4,), (1,)], [3, 3], ["a", "b"]) is None
-
-
-def test_kappa_of_one_class() -> None:
-    """It is undefined: all agree, and could not have done otherwise."""
-    assert np.isnan(kappa(np.array([[4.0, 0], [0, 0]])))

@@ -68,13 +68,3 @@ def test_halves() -> None:
     assert (halves(names[::-1])[::-1] == first).all()
     assert 450 < first.sum() < 550
     assert (halves(names, seed=1) != first).any()
-
-
-def test_endless_scores() -> None:
-    """A grader may be surer than any number: there is a threshold on either side of such scores."""
-    given = Verdicts.of([True, True, False], [True, True, False], [math.inf, 1.0, -math.inf], ["a", "b", "c"])
-    found = best(given)
-    assert found is not None
-    assert found.value == 1.0
-    assert -math.inf < found.threshold < 1.0
-    assert not np.isnan(curve(given).threshold).any()

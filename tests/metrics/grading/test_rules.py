@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.harness.graders.attacks import ATTACKS, attempts, flipped
-from ctxbench.metrics.grading import Grade, GradedItem, Grader
+from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.rules import RulesGrader, answer_kind, grader, is_less_exact
 from ctxbench.metrics.grading.rules.grader import half
 from ctxbench.metrics.grading.rules.words import LONGEST
@@ -78,25 +78,6 @@ PIECES = """
     日 号 世纪 年代 公元前 零 十 百 万 亿 点 半 个 小时 百分之 下午 第 星期 三 两 不 没有 是 no not yes
     unknown Ann Lee A. II US's von 和 、 ; \ud800 é \u200b Мау
 """
-
-
-@given(*[st.lists(st.sampled_from(PIECES.split()), max_size=9).map(lambda each: (" ".join(each), "".join(each)))] * 2)
-def test_any_mixture_of_dates_numbers_and_words_has_a_grade(one: tuple[str, str], other: tuple[str, str]) -> None:
-    """Apart or run together, as accepted answer and as answer: graded, and right beside itself."""
-    for accepted, candidate in (*product(one, other), *zip(one, one, strict=True)):
-        [grade] = RulesGrader().grade([GradedItem("x", candidate, (accepted,), candidate)])
-        if accepted.strip():
-            assert isinstance(grade, Grade)
-            assert grade.correct or accepted != candidate or not any(map(str.isalnum, accepted))
-
-
-def test_a_grade_does_not_depend_on_what_is_graded_beside_it() -> None:
-    """Grading all pairs at once, backwards, gives what grading each alone gives."""
-    items = [
-        GradedItem(str(at), pair.question, pair.accepted, each) for at, pair in enumerate(PAIRS) for each in pair.right
-    ]
-    grader: Grader = RulesGrader()
-    assert grader.grade(items[::-1])[::-1] == [grade for item in items for grade in grader.grade([item])]
 
 
 @pytest.mark.parametrize(
@@ -241,11 +222,6 @@ def test_text_that_speaks_to_the_grader_changes_hardly_a_verdict() -> None:
     assert flips < 0.01 * len(tried)
 
 
-def test_the_name_has_the_version() -> None:
-    """So that grades of two versions are not compared."""
-    assert RulesGrader().name == "rules(3)"
-
-
 def agreement(answers: list[Labelled]) -> float:
     grades = RulesGrader().grade(
         [GradedItem(each.id, each.question, each.accepted, each.candidate, each.kind) for each in answers]
@@ -298,9 +274,3 @@ def test_chinese_near_misses(question: str, gold: str, right: str, wrong: str) -
     """Another unit, a numeral in a name, half of a name, or the measure word alone do not make an answer right."""
     assert graded(question, (gold,), right).correct
     assert not graded(question, (gold,), wrong).correct
-
-
-def test_a_long_answer_of_dates_is_graded() -> None:
-    """An answer of thousands of numbers or months is read in one pass, and has the grade of a short one."""
-    assert graded("How many?", ("3",), "3月" * 10_000).correct
-    assert not graded("How many?", ("4",), "3月" * 10_000).correct

@@ -98,30 +98,6 @@ def test_how_exact_a_date_is(accepted: str, given: str, needed: int, less: bool)
     assert less_exact(when(accepted), when(given), needed) == less
 
 
-@given(st.dates(date(1900, 1, 1), date(2099, 12, 31)))
-def test_a_day_cut_to_its_month_or_year_is_less_exact(day: date) -> None:
-    """Of any day, in English and in Chinese; no form of the day itself is."""
-    accepted = when(day.isoformat())
-    for vague in (
-        f"{day:%B} {day.year}",
-        f"in {day.year}",
-        f"in {day:%B}",
-        f"{day.year}年{day.month}月",
-        f"{day.month}月",
-    ):
-        assert less_exact(accepted, when(vague))
-    for exact in (f"{day:%B} {day.day}, {day.year}", f"{day.year}年{day.month}月{day.day}日", f"{day.day} {day:%B}"):
-        assert not less_exact(accepted, when(exact))
-
-
-@pytest.mark.parametrize(
-    "text", ["it may be", "march on", "$1984", "1,984", "5 km", "", "13/13/2020 13", "30 February 2020"]
-)
-def test_what_is_no_date(text: str) -> None:
-    """Words that are months, sums of money, counts, days that are not."""
-    assert not [each for each, _, _ in dates(text) if each.dated and each.month] or text.startswith("30")
-
-
 @pytest.mark.parametrize(
     ("accepted", "given", "same"),
     [

@@ -110,22 +110,6 @@ def test_words_of_the_question_that_ask_for_nothing(question: str, gold: str, ca
     assert not grade(question, gold, candidate).correct
 
 
-@pytest.mark.parametrize(
-    ("candidate", "reason"),
-    [
-        ("It is not Oslo.", "the answer denies “Oslo”"),
-        ("Formerly Oslo, now Bergen.", "the answer says that “Oslo” is past"),
-        ("Many people say Oslo, but it is actually Bergen.", "the answer reports “Oslo” as a mistaken belief"),
-        ("Oslo or Bergen", "the answer leaves open whether it is “Oslo”"),
-        ("Oslo. Correction: Bergen.", "the answer takes “Oslo” back"),
-        ("A suburb not far from Oslo", "the answer names something else by “Oslo”"),
-    ],
-)
-def test_the_reason_says_why_it_does_not_count(candidate: str, reason: str) -> None:
-    """Each family has its own."""
-    assert grade("Where is the fair?", "Oslo", candidate).reason == reason
-
-
 WORDS = [
     "Oslo",
     "the",

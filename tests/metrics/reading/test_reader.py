@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.metrics.reading import UNKNOWN, ExtractiveReader, ReaderAnswer
-from ctxbench.metrics.reading.reader import quotes
 from ctxbench.scenarios.model import Message, Role
 
 MAY_8 = datetime(2023, 5, 8, 13, 56, tzinfo=UTC).timestamp()
@@ -117,18 +116,6 @@ def test_what_nobody_said_is_unknown(question: str) -> None:
     assert (found.text, found.support) == (UNKNOWN, "")
 
 
-@pytest.mark.parametrize("question", ["", "???", "what is the", "😀", "\x00", "`", "什么"])
-def test_a_question_about_nothing_is_unknown(question: str) -> None:
-    """There is nothing to look for in it."""
-    assert ask(question, *NOISE).text == UNKNOWN
-
-
-def test_an_empty_context_is_unknown() -> None:
-    """No message, or none with a text."""
-    assert ask("Who owns it?").text == UNKNOWN
-    assert ask("Who owns it?", said(""), said(" \n")).text == UNKNOWN
-
-
 def test_a_question_in_another_language_finds_what_it_names() -> None:
     """An identifier is the same in every language; without one nothing is found."""
     history = (said("`page_limit` is 120 rows since May."), *NOISE)
@@ -165,11 +152,3 @@ def test_a_quote_is_read_as_its_speakers_on_its_day() -> None:
     assert ask("When did Caroline adopt a dog?", memories).text == "7 May 2023"
     assert ask("When did Melanie adopt a dog?", memories).text == "8 June 2023"
     assert ask("When did Melanie adopt a dog?", memories).support == memories.id
-
-
-def test_only_a_system_message_with_real_days_has_quotes() -> None:
-    """Lines of a log in a tool result are no quotes, and a day that no calendar has is no time."""
-    log = said("- [2023-05-08 13:56] INFO: started", "tool")
-    assert list(quotes(log)) == [log]
-    heading, quote = quotes(said("Memories\n- [2023-13-08 13:56] Ana: The port is 80.", "system"))
-    assert (heading.text, quote.name, quote.time, quote.text) == ("Memories\n", "Ana", None, "The port is 80.")

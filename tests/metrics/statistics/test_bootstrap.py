@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ctxbench.metrics.statistics.intervals import Interval, Resampled, by_unit, interval, mean_of, quantile, resampled
+from ctxbench.metrics.statistics.intervals import Interval, Resampled, by_unit, interval, mean_of, resampled
 from ctxbench.metrics.value import Missing
 
 
@@ -105,34 +105,6 @@ def test_units_are_drawn_whole() -> None:
     assert by_unit(np.zeros((0, 2)), []).shape == (0, 2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("units", [8, 20])
-def test_coverage_with_twins(units: int) -> None:
-    """Twins share most of what makes them differ from others. Of 1,000 samples the interval over units holds what it
-    should; that over conversations, as if twins were independent, is far too short."""
-    random = np.random.default_rng(21)
-    held = as_if_independent = 0
-    for _ in range(1000):
-        shared = random.normal(0, 1, units)
-        values = 1 + np.concatenate([shared + random.normal(0, 0.3, units) for _ in range(2)])
-        sums = np.column_stack([values, np.ones(2 * units)])
-        low, high = made(by_unit(sums, [*range(units)] * 2), draws=1000).interval()
-        held += low <= 1 <= high
-        low, high = made(sums, draws=1000).interval()
-        as_if_independent += low <= 1 <= high
-    assert held / 1000 >= 0.93
-    assert as_if_independent / 1000 < 0.9
-
-
-def test_the_same_data_has_the_same_interval() -> None:
-    """Whatever was drawn before; another seed draws others."""
-    values = np.random.default_rng(2).random(30).tolist()
-    first = interval(values, range(30))
-    interval(values[:9], range(9))
-    assert interval(values, range(30)) == first
-    assert interval(values, range(30), seed=1) != first
-
-
 def test_large_samples_are_drawn_in_blocks() -> None:
     """Of 3,000 conversations the interval is that of the normal distribution, and of the same draws each time."""
     values = np.random.default_rng(3).random(3000)
@@ -185,13 +157,6 @@ def test_coverage(kind: str, size: int) -> None:
     assert coverage(kind, size) >= 0.93
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "size"), SHORT)
-def test_coverage_where_it_falls_short(kind: str, size: int) -> None:
-    """It is no worse than the decision on statistics says."""
-    assert coverage(kind, size) >= SHORT[kind, size]
-
-
 def test_freedom() -> None:
     """As many degrees as conversations less one where they are alike; few where one has most of the figure. A log scale
     takes the upper end of what cannot be negative further up, and cuts the lower one."""
@@ -217,11 +182,3 @@ def test_coverage_in_short() -> None:
         plain += low <= true <= high
     assert plain < ours
     assert ours / 150 >= 0.93
-
-
-def test_levels() -> None:
-    """A lower level is a shorter interval, within the other."""
-    found = made(np.column_stack([np.random.default_rng(5).exponential(1, 15), np.ones(15)]))
-    (low, high), (inner_low, inner_high) = found.interval(0.95), found.interval(0.9)
-    assert low < inner_low < found.value < inner_high < high
-    assert high - found.value >= quantile(0.975, 14) * found.error

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ctxbench.metrics.statistics.comparison import Margin, Pairs, Verdict, difference, judge, usual_margin
+from ctxbench.metrics.statistics.comparison import Margin, Pairs, Verdict, difference, judge
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing
 
@@ -158,13 +158,6 @@ def test_no_worse() -> None:
     """Better at best, the same at worst: not the word same, but not worse than the margin allows."""
     verdict = judge(difference(totals(np.zeros(20), np.linspace(-6, 4, 20))), Margin(20), "lower")
     assert (verdict.word, verdict.no_worse) == ("cannot tell", True)
-
-
-def test_usual_margins() -> None:
-    """A point of what is a share, a hundredth of what is tokens or money, nothing of what is counted."""
-    assert usual_margin("share") == Margin(0.01)
-    assert usual_margin("tokens") == Margin(0.01, relative=True)
-    assert usual_margin("steps") == Margin(0)
 
 
 def test_what_few_conversations_have() -> None:

@@ -7,10 +7,9 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
-from statsmodels.stats.weightstats import ttost_paired
 
 from ctxbench.metrics.statistics.comparison import holm
-from ctxbench.metrics.statistics.intervals import Interval, detectable, equivalence, of_seeds, p_value
+from ctxbench.metrics.statistics.intervals import Interval, detectable, of_seeds, p_value
 from ctxbench.metrics.value import Missing
 
 
@@ -35,24 +34,19 @@ def test_what_is_missing_stays_missing() -> None:
 
 
 def test_p_values_are_those_of_the_paired_test() -> None:
-    """Against scipy's paired t-test, and statsmodels' two one-sided ones."""
+    """Against scipy's paired t-test."""
     random = np.random.default_rng(6)
     before = random.normal(0, 1, 18)
     after = before + random.normal(0.2, 0.5, 18)
     moved = after - before
     error = float(stats.sem(moved))
     assert p_value(moved.mean(), error, 17) == pytest.approx(stats.ttest_rel(after, before).pvalue)
-    for margin in (0.1, 0.4, 0.8):
-        theirs = ttost_paired(after, before, -margin, margin)[0]
-        assert equivalence(moved.mean(), error, 17, margin) == pytest.approx(theirs)
 
 
 def test_without_spread() -> None:
     """All conversations moved by the same, or none did: certain either way."""
     assert p_value(0.0, 0.0, 9) == 1
     assert p_value(0.1, 0.0, 9) == 0
-    assert equivalence(0.1, 0.0, 9, 0.1) == 0
-    assert equivalence(0.1, 0.0, 9, 0.05) == 1
 
 
 @pytest.mark.parametrize("size", [3, 8, 24, 200])

@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from ctxbench.metrics.prices import Prices
-from ctxbench.metrics.validation.validation import CacheAgreement, agreement
+from ctxbench.metrics.validation.validation import Figures, agreement
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation
 from tests.metrics.validation.recordings import call, compared, said
 
 
-def agreed(*conversations: Conversation) -> CacheAgreement:
-    [found] = agreement(compared(*conversations), Prices()).values()
-    return found
+def agreed(*conversations: Conversation) -> Figures:
+    return agreement(compared(*conversations), Prices())
 
 
 def test_tokens_and_hits() -> None:
@@ -27,50 +26,45 @@ def test_tokens_and_hits() -> None:
             call(180, 20_000, 15_000, 5000),
         )
     )
-    assert (found.calls, found.exact, found.later, found.later_exact) == (4, 3, 3, 2)
-    assert (found.off, found.median_off) == (10_000, 0)
-    assert dict(found.hits) == {(False, False): 1, (True, True): 2, (True, False): 1}
-    assert (found.hit_rate, found.hit_rate_error) == (20_000 / 50_000, 10_000 / 50_000)
+    assert [found[key] for key in ("calls", "exact", "later_calls", "later_exact")] == [4, 3, 3, 2]
+    assert (found["read_absolute_error"], found["read_absolute_error_median"]) == (10_000, 0)
+    assert found["hits"] == {"miss / miss": 1, "hit / hit": 2, "hit / miss": 1}
+    assert (found["hit_rate"], found["hit_rate_error"]) == (20_000 / 50_000, 10_000 / 50_000)
 
 
 def test_money_by_hand() -> None:
     """10 000 tokens predicted to be read at 0.30 $ a million, which were written at 3.75 $."""
-    found = agreed(said("talk", call(0, 10_000, 0, 10_000), call(60, 10_010, 0, 10_010)))
+    money = agreed(said("talk", call(0, 10_000, 0, 10_000), call(60, 10_010, 0, 10_010)))["money"]
     reported = 20_010 * 3.75e-6 + 20 * 15e-6
-    assert found.money.reported == pytest.approx(reported)
-    assert found.money.predicted == pytest.approx(reported - 10_000 * (3.75e-6 - 0.30e-6))
-    assert found.money_error == pytest.approx(-10_000 * 3.45e-6 / reported)
+    assert money["reported_usd"] == pytest.approx(reported)
+    assert money["predicted_usd"] == pytest.approx(reported - 10_000 * (3.75e-6 - 0.30e-6))
+    assert money["error"] == pytest.approx(-10_000 * 3.45e-6 / reported)
 
 
 def test_a_model_without_a_price() -> None:
     """Its money is missing, not nothing; its tokens are compared."""
     found = agreed(said("talk", call(0, 5000, 0, 5000, model="claude-9-nobody")))
-    assert (found.calls, found.money.unpriced) == (1, 1)
-    assert found.money_error == Missing("unsupported", "the price of this model is not known")
+    assert (found["calls"], found["money"]["unpriced"]) == (1, 1)
+    assert found["money"]["error"] == Missing("unsupported", "the price of this model is not known")
 
 
-def test_a_provider_that_does_not_say_what_was_written() -> None:
-    """Such a call is not in the money, as writing has a price of its own."""
-    found = agreed(said("talk", call(0, 5000, 0, None, "u0")))
-    assert (found.money.calls, found.money.unreported) == (0, 1)
-
-
-def test_a_provider_that_does_not_say_what_was_read() -> None:
-    """Such a call is counted apart, with its reason, and is in no share."""
+def test_a_provider_that_does_not_say_what_was_written_or_read() -> None:
+    """Without what was written a call is not in the money; without what was read it is in no share, with its reason."""
+    money = agreed(said("talk", call(0, 5000, 0, None, "u0")))["money"]
+    assert (money["calls"], money["not_reported"]) == (0, 1)
     found = agreed(said("talk", call(0, 5000, 0, 5000, "u0"), call(60, 5300, None, None, "u1")))
-    assert (found.calls, found.unreported) == (1, 1)
-    assert found.reasons["not reported"] == 1
+    assert (found["calls"], found["not_reported"], found["reasons"]) == (1, 1, {"not reported": 1})
 
 
 def test_pauses() -> None:
     """Two longer than the lifetime: after one it was gone, as predicted, after the other it was still there."""
     found = agreed(said("talk", call(0, 5000, 0, 5000), call(400, 5100, 0, 5100), call(800, 5200, 5100, 100)))
-    assert dict(found.expired) == {(True, True): 1, (True, False): 1}
+    assert found["pauses"] == {"gone / gone": 1, "gone / kept": 1}
 
 
 def test_no_calls() -> None:
     """Every figure is missing, and says why."""
-    empty = CacheAgreement()
-    figures = [empty.exact_share, empty.later_share, empty.hit_rate, empty.money_error, empty.median_off]
-    figures += [empty.own.error, empty.own.raw_error, empty.own.read_error, empty.own.median_error]
+    empty = agreement([], Prices())
+    figures = [empty[key] for key in ("reuse", "hit_rate", "hit_rate_error", "read_absolute_error_median")]
+    figures += [empty["money"]["error"], *(each for key, each in empty["own_counts"].items() if key != "calls")]
     assert all(isinstance(each, Missing) for each in figures)

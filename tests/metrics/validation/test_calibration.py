@@ -30,7 +30,7 @@ def test_what_a_provider_counts_otherwise() -> None:
     """Twice our tokens and 500 more: both are found, and every prompt is as long as recorded."""
     made, rows = replayed(counted("talk", 2.0, 500))
     assert made.calibration.factor(MODEL) == pytest.approx(2.0, rel=1e-3)
-    tokens = [made.calibration.counted(row.asked).tokens for row in rows]
+    tokens = [made.calibration.ends(row.asked)[-1] for row in rows]
     assert tokens == pytest.approx([row.usage.input for row in rows], abs=2)
 
 
@@ -53,4 +53,4 @@ def test_what_is_predicted_from_our_counts() -> None:
     rows = compared(counted("talk", 1.5, 2000))
     prompts = [row.usage.input for row in rows]
     assert [row.own.read for row in rows] == pytest.approx([0, *prompts[:-1]], abs=2)
-    assert [row.own_raw < (prompt or 0) for row, prompt in zip(rows, prompts, strict=True)] == [True] * 3
+    assert [row.asked.counted < (prompt or 0) for row, prompt in zip(rows, prompts, strict=True)] == [True] * 3

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ctxbench.harness.engine.plan import RunInputs
-from ctxbench.metrics.validation.calibration import Counters
-from ctxbench.metrics.validation.comparison import CacheReplay, ComparedCall
-from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, Tool, ToolCall, Usage
+from ctxbench.metrics.validation.comparison import ComparedCall
+from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, Tool, ToolCall
 from ctxbench.scenarios.source import Problems
 from tests.metrics.validation.recordings import MODEL, T0, call, compared, reads, replayed, said
 
@@ -20,34 +20,6 @@ def of_folder(folder: Path) -> list[ComparedCall]:
 
 def of_family(rows: list[ComparedCall], family: str) -> list[ComparedCall]:
     return [row for row in rows if row.rule.family.startswith(family)]
-
-
-def test_openhands(recordings: Path) -> None:
-    """Explicit marks of 2024: 84 of 87 calls to the token; nothing is predicted for the host that had no cache yet."""
-    rows = of_folder(recordings / "openhands")
-    claude, bedrock = of_family(rows, "anthropic"), of_family(rows, "bedrock")
-    assert (len(claude), sum(row.exact for row in claude)) == (87, 84)
-    assert (len(bedrock), sum(row.predicted.read + row.predicted.written for row in bedrock)) == (77, 0)
-    assert sorted(row.reason for row in claude if not row.exact) == [
-        "unknown: a longer prefix was read",
-        "warmed by another run",
-        "warmed by another run",
-    ]
-
-
-def test_mini_swe_agent(recordings: Path) -> None:
-    """Automatic units of 64: exact on 98 % of the calls, first ones too; the hit rate within 0.01 points.
-
-    The tasks' first messages begin alike, within a message: that is read to the token by DeepSeek's own encoding.
-    """
-    made = CacheReplay(Counters().of)
-    rows = list(made.compare(RunInputs((str(recordings / "mini-swe-agent"),)).open(Problems()).conversations()))
-    assert (len(rows), sum(row.exact for row in rows)) == (1080, 1059)
-    later = [row for row in rows if row.gap is not None]
-    assert (len(later), sum(row.exact for row in later)) == (1066, 1046)
-    tokens = sum(row.usage.input or 0 for row in rows)
-    predicted, reported = sum(row.predicted.read for row in rows), sum(row.read for row in rows)
-    assert abs(predicted - reported) / tokens < 0.0001
 
 
 def test_pi_sessions(recordings: Path) -> None:
@@ -99,14 +71,6 @@ def test_runs_that_share_a_system_prompt() -> None:
     other = said("three", call(20, 3100, 0, 3100, "s", "u0"), system="You do not.", asks="three")
     rows = compared(first, second, other)
     assert [row.predicted.hit for row in rows] == [-1, 1, -1]
-
-
-def test_hidden_system_prompts_are_told_apart_by_size() -> None:
-    """Two runs that ask the same share a prefix only if their first prompts have as many tokens."""
-    one = said("one", call(0, 5000, 0, 5000), asks="x")
-    same = said("two", call(10, 5000, 5000, 0), asks="x")
-    other = said("three", call(20, 9000, 0, 9000), asks="x")
-    assert reads(compared(one, same, other)) == [0, 5000, 0]
 
 
 def test_prompts_that_begin_alike_within_a_message() -> None:
@@ -217,9 +181,9 @@ def test_a_call_that_reports_nothing() -> None:
     [
         (call(10, 5100, 5000, 100, *"abcde"), "marks", "5 cache breakpoints, of which a provider takes 4"),
         (
-            call(10, 250_000, 5000, 100),
+            msgspec.structs.replace(call(10, 250_000, 5000, 100), model="claude-haiku-4-5"),
             "usage.input",
-            "a prompt of 250,000 tokens, and claude-sonnet-4-5 takes 200,000",
+            "a prompt of 250,000 tokens, and claude-haiku-4-5 takes 200,000",
         ),
         (call(10, None, 5000, 100), "usage.input", "nothing says how long its prompt was"),
         (call(-60, 5100, 5000, 100), "started", "the clock ran backwards"),
@@ -251,13 +215,6 @@ def test_a_call_that_is_recorded_twice() -> None:
         "copy.jsonl:1: messages[1].call: a0: the same call stands in another recording, or twice, and so does 1 more "
         "of its conversation (give it once)"
     )
-
-
-def test_starts_in_whole_seconds() -> None:
-    """One that seems to be a moment before the answer that it goes on from is put right."""
-    late = call(2.5, 5000, 0, 5000)
-    rows = compared(said("talk", late, call(4, 5300, 5000, 300)))  # answered at 4.5
-    assert reads(rows) == [0, 5000]
 
 
 def test_starts_that_are_not_recorded() -> None:
@@ -299,21 +256,6 @@ def test_a_provider_that_places_breakpoints_itself() -> None:
     """GPT-5.6: the end of each user's message is a boundary, so the next call reads the prompt before it."""
     rows = compared(said("talk", call(0, 3000, 0, None, model="gpt-5.6"), call(1, 4000, 3000, None, model="gpt-5.6")))
     assert reads(rows) == [0, 3000]
-
-
-def test_without_system_messages_the_end_of_the_tools_is_looked_up() -> None:
-    """GPT-5.6: one run marks the tools; another one, with another question and no mark, reads them, as in a bill."""
-    one = said("one", call(0, 6000, 0, 5000, "", model="gpt-5.6"))
-    other = said("other", call(60, 6000, 5000, None, model="gpt-5.6"))
-    assert reads(compared(one, other)) == [0, 5000]
-
-
-def test_a_call_without_a_time_does_not_undate_the_others() -> None:
-    """It is judged by the latest rule; a recording of 2024 beside it by that of its date."""
-    old = Call("claude-3-5-sonnet", "", Usage(5000, 1), 1733339403.0)
-    new = Call("claude-3-5-sonnet", "", Usage(5000, 1))
-    since = {row.conversation: row.rule.since for row in compared(said("old", old), said("new", new))}
-    assert since == {"old": "", "new": "2026-09-26"}
 
 
 def test_models_without_a_rule_are_counted() -> None:

@@ -26,11 +26,6 @@ def test_each_model_its_own(model: str, encoding: str) -> None:
     assert counters.of(model).encoding == counters.used[model] == encoding
 
 
-def test_one_for_all() -> None:
-    """If the user says so."""
-    assert Counters("cl100k_base").of("deepseek-chat").encoding == "cl100k_base"
-
-
 def test_an_extra_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The common one counts, and what to install is kept; asked for by name, it is an error."""
 

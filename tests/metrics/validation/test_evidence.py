@@ -22,7 +22,7 @@ def test_evidence_is_counted_again(folder: str, recordings: Path) -> None:
     problems = Problems()
     conversations = list(read(find([recordings / folder], problems), problems))
     found = validation(conversations, Counters("o200k_base"), Prices()).agreements
-    counted = {(model, since): (agreement.later, agreement.later_exact) for (model, since), agreement in found.items()}
+    counted = {(row["model"], row["rule_since"]): (row["later_calls"], row["later_exact"]) for row in found}
     stated = {(each.model, each.since): (each.seen, each.exact) for each in EVIDENCE if each.folder == folder}
     assert {key: counted.get(key) for key in stated} == stated
 

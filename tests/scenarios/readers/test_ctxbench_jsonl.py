@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.scenarios import source
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import (
     Call,
@@ -183,16 +182,6 @@ def test_evidence_that_names_no_message(tmp_path: Path) -> None:
     ids, [problem] = around(tmp_path, line)
     assert ids == ["first", "x", "last"]
     assert (problem.place.line, problem.place.field) == (2, "probes[0].evidence")
-
-
-def test_a_line_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line can take all memory: it is passed over, and the lines keep their numbers."""
-    monkeypatch.setattr(source, "LONGEST", 200)
-    long = b'{"ctxbench":"1","id":"x","messages":[{"id":"a","role":"user","text":"%s"}]}' % (b"a" * 1000)
-    ids, problems = around(tmp_path, long, b"broken")
-    assert ids == ["first", "last"]
-    assert [problem.place.line for problem in problems] == [2, 3]
-    assert "a line of over" in problems[0].what
 
 
 def test_a_last_line_that_was_cut_off(tmp_path: Path) -> None:
