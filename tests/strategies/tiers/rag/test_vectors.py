@@ -90,7 +90,7 @@ def test_without_hnswlib(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ([0, 1], unit(2, dimension=9), "9 coordinates, the index has 8"),
         ([0], unit(2), "2 vectors for 1 documents"),
-        ([1, 1], unit(2), "must ascend"),
+        ([1, 1], unit(2), "has a vector already"),
         ([0], np.full((1, DIMENSION), np.nan, np.float32), "no number"),
     ],
 )
