@@ -181,7 +181,7 @@ class TieredSession:
                 return None
             if message.id not in self.tiers.loans.sent:
                 trigger = Trigger.FOCUS_REFERENCE if is_named else _TRIGGERS[self.tiers.migration.tier(message.id)]
-                loans.append((message.id, self.tiers.read(message.id, trigger, now).tier))
+                loans.append((message.id, self.tiers.read(message.id, trigger, now)))
         return loans
 
     def _units(self, history: Messages, here: set[str], room: int) -> Units:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -43,7 +43,7 @@ from ..working.policies import parse
 from ..working.policy import Policy
 from ..working.successors import Successors
 from .quotes import Quotes
-from .stores import BLOCKS, Blocks, DictStore, content_of, memory_archive, message_of
+from .stores import BLOCKS, Blocks, DictStore, content_of, memory_archive
 
 if TYPE_CHECKING:
     from .session import Tiered
@@ -70,18 +70,6 @@ class Loans:
     """Messages recalled in this turn, with their search score; None = the message was named."""
     sent: set[str] = field(default_factory=set)
     """Ids of all messages of the last request."""
-
-
-class Read(NamedTuple):
-    """Content of a message, and the tier that it was in."""
-
-    content: bytes
-    tier: str
-
-    @property
-    def message(self) -> Message:
-        """Decoded message."""
-        return message_of(self.content)
 
 
 class Tiers:
@@ -174,20 +162,21 @@ class Tiers:
         """Return the messages below that a text quotes."""
         return [self.index.at(number).id for number in self.quotes.quoted(text, lambda at: self.index.at(at).text)]
 
-    def read(self, id: str, trigger: Trigger, now: float, asked: bool = True) -> Read:
-        """Read a message where it is. A look-up (`asked`) counts as a hit or a miss.
+    def read(self, id: str, trigger: Trigger, now: float, asked: bool = True) -> str:
+        """Read a message where it is, and return its tier. A look-up (`asked`) counts as a hit or a miss.
 
         The message is promoted to Working if it was named or is hot. Most search results are never named, and promoting
         them would evict messages that are.
         """
-        tier, content = self.migration.tier(id), self.migration.get(id, now)
+        tier = self.migration.tier(id)
+        self.migration.get(id, now)
         if asked:
             self.gauges.look(tier == WORKING)
         hot = self.migration.heat.score(id, now) >= self.migration.tuning.threshold
         if tier != WORKING and (hot or trigger is Trigger.FOCUS_REFERENCE):
             self.migration.promote(id, WORKING, trigger, now)
         self._predict(id, now)
-        return Read(content, tier)
+        return tier
 
     def forget(self, id: str, now: float) -> None:
         """Delete a message below Focus."""
