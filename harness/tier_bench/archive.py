@@ -46,16 +46,6 @@ def items_of(conversations: Iterable[Conversation], counter: TokenCounter) -> li
     ]
 
 
-def messages(items: Sequence[ArchivedMessage], coding: Coding) -> Corpus:
-    """Return the sizes of the messages as recorded, a line of JSON each."""
-    return _under_every_coder("messages", json_blocks(items, coding))
-
-
-def texts(items: Sequence[ArchivedMessage], coding: Coding) -> Corpus:
-    """Return the sizes of the texts alone, a line each: no ids, times, roles, calls."""
-    return _under_every_coder("texts alone", [as_text(block) for block in _cut(items, coding)])
-
-
 def json_blocks(items: Sequence[ArchivedMessage], coding: Coding) -> list[bytes]:
     """Return the blocks of an archive as lines of JSON, before any coding."""
     return [as_json(block) for block in _cut(items, coding)]
@@ -95,7 +85,7 @@ def strongest(parts: Sequence[bytes]) -> tuple[Size, ...]:
     """Return the sizes of blocks, each coded alone, under three coders at their strongest level."""
     return (
         Size("zstd -19", sum(map(_zstd(19), parts))),
-        Size("xz -9e", sum(map(_xz, parts))),
+        Size("xz -9e", sum(len(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME)) for data in parts)),
         _brotli(parts),
     )
 
@@ -105,10 +95,6 @@ def _zstd(level: int, long: bool = False) -> Coder:
         return lambda data: len(zstandard.ZstdCompressor(level=level).compress(data))
     settings = zstandard.ZstdCompressionParameters.from_level(level, window_log=_LONG, enable_ldm=True)
     return lambda data: len(zstandard.ZstdCompressor(compression_params=settings).compress(data))
-
-
-def _xz(data: bytes) -> int:
-    return len(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
 
 
 def _brotli(parts: Sequence[bytes]) -> Size:
@@ -348,18 +334,17 @@ def gets(
     return taken
 
 
-Say = Callable[[str], None]
-
-
 def archived(
-    conversations: Sequence[Conversation], coding: Coding, counter: TokenCounter, say: Say
+    conversations: Sequence[Conversation], coding: Coding, counter: TokenCounter, say: Callable[[str], None]
 ) -> ArchiveMeasurement:
     """Measure the archive tier on these conversations."""
     items = items_of(conversations, counter)
     if not items:
         raise RunError("no message was read: name recordings or a scenario")
     say("coding with zstd, xz, brotli and the models")
-    as_recorded, texts_alone = messages(items, coding), texts(items, coding)
+    plain = [as_text(block) for block in _cut(items, coding)]
+    # Without ids, times, roles and calls the texts have less to repeat.
+    corpora = (_under_every_coder("messages", json_blocks(items, coding)), _under_every_coder("texts alone", plain))
     say("writing the archive and reading it")
     with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
         size, speed = written(items, coding, Path(folder))
@@ -370,7 +355,7 @@ def archived(
         messages=len(items),
         tokens=sum(item.tokens for item in items),
         archive=size,
-        lossless=(as_recorded, texts_alone),
+        lossless=corpora,
         summary=summarised(items, coding, counter),
         vectors=coded(conversations, counter),
         speed=speed,
