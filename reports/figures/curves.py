@@ -16,7 +16,7 @@ from ctxbench.scenarios.text import printable
 
 from ..calibration import figure as figure_in_words
 from .panels import REFERENCE, Line, from_nothing, linear, logarithmic, panels, share, short
-from .style import COLOURS, FAINT, MARKERS, figure, legible, row_name, style
+from .style import COLOURS, FAINT, MARKERS, ON_COLOUR, figure, legible, row_name, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,7 +106,7 @@ def found_by_tier(rows: pd.DataFrame) -> Figure:
             wide = 100 * own.share.to_numpy()
             bars = axes.barh(range(len(own)), wide, left=left, color=COLOURS[at], label=tier, height=0.75)
             labels = [f"{count:,.0f}" if share > 8 else "" for count, share in zip(own.messages, wide, strict=True)]
-            axes.bar_label(bars, labels, label_type="center", color="white", fontsize=7)
+            axes.bar_label(bars, labels, label_type="center", color=ON_COLOUR, fontsize=7)
             left += wide
         axes.set_yticks(range(len(strategies)), [row_name(name) for name in strategies])
         axes.invert_yaxis()

@@ -1,4 +1,4 @@
-"""The data of each figure as a table of tidy rows: what the page's charts and matplotlib's files both draw."""
+"""The data of each figure as a table of tidy rows: what matplotlib draws."""
 
 from __future__ import annotations
 

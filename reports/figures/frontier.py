@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from math import cos, dist, hypot, pi, sin
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,18 +13,19 @@ from ctxbench.harness.tune.trial import TOKENS
 from ctxbench.harness.tune.tune import Tuned
 from ctxbench.metrics.frontier import Point
 from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.scenarios.text import printable
 
 from ..tune import numbers, unit
 from .frames import PLACES
-from .style import COLOURS, FAINT, INK, figure, legible, row_name, style
+from .style import COLOURS, FAINT, INK, ON_COLOUR, figure, legible, row_name, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-# Letters on a coloured mark: nearly white, so that the dark page does not recolour them.
-_ON_COLOUR = "#fefefe"
+NAMED = "strategy: "
+"""Begins the id of a mark, which ends with the strategy's name: the page says it on hover."""
 # Marks nearer than these shares of width and height would hide each other.
 _NEAR = (0.045, 0.05)
 # Inches of a row of a strategy.
@@ -41,13 +42,19 @@ def frontier(rows: pd.DataFrame, up: str, along: str) -> Figure:
         drawn = figure(5.6, 4.4)
         axes = drawn.subplots()
         axes.step([points[name].cost for name in best], [points[name].quality for name in best], **_LINE)
-        _marks(axes, points, places, numbers)
+        faint: dict[str, Any] = {"colors": FAINT, "linewidth": 0.6, "zorder": 0.5}
+        axes.vlines(rows.cost, rows.low, rows.high, **faint)
+        axes.hlines(rows.quality, rows.cost_low, rows.cost_high, **faint)
+        ends = [*rows.low.dropna(), *rows.high.dropna(), *rows.quality]
+        _marks(axes, points, places, numbers, ends)
         axes.set_xlabel(along)
         axes.set_ylabel(up)
         axes.xaxis.set_major_formatter(lambda value, _: f"\\${value:g}")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:g} %")
         axes.margins(0.06)
         axes.set_xlim(left=0)
+        if len(set(ends)) == 1:
+            axes.set_ylim(-0.03, 1.03)
         for group in _GROUPS:
             axes.plot([], [], **{**group.mark, "markersize": 8}, label=group.label)
         drawn.legend(loc="outside upper center", ncols=len(_GROUPS))
@@ -76,7 +83,7 @@ def _group(label: str, marker: str, face: str, edge: str, letters: str) -> _Grou
 
 # Shapes differ, not only colours.
 _GROUPS = (
-    _group(PLACES[0], "o", COLOURS[0], COLOURS[0], _ON_COLOUR),
+    _group(PLACES[0], "o", COLOURS[0], COLOURS[0], ON_COLOUR),
     _group(PLACES[1], "o", "white", INK, INK),
     _group(PLACES[2], "s", "white", FAINT, INK),
 )
@@ -87,27 +94,27 @@ def _marks(
     points: Mapping[str, Point],
     group_of: Mapping[str, str],
     numbers: Mapping[str, int],
+    ends: Sequence[float],
 ) -> None:
     from matplotlib.collections import LineCollection
 
-    places = _apart(points)
+    places = _apart(points, ends)
     moved = [[points[name], at] for name, at in places.items() if dist(points[name], at) > 1e-9]
     axes.add_collection(LineCollection(moved, colors=FAINT, linewidths=0.6, zorder=2), autolim=False)
     for number, group in enumerate(_GROUPS):
         # What is on the frontier is drawn last, above the others.
         above = 2 * (len(_GROUPS) - number)
         own = {name: place for name, place in places.items() if group_of[name] == group.label}
-        axes.plot([x for x, _ in own.values()], [y for _, y in own.values()], **group.mark, zorder=1 + above)
         for name, (x, y) in own.items():
-            looks: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 6.5, "zorder": 2 + above}
+            axes.plot([x], [y], **group.mark, zorder=1 + above, gid=NAMED + printable(name))
+            looks: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 7, "zorder": 2 + above}
             axes.text(x, y, str(numbers[name]), color=group.letters, **looks)
 
 
-def _apart(points: Mapping[str, Point]) -> dict[str, tuple[float, float]]:
-    """Return the place of each mark: its point, or as near to it as there is room."""
-    qualities = [point.quality for point in points.values()]
+def _apart(points: Mapping[str, Point], ends: Sequence[float]) -> dict[str, tuple[float, float]]:
+    """Return the place of each mark: its point, or as near to it as there is room. `ends` are values of the axis."""
     wide = _NEAR[0] * (max((point.cost for point in points.values()), default=0) or 1)
-    high = _NEAR[1] * (max(qualities, default=0) - min(qualities, default=0) or 1)
+    high = _NEAR[1] * (max(ends, default=0) - min(ends, default=0) or 1)
     placed: list[tuple[float, float]] = []
     for point in points.values():
         x, y = point.cost / wide, point.quality / high

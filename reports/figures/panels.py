@@ -32,6 +32,8 @@ WIDE, HIGH, BETWEEN = 2.0, 1.15, 0.16
 # Inches of the first line above a panel, and of each more.
 TITLE, LINE = 0.14, 0.12
 LEFT, BOTTOM, TOP, RIGHT = 0.75, 0.55, 0.38, 0.1
+# Inches of a figure at least, for the words along its axis.
+LEAST = 3.6
 # Letters of a line above a panel.
 LETTERS = 34
 # Points of a line that have a marker, about.
@@ -136,7 +138,7 @@ def panels(
     over = TITLE + LINE * max((len(title) for title in names.values()), default=1)
     across = min(ACROSS, max(1, len(lines)))
     down = max(1, -(-len(lines) // across))
-    wide, high = LEFT + across * (WIDE + BETWEEN) + RIGHT, TOP + down * (HIGH + over) + BOTTOM
+    wide, high = max(LEAST, LEFT + across * (WIDE + BETWEEN) + RIGHT), TOP + down * (HIGH + over) + BOTTOM
     scales = tuple(make(_all(lines, at)) for at, make in enumerate((x, y)))
     corners = [
         (LEFT + at % across * (WIDE + BETWEEN), high - TOP - (at // across + 1) * (HIGH + over))

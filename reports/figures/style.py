@@ -34,6 +34,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "X", "s", "^", "D", "v", "P")
 """Shapes beside the colours: nothing depends on colour alone."""
 INK, FAINT, GRID = "#222222", "#BBBBBB", "#E6E6E6"
+ON_COLOUR = "#FEFEFE"
+"""Letters on a colour: nearly white, so that the dark page does not recolour them."""
 WIDTH, HEIGHT = 6.4, 4.4
 """Inches of a figure, unless it needs more."""
 FONT = "DejaVu Sans"
@@ -143,16 +145,13 @@ def figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def written(drawn: Figure) -> dict[str, bytes]:
-    """Return a figure in every format, by ending. Its parts are laid out once, which is most of the work."""
-    files = {}
+def written(drawn: Figure, ending: str) -> bytes:
+    """Return a figure in a format. Its parts are laid out the first time only, which is most of the work."""
+    file = BytesIO()
     with style():
-        for ending, without in FORMATS.items():
-            file = BytesIO()
-            drawn.savefig(file, format=ending[1:], metadata=without)
-            drawn.set_layout_engine("none")
-            files[ending] = file.getvalue()
-    return files
+        drawn.savefig(file, format=ending[1:], metadata=FORMATS[ending])
+        drawn.set_layout_engine("none")
+    return file.getvalue()
 
 
 def check(path: Path) -> None:

@@ -80,7 +80,7 @@ def _clear(folder: Path) -> None:
 
 def _figures(section: ReportSection) -> Iterator[tuple[str, bytes]]:
     for chart in section.charts:
-        for ending, data in chart.files.items():
+        for ending, data in chart.files().items():
             yield chart.name + ending, data
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isnan, nan
 
 import pandas as pd
@@ -12,13 +13,13 @@ from ctxbench.metrics.frontier import DRAWS, Point
 from ctxbench.metrics.value import Missing
 
 from ..figures.frames import PLACES
-from ..figures.frontier import frontier as frontier_figure
+from ..figures.frontier import frontier
 from ..render import CROSS, Table, count, dollars, percent, reasons
 from ..results import Results
 from ..traps import is_traps, trap_table
 from ..verdict import BOUNDS, WHOLE, RunVerdict, verdict
 from ..verdict_text import accepted_points, answer, points_of
-from .charts import Chart, frontier
+from .charts import Chart
 from .page import ReportSection, chart_of, left_out, section_of, texts
 
 # Points of quality below the best of the run.
@@ -32,19 +33,18 @@ def overview_section(results: Results) -> ReportSection:
         return section_of("traps", (trap_table(results),))
     first = verdict(results)
     by_model = [first, *(first.under(model) for model in results.models[1:])]
-    chart = _chart(by_model) if first.candidates else None
-    section, *others = (_section(places, by_model, chart) for places in by_model)
+    section, *others = (_section(places, by_model, at) for at, places in enumerate(by_model, start=1))
     return replace(section, under=dict(zip(results.models[1:], others, strict=True)))
 
 
-def _section(places: RunVerdict, by_model: Sequence[RunVerdict], chart: Chart | None) -> ReportSection:
-    """Return the first screen under one model. The chart is the same under all: it has their rows."""
+def _section(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) -> ReportSection:
+    """Return the first screen under one model, by its number."""
     order = _order(places)
     points = places.points
     parts: list[Table | Chart] = [answer(places)]
     if places.candidates:
         parts.append(_choices(places, points))
-    parts.append(chart or left_out("frontier"))
+    parts.append(_chart(places, order, number) if places.candidates else left_out("frontier"))
     parts.append(_table(places, order))
     if places.candidates:
         parts.append(_by_how_much(places, order, points))
@@ -90,38 +90,35 @@ def _choices(places: RunVerdict, points: dict[str, Point]) -> Table:
     return Table("What is cheapest for a loss that you accept?", heads, tuple(rows.values()), (), names=2)
 
 
-def _chart(by_model: Sequence[RunVerdict]) -> Chart:
-    first = by_model[0]
-    rows = _rows(by_model, _order(first))
-    up, along = f"{first.quality.name} (higher is better)", f"bill under {first.model}, US dollars (lower is better)"
-    own = rows[rows.model == first.model]
-    draw = lambda: frontier_figure(own, up, along)  # noqa: E731
-    return chart_of("frontier", rows, frontier(first.quality.name), draw, about=first.quality.about)
+def _chart(places: RunVerdict, order: list[str], number: int) -> Chart:
+    quality = places.quality
+    up, along = f"{quality.name} (higher is better)", f"bill under {places.model}, US dollars (lower is better)"
+    draw = partial(frontier, up=up, along=along)
+    chart = chart_of("frontier", _rows(places, order), draw, about=quality.about)
+    return chart if number == 1 else replace(chart, name=f"frontier-{number}")
 
 
-def _rows(by_model: Sequence[RunVerdict], order: list[str]) -> pd.DataFrame:
-    """Return model, strategy, number, place, cost, quality, and the ends of the intervals of both, in the order given.
+def _rows(places: RunVerdict, order: list[str]) -> pd.DataFrame:
+    """Return strategy, number, place, cost, quality, and the ends of the intervals of both, in the order given.
 
     Intervals are those of the differences from the whole history.
     """
-    numbers = {name: at for at, name in enumerate(order, start=1)}
-    rows = []
-    for places in by_model:
-        points = places.points
-        for name in (name for name in order if name in points):
-            is_good = name in places.best or name == places.shipped
-            place = PLACES[2] if name in places.broken else PLACES[0] if is_good else PLACES[1]
-            cost, quality = points[name]
-            ends = (nan, nan, nan, nan)
-            if WHOLE in points and name != WHOLE:
-                gain, change = places.gain(name, WHOLE).shown, places.cost_change(name).shown
-                base = points[WHOLE]
-                if not isinstance(gain, Missing):
-                    ends = (max(0.0, base.quality + gain.low), min(1.0, base.quality + gain.high), *ends[2:])
-                if not isinstance(change, Missing):
-                    ends = (*ends[:2], base.cost * (1 + change.low), base.cost * (1 + change.high))
-            rows.append((places.model, name, numbers[name], place, cost, quality, *ends))
-    columns = ["model", "strategy", "number", "place", "cost", "quality", "low", "high", "cost_low", "cost_high"]
+    points, rows = places.points, []
+    for number, name in enumerate(order, start=1):
+        if name not in points:
+            continue
+        is_good = name in places.best or name == places.shipped
+        place = PLACES[2] if name in places.broken else PLACES[0] if is_good else PLACES[1]
+        ends = [nan, nan, nan, nan]
+        if WHOLE in points and name != WHOLE:
+            gain, change = places.gain(name, WHOLE).shown, places.cost_change(name).shown
+            base = points[WHOLE]
+            if not isinstance(gain, Missing):
+                ends[:2] = max(0.0, base.quality + gain.low), min(1.0, base.quality + gain.high)
+            if not isinstance(change, Missing):
+                ends[2:] = base.cost * (1 + change.low), base.cost * (1 + change.high)
+        rows.append((name, number, place, *points[name], *ends))
+    columns = ["strategy", "number", "place", "cost", "quality", "low", "high", "cost_low", "cost_high"]
     return pd.DataFrame(rows, columns=columns)
 
 

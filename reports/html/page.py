@@ -22,7 +22,7 @@ from ..figures.frames import PLACES
 from ..render import CROSS, Table, count, sample, tokens
 from ..results import Results
 from ..verdict import WHOLE
-from .charts import Chart, Spec, library, pack, packed, stills
+from .charts import Chart
 from .inspector import Inspected
 
 if TYPE_CHECKING:
@@ -102,13 +102,12 @@ def left_out(name: str) -> Table:
 def chart_of(
     name: str,
     rows: pd.DataFrame,
-    spec: Spec,
-    draw: Callable[[], Figure],
+    drawing: Callable[[pd.DataFrame], Figure],
     **values: str,
 ) -> Chart:
     """Return the chart of a name with its title and caption from `texts`, their {braces} filled with the values."""
     words = texts()["figures"][name]
-    return Chart(name, words["title"].format(**values), words["about"].format(**values), rows, spec, draw)
+    return Chart(name, words["title"].format(**values), words["about"].format(**values), rows, drawing)
 
 
 def page(
@@ -120,11 +119,10 @@ def page(
 ) -> str:
     """Return the report as HTML. The same run gives the same text.
 
-    `order` is that of the strategies in charts, by default that of the run; the inspector opens on its first but for
-    `none`. `again` is after how many seconds the page of a run that goes on reloads itself.
+    `order` is that of the strategies to choose from, by default that of the run; the inspector opens on its first but
+    for `none`. `again` is after how many seconds the page of a run that goes on reloads itself.
     """
     order = order or results.strategies
-    charts = [chart for section in sections for chart in section.charts]
     style, early, late = styled(), _file("early.js"), "\n".join(map(_file, _SCRIPTS))
     return (
         environment()
@@ -132,9 +130,6 @@ def page(
         .render(
             again=again,
             tabs=_tabs(sections),
-            stills={name: Markup(svg) for name, svg in stills(results.run, charts, order, results.models[0]).items()},
-            charts=packed(charts, order),
-            library=pack(library().encode()) if charts else "",
             inspector=inspector,
             first=printable(next((name for name in order if name != WHOLE), WHOLE)),
             models=[printable(name) for name in results.models],
@@ -143,7 +138,7 @@ def page(
             style=Markup(style),
             early=Markup(early),
             late=Markup(late),
-            policy=policy(style, (early, late, library()) if charts else (early, late)),
+            policy=policy(style, (early, late)),
             mark=Markup(MARK),
             **_heading(results),
         )
@@ -171,7 +166,7 @@ def styled() -> str:
     return f"{_file('page.css')}\n"
 
 
-_SCRIPTS = ("state.js", "page.js", "tables.js", "charts.js", "diff.js", "inspector.js")
+_SCRIPTS = ("state.js", "page.js", "tables.js", "diff.js", "inspector.js")
 
 
 def _tabs(sections: Sequence[ReportSection]) -> list[Tab]:

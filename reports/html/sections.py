@@ -6,7 +6,8 @@ stand in `templates/texts.toml`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -46,7 +47,7 @@ from ..tables import (
 from ..tier_actions import TIERS, TierActions, tier_action_tables
 from ..traps import is_traps
 from . import overview
-from .charts import SHARE, SHORT, Chart, Spec, bars, field, intervals, lines, rule, tips
+from .charts import Chart
 from .page import ReportSection, chart_of, left_out, section_of, texts
 
 if TYPE_CHECKING:
@@ -89,24 +90,8 @@ def _answers_chart(answers: AnswerFigures) -> Chart | None:
             marks.append(IntervalMark(strategy.strategy, strategy.correct, *ends))
     if not marks:
         return None
-    rows = frames.shares(marks)
-    x = field("share", "answers correct", axis=SHARE)
-    shown = tips(strategy="strategy", share="correct %", low="95 % from %", high="to %")
-    spec = intervals(x, "low", "high", shown, *(_bound(name, share) for name, share in bounds.items()))
     values = {"answerer": answers.answerer, "grader": answers.grader}
-    return chart_of("answers", rows, spec, lambda: between(rows, bounds), **values)
-
-
-def _bound(name: str, share: float) -> Spec:
-    """Return a line down a chart of shares at a bound, with its name."""
-    strategy = {"floor": "last_turn", "ceiling": "evidence_only"}[name]
-    values = [{"bound": f"{name}: {strategy}", "share": share}]
-    encoding = {"x": field("share", "answers correct"), "tooltip": tips(bound="bound", share="correct %")}
-    return {
-        "data": {"values": values},
-        "mark": {"type": "rule", "strokeDash": [4, 3] if name == "ceiling" else [1, 3], "strokeWidth": 1.5},
-        "encoding": {**encoding, "color": field("bound", None, "nominal")},
-    }
+    return chart_of("answers", frames.shares(marks), partial(between, bounds=bounds), **values)
 
 
 def _answers_frame(answers: Sequence[AnswerFigures]) -> pd.DataFrame:
@@ -138,15 +123,8 @@ def bill_section(results: Results) -> ReportSection | None:
     saved = [against(totals, without_newest)] if "none" in results.strategies else []
     notes = [*results.sampling_notes, *assumptions(results.billed, results.billed.schemes)]
     how = Table("How was it billed?", (), (), (*HOW, *notes))
-    return section_of("bill", (_bill_chart(totals), *saved, *bills, how), {"bill": totals})
-
-
-def _bill_chart(totals: pd.DataFrame) -> Chart:
-    rows = frames.bill(totals)
-    parts = list(dict.fromkeys(rows.part))
-    shown = tips(strategy="strategy", part="part", dollars="cost $")
-    spec = bars(field("dollars", "US dollars", axis={"format": "$,.4~r"}), "part", shown, parts)
-    return chart_of("bill", rows.assign(order=rows.part.map(parts.index)), spec, lambda: bill_figures.parts(rows))
+    chart = chart_of("bill", frames.bill(totals), bill_figures.parts)
+    return section_of("bill", (chart, *saved, *bills, how), {"bill": totals})
 
 
 def cache_section(results: Results) -> ReportSection | None:
@@ -156,34 +134,14 @@ def cache_section(results: Results) -> ReportSection | None:
         return None
 
     calls = {scheme.model: results.billed.calls(scheme, frames.OF_CALLS) for scheme in results.billed.schemes}
-    charts = [_cached_share(calls), _by_gap(calls), _break_even(calls)]
+    charts = (
+        chart_of("cached_share", frames.cached_share(calls), bill_figures.cached_share),
+        chart_of("hit_rate_by_gap", frames.by_gap(calls), bill_figures.by_gap),
+        chart_of("break_even", frames.break_even(calls), bill_figures.break_even),
+    )
     table = broken(results.breaks, list(totals.strategy.unique()), int(totals.calls.max()))
     lead = " ".join((texts()["sections"]["cache"]["lead"], *results.sampling_notes))
     return section_of("cache", (*charts, table), {"prefix_breaks": causes(results.breaks)}, lead=lead)
-
-
-def _cached_share(calls: frames.Calls) -> Chart:
-    rows = frames.cached_share(calls)
-    x = field("call", "model call of the conversation", axis=SHORT)
-    y = field("read", "read from the cache", axis=SHARE, scale={"domain": [0, 1]})
-    spec = lines(x, y, tips(strategy="strategy", call="model call #", read="read from the cache %"))
-    return chart_of("cached_share", rows, spec, lambda: bill_figures.cached_share(rows))
-
-
-def _by_gap(calls: frames.Calls) -> Chart:
-    rows = frames.by_gap(calls)
-    x = field("gap", "pause before the call, up to", "ordinal", sort=list(frames.GAPS), axis={"labelAngle": 0})
-    y = field("read", "read from the cache (none)", axis=SHARE, scale={"domain": [0, 1]})
-    shown = tips(model="model", gap="pause up to", read="read from the cache %", calls="calls #")
-    return chart_of("hit_rate_by_gap", rows, lines(x, y, shown, by="model"), lambda: bill_figures.by_gap(rows))
-
-
-def _break_even(calls: frames.Calls) -> Chart:
-    rows = frames.break_even(calls)
-    x = field("turn", "turn of the conversation", axis=SHORT)
-    y = field("ratio", "cost so far, by that of none", scale={"type": "log"}, axis={"format": "~g"})
-    spec = lines(x, y, tips(strategy="strategy", turn="turn #", ratio="of the cost of none %"), rule(1))
-    return chart_of("break_even", rows, spec, lambda: bill_figures.break_even(rows))
 
 
 def calibration_section(results: Results) -> ReportSection | None:
@@ -217,11 +175,7 @@ def calibration_section(results: Results) -> ReportSection | None:
 
 def _kappa_chart(kappas: Sequence[tuple[str, float, float, float]]) -> Chart:
     rows = frames.shares([IntervalMark(*kappa) for kappa in kappas])
-    x = field("share", "Cohen's kappa with people", scale={"domain": [0, 1]})
-    named = rows.rename(columns={"strategy": "grader"})
-    shown = tips(grader="grader", share="kappa #", low="95 % from #", high="to #")
-    spec = intervals(x, "low", "high", shown, by="grader")
-    return chart_of("kappa", named, spec, lambda: between(rows, {}, "Cohen's kappa with people", share=False))
+    return chart_of("kappa", rows, partial(between, bounds={}, along="Cohen's kappa with people", share=False))
 
 
 def claims_section(results: Results) -> ReportSection | None:
@@ -294,13 +248,6 @@ def _results_frame(results: Results) -> pd.DataFrame:
     return frame
 
 
-# Ticks of microseconds: 14 µs · 10 ms · 2 s.
-_DURATION: Spec = {
-    "labelExpr": "datum.value >= 1e6 ? datum.value / 1e6 + ' s' "
-    ": datum.value >= 1e3 ? datum.value / 1e3 + ' ms' : datum.value + ' µs'"
-}
-
-
 def latency_section(results: Results) -> ReportSection | None:
     """Return the latency of the strategies, or None without steps."""
     times: dict[str, tuple[float, float]] = {}
@@ -315,11 +262,7 @@ def latency_section(results: Results) -> ReportSection | None:
         (name, *(figure(column, results.summary.strategies[name][column]) for column in columns)) for name in times
     )
     table = Table("How long does a call wait for the strategy?", ("strategy", "latency p50", "latency p99"), rows)
-    drawn = frames.latency(times)
-    x = field("median", "latency, from the median (dot) to the 99th percentile", scale={"type": "log"}, axis=_DURATION)
-    shown = tips(strategy="strategy", median="median, µs #", slowest="99th percentile, µs #")
-    chart = chart_of("decisions", drawn, intervals(x, "median", "slowest", shown), lambda: curves.latency(drawn))
-    return section_of("decisions", (chart, table))
+    return section_of("decisions", (chart_of("decisions", frames.latency(times), curves.latency), table))
 
 
 def actions_section(results: Results) -> ReportSection | None:
@@ -359,11 +302,7 @@ def grounding_section(results: Results) -> ReportSection | None:
         for name, kinds in summary.grounding.items()
         for kind, (values, kept) in kinds.items()
     ]
-    drawn = frames.grounding(summary.steps.by_turn, taking_part)
-    x = field("turn", "turn of the conversation", scale={"type": "log", "nice": False}, axis=SHORT)
-    y = field("kept", "grounding recall", axis=SHARE)
-    spec = lines(x, y, tips(strategy="strategy", turn="turn #", kept="still in the context %"))
-    chart = chart_of("grounding", drawn, spec, lambda: curves.grounding(drawn))
+    chart = chart_of("grounding", frames.grounding(summary.steps.by_turn, taking_part), curves.grounding)
     return section_of("grounding", (chart, grounding_table(summary)), {"grounding": pd.DataFrame(rows)})
 
 
@@ -373,15 +312,7 @@ def growth_section(results: Results) -> ReportSection | None:
     if summary.steps.growth.empty:
         return None
     taking_part = [name for name in results.strategies if (summary.steps.growth.strategy == name).any()]
-    rows = frames.growth(summary.steps.growth, taking_part)
-    x = field("turn", "turn of the conversation", scale={"type": "log", "nice": False}, axis=SHORT)
-    y = field("sent", "tokens of a model call (mean)", scale={"type": "log", "nice": False}, axis=SHORT)
-    whole: Spec = {
-        "mark": {"type": "line", "color": "#8a8f98", "strokeDash": [5, 4], "strokeWidth": 1.2},
-        "encoding": {"x": x, "y": {**y, "field": "whole"}, "detail": {"field": "strategy"}},
-    }
-    shown = tips(strategy="strategy", turn="turn #", sent="tokens sent #", whole="whole history #")
-    chart = chart_of("growth", rows, lines(x, y, shown, whole), lambda: curves.growth(rows))
+    chart = chart_of("growth", frames.growth(summary.steps.growth, taking_part), curves.growth)
     return section_of("growth", (chart, growth_table(summary)), {"growth": summary.steps.growth})
 
 
@@ -426,11 +357,7 @@ def survival_section(results: Results) -> ReportSection | None:
     if not facts:
         return None
     frame = pd.DataFrame([{"strategy": name, **row._asdict()} for name, rows in facts.items() for row in rows])
-    drawn = frames.survival(facts)
-    x = field("rounds", "rounds of summarising since the fact was replaced", scale={"type": "symlog"}, axis=SHORT)
-    y = field("kept", "facts still in the summary", axis=SHARE, scale={"domain": [0, 1]})
-    spec = lines(x, y, tips(strategy="strategy", rounds="rounds #", kept="facts still there %"), rule(0.5))
-    chart = chart_of("survival", drawn, spec, lambda: curves.survival(drawn))
+    chart = chart_of("survival", frames.survival(facts), curves.survival)
     tables = (survival_table(results.summary), first_summary_table(results.summary))
     return section_of("survival", (chart, *tables), {"survival": frame})
 
@@ -441,42 +368,18 @@ def tiers_section(results: Results) -> ReportSection | None:
     with_hits = {name: actions for name, actions in tiers.items() if actions.hits.total() and actions.has_quotas}
     if not tiers and ratios.empty:
         return None
-    shown: list[Chart | Table] = [_tier_chart(with_hits) if with_hits else left_out("tiers")]
+    shown: list[Chart | Table] = [
+        chart_of("tiers", frames.tier_hits(with_hits), curves.found_by_tier) if with_hits else left_out("tiers")
+    ]
     shown += tier_action_tables(tiers)
     if ratios.empty:
         shown.append(left_out("miss_ratios"))
     else:
         look_ups = count(int(ratios.look_ups.iloc[0]), "look-up")
         conversations = count(int(ratios.conversations.iloc[0]), "conversation")
-        shown.append(_miss_chart(ratios, look_ups=look_ups, conversations=conversations))
+        values = {"look_ups": look_ups, "conversations": conversations}
+        shown.append(chart_of("miss_ratios", frames.miss_ratios(ratios), curves.miss_ratios, **values))
     return section_of("tiers", shown, _tier_frames(tiers, ratios))
-
-
-def _tier_chart(with_hits: Mapping[str, TierActions]) -> Chart:
-    rows = frames.tier_hits(with_hits)
-    tiers = list(frames.TIER_NAMES.values())
-    shown = tips(strategy="strategy", tier="tier", messages="messages #", share="share %")
-    spec = bars(field("share", "share of the messages looked up", axis=SHARE), "tier", shown, tiers)
-    return chart_of("tiers", rows.assign(order=rows.tier.map(tiers.index)), spec, lambda: curves.found_by_tier(rows))
-
-
-def _miss_chart(ratios: pd.DataFrame, **values: str) -> Chart:
-    rows = frames.miss_ratios(ratios)
-    sizes = sorted(set(rows["size"].tolist()))
-    x = field(
-        "size",
-        "tokens that Working holds",
-        scale={"type": "log", "base": 2},
-        axis={"values": sizes, "labelExpr": "datum.value / 1024 + 'K'"},
-    )
-    y = field("misses", "misses", axis=SHARE)
-    bound: Spec = {
-        "transform": [{"filter": "datum.is_bound"}],
-        "mark": {"type": "area", "color": "#8a8f98", "opacity": 0.25},
-        "encoding": {"x": x, "y": y},
-    }
-    spec = lines(x, y, tips(policy="policy", size="tokens #", misses="misses %"), bound, by="policy")
-    return chart_of("miss_ratios", rows, spec, lambda: curves.miss_ratios(rows), **values)
 
 
 def _tier_frames(tiers: dict[str, TierActions], ratios: pd.DataFrame) -> dict[str, pd.DataFrame]:

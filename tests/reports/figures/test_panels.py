@@ -37,8 +37,8 @@ def test_of_next_to_nothing(values: np.ndarray) -> None:  # type: ignore[type-ar
         assert all(math.isfinite(each) for each in scale.ticks)
     line = Line(values, values, "one", {"color": "black"})
     drawn = panels({"a": [line], "b": []}, "x", "y", logarithmic(short), linear(short), rule=0.5)
-    assert written(drawn)[".svg"]
-    assert written(panels({}, "x", "y", linear(short), linear(short)))[".png"]
+    assert written(drawn, ".svg")
+    assert written(panels({}, "x", "y", linear(short), linear(short)), ".png")
 
 
 def test_ticks_in_words() -> None:

@@ -70,4 +70,4 @@ def test_letters_that_no_font_has() -> None:
     with style():
         drawn = figure()
         drawn.text(0.5, 0.5, legible("中文 $a$ \U0001f9ff"))
-    assert set(written(drawn)) == {".svg", ".png"}  # a missing letter would be a warning, which is an error here
+    assert written(drawn, ".svg")  # a missing letter would be a warning, which is an error here
