@@ -134,8 +134,11 @@ _ROW_NAME = 36
 
 
 def row_name(text: str) -> str:
-    """Return a strategy's text as the name of a row: legible, and in lines that leave room for the figures."""
-    return "\n".join(wrap(legible(text), _ROW_NAME, break_long_words=False, break_on_hyphens=False))
+    """Return a strategy's text as the name of a row: legible, in lines as few as rows have room for, cut at the end."""
+    lines = wrap(
+        legible(text), _ROW_NAME, break_long_words=False, break_on_hyphens=False, max_lines=2, placeholder=" …"
+    )
+    return "\n".join(lines)
 
 
 def figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
