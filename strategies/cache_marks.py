@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
 
 from ctxbench.scenarios.model import Message, Tool
+from ctxbench.scenarios.spec import NonNegativeInt
 from ctxbench.scenarios.view import Messages, shared_prefix
 
 from .base import Context, StrategyContext, View
-from .parts.units import at_least
 
 MOST = {"anthropic": 4, "openai": 0, "deepseek": 0, "gemini": 0}
 """Marks that a provider takes in one request. Providers with 0 cache automatically: marks change nothing there."""
@@ -40,10 +42,10 @@ class CacheMarks:
     """
 
     provider: str = "anthropic"
-    marks: int = 4
-    min_tokens: int = 1024
+    marks: Annotated[int, msgspec.Meta(ge=1, le=max(MOST.values()))] = 4
+    min_tokens: NonNegativeInt = 1024
     count: Literal["exact", "chars4"] = "exact"
-    rolling: int = 0
+    rolling: Annotated[int, msgspec.Meta(ge=0, le=2)] = 0
 
     copyable: ClassVar[bool] = True
     only_marks: ClassVar[bool] = True
@@ -52,9 +54,6 @@ class CacheMarks:
     def __post_init__(self) -> None:
         if self.provider not in MOST:
             raise ValueError(f"provider is one of {', '.join(map(repr, MOST))}, not {self.provider!r}")
-        at_least(1, at_most=max(MOST.values()), marks=self.marks)
-        at_least(0, min_tokens=self.min_tokens)
-        at_least(0, at_most=2, rolling=self.rolling)
         if self.rolling > self.marks:
             raise ValueError(f"rolling={self.rolling} is more than marks={self.marks}: it is how many of them follow")
 

@@ -14,6 +14,7 @@ from ctxbench.metrics.language import LANGUAGES, terms
 from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import Scores, TfIdf, best
 from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt, Share
 from ctxbench.scenarios.view import Messages
 
 from .base import Context, ModelError, StrategyContext, View
@@ -22,7 +23,7 @@ from .parts.fact_extraction import StatedFact, extract_by_model, extract_by_rule
 from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.memories import NoteMessage, Place
 from .parts.passages import passages
-from .parts.units import Dialogue, at_least
+from .parts.units import Dialogue
 
 # The design's, the same in both languages.
 FORM = dict.fromkeys(LANGUAGES, "<memory>\n{lines}\n</memory>")
@@ -55,28 +56,22 @@ class Facts:
     `outdated` times.
     """
 
-    max_tokens: int = 2000
-    similarity: float = 0.6
-    confidence: float = 0.4
-    turns: int = 3
-    limit: int | None = None
-    per_message: int = 8
-    max_fact_tokens: int = 60
-    outdated: float = 0.5
+    max_tokens: PositiveInt = 2000
+    similarity: NonNegativeFloat = 0.6
+    confidence: NonNegativeFloat = 0.4
+    turns: PositiveInt = 3
+    limit: PositiveInt | None = None
+    per_message: PositiveInt = 8
+    max_fact_tokens: PositiveInt = 60
+    outdated: Share = 0.5
     place: Place = "start"
     extractor: Literal["recorded", "offline", "model"] = "recorded"
     summariser: str = ""
-    max_reply_tokens: int = 500
+    max_reply_tokens: PositiveInt = 500
     language: LanguageSetting = "auto"
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the answer is in no extracted fact, or in a tool result; alone it only adds tokens"
-
-    def __post_init__(self) -> None:
-        at_least(1, max_tokens=self.max_tokens, turns=self.turns, limit=self.limit, per_message=self.per_message)
-        at_least(1, max_fact_tokens=self.max_fact_tokens, max_reply_tokens=self.max_reply_tokens)
-        at_least(0, similarity=self.similarity, confidence=self.confidence)
-        at_least(0, at_most=1, outdated=self.outdated)
 
     def start(self, desk: StrategyContext) -> View:
         language = ConversationLanguage(self.language)

@@ -142,7 +142,8 @@ def _strategy_class(
     if not takes or takes[0].kind not in (takes[0].POSITIONAL_ONLY, takes[0].POSITIONAL_OR_KEYWORD):
         raise SpecError(f"{name}: a function takes {first} first")
     try:
-        hints = get_type_hints(function.__init__ if isinstance(function, type) else function)  # type: ignore[misc]
+        takes_hints = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
+        hints = get_type_hints(takes_hints, include_extras=True)
     except Exception:  # names that only a type checker knows
         hints = {}
     named = [item for item in takes[1:] if item.kind in (item.POSITIONAL_OR_KEYWORD, item.KEYWORD_ONLY)]

@@ -11,6 +11,7 @@ import numpy as np
 
 from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import Scores, best
+from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt
 
 from .base import Context, LongTermMemory, ModelError, StoredSummary, StrategyContext, View
 from .events import Event, Failed, Moved, Recalled
@@ -28,7 +29,6 @@ from .parts.memories import (
     WordSearch,
 )
 from .parts.passages import passages
-from .parts.units import at_least
 
 Tier = Literal["working", "short", "long"]
 
@@ -84,28 +84,24 @@ class Layered(RecallSettings):
     """
 
     tiers: tuple[Tier, ...] = ("working", "short", "long")
-    working: float = 1.0
-    short: float = 0.8
-    long: float = 0.6
+    working: NonNegativeFloat = 1.0
+    short: NonNegativeFloat = 0.8
+    long: NonNegativeFloat = 0.6
     long_importance: float = 6.0
-    ttl_hours: float = 24.0
-    longest_ttl_hours: float = 168.0
-    session_hours: float = 6.0
-    promote_after: int = 3
+    ttl_hours: NonNegativeFloat = 24.0
+    longest_ttl_hours: NonNegativeFloat = 168.0
+    session_hours: NonNegativeFloat = 6.0
+    promote_after: PositiveInt = 3
     search: Literal["full", "document"] = "full"
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the question does not name its subject: the memories that it needs are not recalled"
 
     def __post_init__(self) -> None:
-        RecallSettings.__post_init__(self)
-        at_least(1, promote_after=self.promote_after)
         if not self.tiers or len(set(self.tiers)) < len(self.tiers):
             raise ValueError(f"tiers must name at least one of 'working', 'short', 'long', each once, not {self.tiers}")
-        at_least(0, working=self.working, short=self.short, long=self.long)
-        longest = self.longest_ttl_hours
-        at_least(0, ttl_hours=self.ttl_hours, longest_ttl_hours=longest, session_hours=self.session_hours)
-        if self.ttl_hours > longest:
+        if self.ttl_hours > self.longest_ttl_hours:
+            longest = self.longest_ttl_hours
             raise ValueError(f"ttl_hours must be at most longest_ttl_hours, {longest}, not {self.ttl_hours}")
 
     def start(self, desk: StrategyContext) -> View:

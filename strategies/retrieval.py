@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ctxbench.metrics.tfidf import Scores, best
+from ctxbench.scenarios.spec import PositiveInt, Share
 
 from .base import Context, ModelError, StrategyContext, View
 from .events import Failed, Recalled
@@ -22,7 +23,6 @@ from .parts.memories import (
     VectorSearch,
     WordSearch,
 )
-from .parts.units import at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,11 @@ class Retrieval(RecallSettings):
     and the next call tries the embedder again.
     """
 
-    search: int = 2
-    importance: float = 0.1
+    search: PositiveInt = 2
+    importance: Share = 0.1
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the question shares nothing with its answer, as in 'and the other one?'"
-
-    def __post_init__(self) -> None:
-        RecallSettings.__post_init__(self)
-        at_least(1, search=self.search)
-        at_least(0, at_most=1, importance=self.importance)
 
     def start(self, desk: StrategyContext) -> View:
         past = ConversationMemory(desk, self)

@@ -9,13 +9,21 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.spec import (
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
+    Share,
+    ShareBelowOne,
+    ShareWithoutEnds,
+)
 from ctxbench.scenarios.view import Messages, shared_prefix
 
 from .base import Context, ModelError, StrategyContext, View, texts
 from .events import Failed, OverBudget, Summarised
 from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.summarize import Summariser
-from .parts.units import Dialogue, OrphanedResults, at_least, without
+from .parts.units import Dialogue, OrphanedResults, without
 
 # The Chinese is that of 000 §2.3.
 PROMPTS = texts("smart_prompt")
@@ -55,13 +63,13 @@ class Smart:
       unless system messages alone are.
     """
 
-    window: int = 100_000
-    system: int = 2000
-    memory: float = 0.2
-    threshold: float = 0.7
-    target: float = 0.5
-    first_turns: int = 2
-    last_messages: int = 6
+    window: PositiveInt = 100_000
+    system: NonNegativeInt = 2000
+    memory: ShareBelowOne = 0.2
+    threshold: Share = 0.7
+    target: ShareWithoutEnds = 0.5
+    first_turns: NonNegativeInt = 2
+    last_messages: PositiveInt = 6
     first: int = 30
     recent: int = 25
     user: int = 10
@@ -72,9 +80,9 @@ class Smart:
     keywords: tuple[str, ...] = KEYWORDS
     levels: tuple[int, int, int, int] = (50, 35, 20, 10)
     keep: Literal["critical", "high", "medium", "low"] = "high"
-    max_summary_tokens: int = 500
-    max_input_tokens: int | None = None
-    temperature: float = 0.3
+    max_summary_tokens: PositiveInt = 500
+    max_input_tokens: PositiveInt | None = None
+    temperature: NonNegativeFloat = 0.3
     language: LanguageSetting = "auto"
     summariser: str = ""
 
@@ -82,15 +90,10 @@ class Smart:
     fails: ClassVar[str] = "an important message has no keyword, code or list, and is at neither end"
 
     def __post_init__(self) -> None:
-        at_least(1, window=self.window, last_messages=self.last_messages)
-        at_least(0, system=self.system, first_turns=self.first_turns)
-        at_least(0, below=1, memory=self.memory)
-        at_least(0, at_most=1, threshold=self.threshold)
         if not all(keyword.strip() for keyword in self.keywords):
             raise ValueError("keywords must not be empty: an empty one is in every message")
-        self._summariser()
-        if not 0 < self.target < self.threshold:
-            raise ValueError(f"target must be above 0 and below threshold, {self.threshold}, not {self.target}")
+        if self.target >= self.threshold:
+            raise ValueError(f"target must be below threshold, {self.threshold}, not {self.target}")
         if self.history < 1:
             shares = f"system={self.system} and memory={self.memory} of it"
             raise ValueError(f"window={self.window} leaves no tokens for the history beside {shares}")

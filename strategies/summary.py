@@ -16,13 +16,14 @@ from typing import ClassVar
 
 from ctxbench.metrics.models import window_of
 from ctxbench.metrics.tokens import FRAME, ROLE
+from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt, Share, ShareWithoutEnds
 from ctxbench.scenarios.view import Messages
 
 from .base import Context, LongTermMemory, StrategyContext, View
 from .events import OverBudget
 from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.summarize import PROMPTS, RunningSummary, Summariser
-from .parts.units import Dialogue, OrphanedResults, at_least, require_one_limit, select_newest
+from .parts.units import Dialogue, OrphanedResults, require_one_limit, select_newest
 
 
 class RollingSummary:
@@ -125,11 +126,11 @@ class RollingSummary:
 class _SummarySettings:
     """The parameters of both: how summaries are written and stored, and whether the user message of a turn stays."""
 
-    max_summary_tokens: int = 500
-    max_input_tokens: int | None = None
-    temperature: float = 0.3
-    levels: int = 1
-    fan_in: int = 4
+    max_summary_tokens: PositiveInt = 500
+    max_input_tokens: PositiveInt | None = None
+    temperature: NonNegativeFloat = 0.3
+    levels: PositiveInt = 1
+    fan_in: PositiveInt = 4
     language: LanguageSetting = "auto"
     summariser: str = ""
     user_first: bool = True
@@ -179,24 +180,20 @@ class Summary(_SummarySettings):
     `store` is as in `session_summary`.
     """
 
-    threshold: int = 20
-    every: int = 1
-    max_tokens: int | None = None
+    threshold: PositiveInt = 20
+    every: PositiveInt = 1
+    max_tokens: PositiveInt | None = None
     model: str | None = None
-    trigger: float = 0.8
-    keep: float = 0.5
+    trigger: Share = 0.8
+    keep: ShareWithoutEnds = 0.5
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the summary left out a detail that matters: each round of summarising loses some more"
 
     def __post_init__(self) -> None:
         require_one_limit(self.max_tokens, self.model)
-        at_least(1, threshold=self.threshold, every=self.every, max_tokens=self.max_tokens)
-        at_least(1, levels=self.levels, fan_in=self.fan_in)
-        self._summariser("summary")
-        at_least(0, at_most=1, trigger=self.trigger)
-        if not 0 < self.keep < self.trigger:
-            raise ValueError(f"keep must be above 0 and below trigger, {self.trigger}, not {self.keep}")
+        if self.keep >= self.trigger:
+            raise ValueError(f"keep must be below trigger, {self.trigger}, not {self.keep}")
         budget, written = self.budget, self.levels * self.max_summary_tokens
         # Of a budget of 10,000 with 0.8 and 0.5: at most 5,000 stay and 3,000 are left for summaries. Together they are
         # at the trigger and not over it, so no call summarises what the call before left.
@@ -253,17 +250,12 @@ class SessionSummary(_SummarySettings):
     this stage recalls earlier summaries, which have details that later ones lost. `store=False` leaves that out.
     """
 
-    token_threshold: int = 8000
-    preserve_recent: int = 4
+    token_threshold: PositiveInt = 8000
+    preserve_recent: PositiveInt = 4
     overhead: int = 4
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the user asks for the exact words of something that was said more than four messages ago"
-
-    def __post_init__(self) -> None:
-        at_least(1, token_threshold=self.token_threshold, preserve_recent=self.preserve_recent)
-        at_least(1, levels=self.levels, fan_in=self.fan_in)
-        self._summariser("session_summary")
 
     def start(self, desk: StrategyContext) -> View:
         return self.start_sharing(desk, LongTermMemory())

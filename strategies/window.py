@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ctxbench.metrics.models import window_of
+from ctxbench.scenarios.spec import PositiveInt, ShareBelowOne
 from ctxbench.scenarios.view import Messages
 
 from .base import Context, StrategyContext, View
 from .events import OverBudget
-from .parts.units import at_least, require_one_limit, select_newest
+from .parts.units import require_one_limit, select_newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,10 @@ class Window:
     Example: window 8000, history 9500 → at most 7200 tokens are sent.
     """
 
-    max_tokens: int | None = None
-    messages: int | None = None
+    max_tokens: PositiveInt | None = None
+    messages: PositiveInt | None = None
     model: str | None = None
-    reserve: float = 0.1
+    reserve: ShareBelowOne = 0.1
     user_first: bool = True
 
     copyable: ClassVar[bool] = True
@@ -43,8 +44,6 @@ class Window:
         if self.max_tokens is None and self.messages is None and self.model is None:
             raise ValueError("give max_tokens, messages or model, as in window(max_tokens=8000)")
         require_one_limit(self.max_tokens, self.model)
-        at_least(1, below=2**53, max_tokens=self.max_tokens, messages=self.messages)
-        at_least(0, below=1, reserve=self.reserve)
         if self.model is not None:
             window_of(self.model)
 

@@ -6,25 +6,22 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, StrategyContext, View
 from ctxbench.strategies.events import Dropped
-from ctxbench.strategies.parts.units import Units, at_least
+from ctxbench.strategies.parts.units import Units
 
 
 @dataclass(frozen=True, slots=True)
 class HeadAndTail:
     """The first `head` messages and the last `tail`, fewer or more by a tool call that is not cut from its results."""
 
-    head: int = 4
-    tail: int = 16
+    head: NonNegativeInt = 4
+    tail: PositiveInt = 16
 
     source: ClassVar[str] = "docs/writing-a-strategy.md"
     fails: ClassVar[str] = "what matters was said in the middle"
-
-    def __post_init__(self) -> None:
-        at_least(0, head=self.head)
-        at_least(1, tail=self.tail)
 
     def start(self, desk: StrategyContext) -> View:
         units = Units()

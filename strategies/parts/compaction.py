@@ -25,6 +25,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
 
 from ..base import Context, ModelError, StrategyContext, View
@@ -282,7 +283,7 @@ class RewritingClient:
 class CompactingClient(RewritingClient):
     """A strategy that has a model summarise its history."""
 
-    max_summary_tokens: int = 4096
+    max_summary_tokens: PositiveInt = 4096
     language: LanguageSetting = "auto"
     summariser: str = ""
 
@@ -291,14 +292,10 @@ class CompactingClient(RewritingClient):
     max_result: ClassVar[int | None] = None
     """Characters of a tool's result that the summariser is shown; None = all."""
 
-    def __post_init__(self) -> None:
-        self._summariser()
-
     def _history(self, desk: StrategyContext) -> ClientHistory:
         return ClientHistory(desk, self.name, self._summariser())
 
     def _summariser(self) -> Summariser:
-        """Return how summaries are written. Raises ValueError for parameters out of bounds."""
         return Summariser(
             self.name,
             PROMPTS,

@@ -24,6 +24,7 @@ from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import Scores, TfIdf
 from ctxbench.metrics.values import values
 from ctxbench.scenarios.model import Message, Role
+from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt, Share
 from ctxbench.scenarios.view import Messages
 
 from ..base import Context, StrategyContext, texts
@@ -31,7 +32,7 @@ from ..events import OverBudget
 from .fact_extraction import is_preference
 from .language import ConversationLanguage, LanguageSetting, moment
 from .passages import passages
-from .units import Dialogue, at_least
+from .units import Dialogue
 
 Place = Literal["start", "end"]
 
@@ -46,22 +47,16 @@ SPEAKERS: dict[Role, dict[Language, str]] = {role: texts(f"speaker_{role}") for 
 class RecallSettings:
     """The parameters that `retrieval` and `layered` share; `retrieval` explains them."""
 
-    limit: int = 10
-    recent: int = 3
-    slack: int = 0
-    max_memory_tokens: int = 200
-    passages: int = 8
-    query_characters: int = 2000
+    limit: PositiveInt = 10
+    recent: PositiveInt = 3
+    slack: NonNegativeInt = 0
+    max_memory_tokens: PositiveInt = 200
+    passages: PositiveInt = 8
+    query_characters: PositiveInt = 2000
     place: Place = "start"
-    max_tokens: int | None = None
-    memory_share: float = 0.2
+    max_tokens: PositiveInt | None = None
+    memory_share: Share = 0.2
     language: LanguageSetting = "auto"
-
-    def __post_init__(self) -> None:
-        at_least(1, limit=self.limit, recent=self.recent, max_memory_tokens=self.max_memory_tokens)
-        at_least(1, passages=self.passages, query_characters=self.query_characters, max_tokens=self.max_tokens)
-        at_least(0, slack=self.slack)
-        at_least(0, at_most=1, memory_share=self.memory_share)
 
     @property
     def budget(self) -> int | None:

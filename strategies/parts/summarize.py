@@ -17,7 +17,6 @@ from ..base import LongTermMemory, ModelError, Prompt, StoredSummary, StrategyCo
 from ..events import CUT, USED, Failed, PromptKind, Summarised
 from .language import ConversationLanguage
 from .passages import cut
-from .units import at_least
 
 PROMPTS = texts("summary_prompt")
 """The Chinese is that of 000 §3.2; 003 has no prompt."""
@@ -50,10 +49,6 @@ class Summariser:
     """How the summary would be asked for in production, by which it is billed."""
     max_result: int | None = None
     """Characters of a tool's result that the model is shown; None = all."""
-
-    def __post_init__(self) -> None:
-        at_least(1, max_summary_tokens=self.max_tokens, max_input_tokens=self.max_input_tokens)
-        at_least(0, temperature=self.temperature)
 
     def limited(self, most: int) -> Summariser:
         """Return the same with summaries of at most `most` tokens."""

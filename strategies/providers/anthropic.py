@@ -8,13 +8,15 @@ is a value of a parameter.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from ctxbench.metrics.thinking import has_thinking, opens_turn, thinking_rule, thinking_tokens, without_thinking
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 from ctxbench.scenarios.view import Messages, shared_prefix
 
 from ..archive.session import SplicedHistory
@@ -23,7 +25,6 @@ from ..events import Cleared, ClearedThinking, PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.language import ConversationLanguage, LanguageSetting
 from ..parts.summarize import PROMPTS, RunningSummary, Summariser
-from ..parts.units import at_least
 from ..summary import RollingSummary
 
 LEAST_TRIGGER = 50_000
@@ -45,9 +46,9 @@ class ClearToolUses:
     that may be cleared. `placeholder`: its wording is not published; this is that of LangChain's copy.
     """
 
-    trigger: int = 100_000
-    keep: int = 3
-    clear_at_least: int = 0
+    trigger: NonNegativeInt = 100_000
+    keep: NonNegativeInt = 3
+    clear_at_least: NonNegativeInt = 0
     exclude_tools: tuple[str, ...] = ()
     clear_tool_inputs: bool | tuple[str, ...] = False
     trigger_unit: Literal["input_tokens", "tool_uses"] = "input_tokens"
@@ -58,9 +59,6 @@ class ClearToolUses:
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "Anthropic, context editing, 2026-08-21"
     fails: ClassVar[str] = "an old tool result is needed again; each edit also writes the cache anew behind it"
-
-    def __post_init__(self) -> None:
-        at_least(0, trigger=self.trigger, keep=self.keep, clear_at_least=self.clear_at_least)
 
     def clears_inputs_of(self, tool: str) -> bool:
         """Return whether the arguments of this tool's calls are cleared with their results."""
@@ -168,17 +166,13 @@ class ClearThinking:
     Contexts count visible text alone, so their tokens stay. `ctxbench bill --thinking` has what it saves and costs.
     """
 
-    keep: int | Literal["all", "default"] = "default"
+    keep: PositiveInt | Literal["all", "default"] = "default"
     turn: Literal["loop", "answer"] = "loop"
     model: str = ""
 
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "Anthropic, context editing, 2026-09"
     fails: ClassVar[str] = "the model reasons the same again; each edit also writes the cache anew behind it"
-
-    def __post_init__(self) -> None:
-        if isinstance(self.keep, int):
-            at_least(1, keep=self.keep)
 
     def start(self, desk: StrategyContext) -> View:
         return _Forgetting(self, desk)
@@ -269,23 +263,17 @@ class ThresholdCompaction:
     the model to wrap up in a message behind the summary. Recorded answers do not follow it.
     """
 
-    trigger: int = 150_000
+    trigger: Annotated[int, msgspec.Meta(ge=LEAST_TRIGGER)] = 150_000
     keep_newest: bool = True
-    pause_keep: int = 0
-    budget: int | None = None
-    max_summary_tokens: int = 3500
+    pause_keep: NonNegativeInt = 0
+    budget: PositiveInt | None = None
+    max_summary_tokens: PositiveInt = 3500
     language: LanguageSetting = "auto"
     summariser: str = ""
 
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "Anthropic, compaction threshold, 2026-09-22"
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
-
-    def __post_init__(self) -> None:
-        at_least(LEAST_TRIGGER, trigger=self.trigger)
-        at_least(0, pause_keep=self.pause_keep)
-        at_least(1, budget=self.budget)
-        self._summariser()
 
     def _summariser(self) -> Summariser:
         language = ConversationLanguage(self.language)
@@ -352,9 +340,9 @@ class CompactionOnDemand(CompactingClient):
     summary replaces exactly that, and what came since stays behind it.
     """
 
-    limit: int = 150_000
-    keep_turns: int = 0
-    background: int = 0
+    limit: NonNegativeInt = 150_000
+    keep_turns: NonNegativeInt = 0
+    background: NonNegativeInt = 0
 
     name: ClassVar[str] = "anthropic.compact_on_demand"
     prompt: ClassVar[PromptKind] = "extends"
@@ -363,8 +351,6 @@ class CompactionOnDemand(CompactingClient):
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
     def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(0, limit=self.limit, keep_turns=self.keep_turns, background=self.background)
         if self.background and self.keep_turns:
             raise ValueError(
                 "give keep_turns or background, not both: what is summarised beside the calls is all of it"
@@ -426,17 +412,13 @@ class CompactionControl(CompactingClient):
     The summary is asked for without system prompt and tools.
     """
 
-    threshold: int = 100_000
+    threshold: PositiveInt = 100_000
 
     name: ClassVar[str] = "anthropic.compaction_control"
     prompt: ClassVar[PromptKind] = "history"
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "anthropic-sdk-python 0.121.0, lib/tools/_beta_compaction_control.py, 2026-08-07"
     fails: ClassVar[str] = "the result of the last tool call is needed: it is thrown away with the call"
-
-    def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(1, threshold=self.threshold)
 
     def compact(self, history: ClientHistory) -> None:
         last, stop = history.answered - 1, history.settled

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from ctxbench.scenarios.spec import PositiveInt, Share
 from ctxbench.scenarios.view import Messages, shared_prefix
 
 from ..base import Context, StrategyContext, View
 from ..events import OverBudget
-from ..parts.units import at_least
 
 
 def _turns(history: Messages, start: int) -> list[int]:
@@ -30,15 +30,12 @@ class TruncationAuto:
     nothing fits, only system messages are sent and OverBudget is recorded.
     """
 
-    max_tokens: int = 400_000
+    max_tokens: PositiveInt = 400_000
     drop: Literal["items", "turns"] = "items"
 
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "OpenAI, docstrings of openai 2.54.0"
     fails: ClassVar[str] = "the answer is older than the window; once it is full, every call moves the cached prefix"
-
-    def __post_init__(self) -> None:
-        at_least(1, max_tokens=self.max_tokens)
 
     def start(self, desk: StrategyContext) -> View:
         def view(context: Context) -> Context:
@@ -67,9 +64,9 @@ class ContextWindowCompression:
     `count_system` has both readings. Tool schemas count toward the trigger.
     """
 
-    window: int = 32_768
-    trigger_tokens: int | None = None
-    target_tokens: int | None = None
+    window: PositiveInt = 32_768
+    trigger_tokens: PositiveInt | None = None
+    target_tokens: PositiveInt | None = None
     count_system: bool = True
 
     copyable: ClassVar[bool] = True
@@ -77,7 +74,6 @@ class ContextWindowCompression:
     fails: ClassVar[str] = "the answer is in a turn that was dropped; an agent's one long turn is never cut"
 
     def __post_init__(self) -> None:
-        at_least(1, window=self.window, trigger_tokens=self.trigger_tokens, target_tokens=self.target_tokens)
         if not 0 <= self.target < self.trigger:
             raise ValueError(f"target_tokens must be below the trigger, {self.trigger}, not {self.target}")
 
@@ -129,16 +125,12 @@ class RetentionRatio:
     4,096 tokens of output takes.
     """
 
-    post_instructions: int = 28_224
-    retention_ratio: float = 0.8
+    post_instructions: PositiveInt = 28_224
+    retention_ratio: Share = 0.8
 
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "OpenAI, types/realtime of openai 2.54.0"
     fails: ClassVar[str] = "the answer is older than the cut; the whole cache behind the instructions is lost at each"
-
-    def __post_init__(self) -> None:
-        at_least(1, post_instructions=self.post_instructions)
-        at_least(0, at_most=1, retention_ratio=self.retention_ratio)
 
     def start(self, desk: StrategyContext) -> View:
         return _Retaining(self, desk)
