@@ -98,8 +98,9 @@ def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
     if missing:
         raise SpecError(f"{kind_of} needs {', '.join(missing)}: {name}({missing[0]}=…)")
     try:
-        for key in bounds(cls).keys() & values.keys():
-            _check(key, values[key], bounds(cls)[key])
+        for key, meta in bounds(cls).items():
+            if key in values:
+                _check(key, values[key], meta)
         return cls(**values)
     except ValueError as error:
         raise SpecError(f"{kind_of}: {error}") from None
@@ -127,9 +128,13 @@ def parameters(kind: type[Any]) -> list[Field[Any]]:
     return sorted((field for field in fields(kind) if field.init), key=lambda field: field.kw_only is True)
 
 
-@cache
 def bounds(kind: type[Any]) -> dict[str, msgspec.Meta]:
     """Return the bounds of a dataclass's numbers, by parameter. Parameters without bounds are left out."""
+    return _bounds(kind)  # type: ignore[arg-type]  # for mypy a type[Any] is not hashable
+
+
+@cache
+def _bounds(kind: type[Any]) -> dict[str, msgspec.Meta]:
     hints = get_type_hints(kind, include_extras=True)
     by_name = {parameter.name: _meta(hints[parameter.name]) for parameter in parameters(kind)}
     return {name: meta for name, meta in by_name.items() if meta is not None}

@@ -7,11 +7,14 @@ placeholder at once. The note is that of §4.2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+
+from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 
 from ..base import StrategyContext, View
 from ..parts.language import LanguageSetting
-from ..parts.units import at_least
 from .archives import KEYWORDS, Trigger
 from .session import ArchiveSession
 from .store import file_problem
@@ -62,24 +65,24 @@ class Archive:
     another, is never archived. Only one archive may be in a chain. It has no budget: use `archive | window`.
     """
 
-    threshold: int = 10_000
+    threshold: PositiveInt = 10_000
     fresh: bool = True
     trigger: Trigger = "model"
     keywords: tuple[str, ...] = KEYWORDS
-    similarity: float = 0.15
-    limit: int = 1
-    load_tokens: int | None = None
+    similarity: Annotated[float, msgspec.Meta(ge=-1, le=1)] = 0.15
+    limit: PositiveInt = 1
+    load_tokens: PositiveInt | None = None
     summariser: str = "offline"
-    summary_chars: int = 200
+    summary_chars: PositiveInt = 200
     stored_chars: int = 500
-    query_chars: int = 500
-    sources: int = 3
-    read_chars: int = 200_000
+    query_chars: Annotated[int, msgspec.Meta(ge=1, le=500)] = 500
+    sources: NonNegativeInt = 3
+    read_chars: PositiveInt = 200_000
     store: str = ""
-    wait: float = 1.0
+    wait: Annotated[float, msgspec.Meta(ge=0, lt=3600)] = 1.0
     scope: Literal["conversation", "thread", "all"] = "conversation"
     thread: str = ""
-    reach: int = 1000
+    reach: PositiveInt = 1000
     keep_days: float | None = None
     language: LanguageSetting = "auto"
 
@@ -87,18 +90,12 @@ class Archive:
     fails: ClassVar[str] = "a placeholder hides what the model needs, or all results are just short of the threshold"
 
     def __post_init__(self) -> None:
-        at_least(1, threshold=self.threshold, limit=self.limit, load_tokens=self.load_tokens, reach=self.reach)
-        at_least(1, summary_chars=self.summary_chars, read_chars=self.read_chars)
         if self.stored_chars < self.summary_chars:
             raise ValueError(f"stored_chars={self.stored_chars} is less than summary_chars={self.summary_chars}")
-        at_least(1, at_most=500, query_chars=self.query_chars)
-        at_least(0, sources=self.sources)
-        at_least(-1, at_most=1, similarity=self.similarity)
         if not self.summariser:
             raise ValueError("summariser is 'offline', 'run' (the run's own) or a model's name")
         if not all(self.keywords) or (self.trigger in ("keyword", "hybrid") and not self.keywords):
             raise ValueError(f"keywords must not be empty, nor any of them: {self.keywords}")
-        at_least(0, below=3600, wait=self.wait)
         if self.keep_days is not None and not 0 < self.keep_days < 1e6:
             raise ValueError(f"keep_days must be above 0 and below 1000000, not {self.keep_days}")
         if self.scope == "thread" and not self.thread:

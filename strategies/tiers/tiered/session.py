@@ -14,12 +14,13 @@ from ctxbench.metrics.grounding import named
 from ctxbench.metrics.values import Spellings, occurs
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message, Tool
+from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 from ctxbench.scenarios.view import Messages, Span
 
 from ...base import Context, StrategyContext, View
 from ...events import Recalled
 from ...parts.language import LanguageSetting
-from ...parts.units import Dialogue, at_least
+from ...parts.units import Dialogue
 from ..focus import Focus, Focused, FocusSession
 from ..focus.strategy import TruncationMode
 from ..focus.truncation import both_ends
@@ -336,13 +337,13 @@ class Tiered:
     Time is recorded time; it never goes back, and a call without a time is a second after the last.
     """
 
-    limit: int = 8192
-    working: int = WORKING_TOKENS
-    archive: int = ARCHIVE_TOKENS
+    limit: PositiveInt = 8192
+    working: PositiveInt = WORKING_TOKENS
+    archive: PositiveInt = ARCHIVE_TOKENS
     policy: str = POLICY
     truncation: TruncationMode = "tail_cutoff"
-    recall: int = 2048
-    k: int = 20
+    recall: NonNegativeInt = 2048
+    k: PositiveInt = 20
     retrievers: tuple[Retriever, ...] = ("bm25",)
     preload: bool = False
     tune: bool = False
@@ -353,9 +354,8 @@ class Tiered:
     copyable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        at_least(1, limit=self.limit, k=self.k)
-        at_least(0, below=self.limit, recall=self.recall)
-        at_least(1, working=self.working, archive=self.archive)
+        if self.recall >= self.limit:
+            raise ValueError(f"recall must be below limit, {self.limit}, not {self.recall}")
         try:
             recipe = parse(self.policy)
         except SpecError as error:

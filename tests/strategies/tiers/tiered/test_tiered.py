@@ -222,7 +222,7 @@ def test_presets_send_what_they_promise(name: str) -> None:
         ("tiered(working=0)", "working must be at least 1, not 0"),
         ("tiered(archive=-1)", "archive must be at least 1, not -1"),
         ("tiered(k=0)", "k must be at least 1, not 0"),
-        ("tiered(recall=8192)", "recall must be at least 0 and below 8192, not 8192"),
+        ("tiered(recall=8192)", "recall must be below limit, 8192, not 8192"),
         ("tiered(recall=7000)", "without the 7000 tokens of recall, limit=1192 leaves no tokens"),
         ("tiered(policy='lru_j')", "policy: unknown policy 'lru_j'; did you mean 'lru_k'"),
         ("tiered(policy='belady')", "needs future accesses"),
