@@ -37,7 +37,6 @@ LIBRARIES = (
     "rjieba",
     "scipy.special",
     "sqlite3",
-    "tenacity",
     "typer._adapters",
     "typer.rich_utils",
 )
