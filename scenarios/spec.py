@@ -273,6 +273,10 @@ _WORDS: dict[object, str] = {
 
 def type_text(hint: object) -> str:
     """Return a type as it is written in code: `int | None`, `Literal['start', 'end']`."""
+    if get_origin(hint) in (Union, UnionType):
+        return " | ".join(map(type_text, get_args(hint)))
+    if hint is NoneType:
+        return "None"
     plain = hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)
     return plain.replace("typing.", "")
 

@@ -57,8 +57,8 @@ class CacheMarks:
         if self.rolling > self.marks:
             raise ValueError(f"rolling={self.rolling} is more than marks={self.marks}: it is how many of them follow")
 
-    def start(self, desk: StrategyContext) -> View:
-        tools, tail = _Tools(desk), _Tail()
+    def start(self, services: StrategyContext) -> View:
+        tools, tail = _Tools(services), _Tail()
         most = min(self.marks, MOST[self.provider])
 
         def view(context: Context) -> Context:
@@ -68,7 +68,7 @@ class CacheMarks:
             before = tools.tokens(context.tools)
 
             def long_enough(at: int) -> bool:
-                return desk.total(sent[: at + 1]) + before >= self.min_tokens
+                return services.total(sent[: at + 1]) + before >= self.min_tokens
 
             rolling = [at for at in tail.places(sent, self.rolling) if long_enough(at)]
             if self.count == "exact":
@@ -84,14 +84,14 @@ class CacheMarks:
 class _Tools:
     """Tokens of the texts of the tools, which come before all messages; the frame of the schemas is not counted."""
 
-    def __init__(self, desk: StrategyContext) -> None:
-        self._desk = desk
+    def __init__(self, services: StrategyContext) -> None:
+        self._services = services
         self._last: tuple[tuple[Tool, ...], int] = ((), 0)
 
     def tokens(self, tools: tuple[Tool, ...]) -> int:
         if tools is not self._last[0]:
             texts = (text for tool in tools for text in (tool.name, tool.description, tool.parameters))
-            self._last = tools, sum(map(self._desk.text_tokens, texts))
+            self._last = tools, sum(map(self._services.text_tokens, texts))
         return self._last[1]
 
 

@@ -78,10 +78,10 @@ class Chain:
         """Whether every stage is copyable."""
         return all(is_copyable(stage) for stage in self.stages)
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         memory = LongTermMemory()
         views = [
-            sharing(desk, memory) if (sharing := getattr(stage, "start_sharing", None)) else stage.start(desk)
+            sharing(services, memory) if (sharing := getattr(stage, "start_sharing", None)) else stage.start(services)
             for stage in self.stages
         ]
         kinds = [type(stage) for stage in self.stages]

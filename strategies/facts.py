@@ -73,10 +73,10 @@ class Facts:
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the answer is in no extracted fact, or in a tool result; alone it only adds tokens"
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         language = ConversationLanguage(self.language)
-        answers, note = FinalAnswers(desk, self.turns), NoteMessage(desk, "facts", FORM, language)
-        extractor, store = FactExtractor(desk, self, language), FactStore(self.outdated)
+        answers, note = FinalAnswers(services, self.turns), NoteMessage(services, "facts", FORM, language)
+        extractor, store = FactExtractor(services, self, language), FactStore(self.outdated)
         lines: list[str] = []
         ranked: list[tuple[int, float]] = []
         recalled: Recalled | None = None  # the event of these facts, which is the same at each call of the turn
@@ -100,7 +100,7 @@ class Facts:
                 numbers, scores = zip(*(ranked[at] for at in shown), strict=True)
                 sources = tuple(store.facts[number].source for number in numbers)
                 recalled = Recalled(sources, scores)
-            desk.record(recalled)
+            services.record(recalled)
             at = answers.first if self.place == "start" else answers.newest
             return context.sending(history[:at] + Messages.of((message,)) + history[at:])
 
@@ -122,8 +122,8 @@ class FinalAnswers:
 
     __slots__ = ("_dialogue", "_terms", "_turns", "places")
 
-    def __init__(self, desk: StrategyContext, turns: int) -> None:
-        self._dialogue, self._turns = Dialogue(desk), turns
+    def __init__(self, services: StrategyContext, turns: int) -> None:
+        self._dialogue, self._turns = Dialogue(services), turns
         self._terms: dict[str, tuple[Message, list[str]]] = {}
         self.places: list[int] = []
         """Places of these messages in `dialogue`."""
@@ -173,10 +173,10 @@ class FinalAnswers:
 class FactExtractor:
     """Extracts the facts of messages, once for each message."""
 
-    __slots__ = ("_desk", "_facts", "_language", "_longest", "_rules")
+    __slots__ = ("_facts", "_language", "_longest", "_rules", "_services")
 
-    def __init__(self, desk: StrategyContext, rules: Facts, language: ConversationLanguage) -> None:
-        self._desk, self._rules, self._language = desk, rules, language
+    def __init__(self, services: StrategyContext, rules: Facts, language: ConversationLanguage) -> None:
+        self._services, self._rules, self._language = services, rules, language
         self._longest = max(1, min(rules.max_fact_tokens, rules.max_tokens // 4))
         self._facts: dict[str, tuple[Message, tuple[StatedFact, ...]]] = {}
 
@@ -203,27 +203,27 @@ class FactExtractor:
     def _recorded(self, messages: list[Message]) -> list[StatedFact] | None:
         facts: list[StatedFact] = []
         for message in messages:
-            stated = self._desk.facts(message)
+            stated = self._services.facts(message)
             if stated is None:
                 return None
             facts += [StatedFact(self._cut(fact.text), fact.confidence, fact.source) for fact in stated]
         return facts
 
     def _cut(self, text: str) -> str:
-        return passages(text, self._longest, 1, self._desk.text_tokens)[0] if text else text
+        return passages(text, self._longest, 1, self._services.text_tokens)[0] if text else text
 
     def _by_model(self, messages: list[Message]) -> list[StatedFact]:
         rules, language = self._rules, self._language.decided
         try:
-            facts = extract_by_model(self._desk, messages, language, rules.max_reply_tokens, rules.summariser)
+            facts = extract_by_model(self._services, messages, language, rules.max_reply_tokens, rules.summariser)
         except ModelError as error:
-            self._desk.record(Failed("facts", str(error), "extracted by rules"))
+            self._services.record(Failed("facts", str(error), "extracted by rules"))
             return self._by_rules(messages)
         most = rules.per_message * len(messages)
         return [msgspec.structs.replace(fact, text=self._cut(fact.text)) for fact in facts[:most]]
 
     def _by_rules(self, messages: list[Message]) -> list[StatedFact]:
-        most, count = self._rules.per_message, self._desk.text_tokens
+        most, count = self._rules.per_message, self._services.text_tokens
         return [fact for message in messages for fact in extract_by_rules(message, most, self._longest, count)]
 
 

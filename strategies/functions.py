@@ -55,7 +55,7 @@ def strategy_of(function: Callable[..., Any], name: str) -> type[Any]:
     if inspect.iscoroutinefunction(function):
         raise SpecError(f"{name}: is an async function: give a plain one, or a live one (ctxbench.strategies.live)")
 
-    def start(self: Any, desk: StrategyContext) -> View:  # noqa: ARG001
+    def start(self: Any, services: StrategyContext) -> View:  # noqa: ARG001
         parameters = {item.name: getattr(self, item.name) for item in fields(self)}
 
         def view(context: Context) -> Context:
@@ -81,8 +81,10 @@ def live(open_step: Callable[..., Any], /, **variables: Any) -> type[Any]:
     """
     name = open_step.__name__
 
-    def start(self: Any, desk: StrategyContext) -> View:
-        step: Step = finished(open_step(ChatServices(desk), **{f.name: getattr(self, f.name) for f in fields(self)}))
+    def start(self: Any, services: StrategyContext) -> View:
+        step: Step = finished(
+            open_step(ChatServices(services), **{f.name: getattr(self, f.name) for f in fields(self)})
+        )
         read = sent = Messages()
 
         def view(context: Context) -> Context:

@@ -104,15 +104,15 @@ class Layered(RecallSettings):
             longest = self.longest_ttl_hours
             raise ValueError(f"ttl_hours must be at most longest_ttl_hours, {longest}, not {self.ttl_hours}")
 
-    def start(self, desk: StrategyContext) -> View:
-        return self.start_sharing(desk, LongTermMemory())
+    def start(self, services: StrategyContext) -> View:
+        return self.start_sharing(services, LongTermMemory())
 
-    def start_sharing(self, desk: StrategyContext, memory: LongTermMemory) -> View:
+    def start_sharing(self, services: StrategyContext, memory: LongTermMemory) -> View:
         """Open one conversation in a chain, whose later stages store summaries in the memory."""
-        past = ConversationMemory(desk, self)
+        past = ConversationMemory(services, self)
         language = ConversationLanguage(self.language)
-        note = NoteMessage(desk, "layered", FORM, language)
-        layers, recall = Layers(self, desk.record), Recall(desk, self)
+        note = NoteMessage(services, "layered", FORM, language)
+        layers, recall = Layers(self, services.record), Recall(services, self)
         hits: list[LayerHit] = []
         lines: list[str] = []
         last: tuple[str, str | None] | None = None
@@ -124,14 +124,14 @@ class Layered(RecallSettings):
             if last is not None and turn != last[0]:
                 layers.end_turn()
                 last = None
-            changed = layers.follow(past, desk.now)
+            changed = layers.follow(past, services.now)
             if last is None:
-                layers.take_summaries(memory.summaries[:-1], self._passages(desk))
+                layers.take_summaries(memory.summaries[:-1], self._passages(services))
             query = past.question()
             if changed or (turn, query) != last:
                 hits, embedded = recall.best((layers.items, layers.summaries), query) if query else ([], True)
                 last, lines = (turn, query if embedded else None), []
-            layers.note_recalled((hit.item for hit in hits), desk.now)
+            layers.note_recalled((hit.item for hit in hits), services.now)
             language.read(context.messages)
             if not lines:
                 memories = [hit.item.memory for hit in hits]
@@ -141,23 +141,23 @@ class Layered(RecallSettings):
                 in_tier = [(hits[at].item.memory.source, hits[at].score) for at in shown if hits[at].tier == tier]
                 if in_tier:
                     sources, scores = zip(*in_tier, strict=True)
-                    desk.record(Recalled(sources, scores, tier))
+                    services.record(Recalled(sources, scores, tier))
             return past.context(context, message)
 
         return view
 
-    def _passages(self, desk: StrategyContext) -> Callable[[str], list[str]]:
-        return lambda text: passages(text, self.max_memory_tokens, self.passages, desk.text_tokens)
+    def _passages(self, services: StrategyContext) -> Callable[[str], list[str]]:
+        return lambda text: passages(text, self.max_memory_tokens, self.passages, services.text_tokens)
 
 
 class Recall:
     """Searches each tier for a question."""
 
-    __slots__ = ("_desk", "_rules", "_vectors", "_words")
+    __slots__ = ("_rules", "_services", "_vectors", "_words")
 
-    def __init__(self, desk: StrategyContext, rules: Layered) -> None:
-        self._desk, self._rules = desk, rules
-        self._vectors, self._words = VectorSearch(desk), WordSearch()
+    def __init__(self, services: StrategyContext, rules: Layered) -> None:
+        self._services, self._rules = services, rules
+        self._vectors, self._words = VectorSearch(services), WordSearch()
 
     def best(self, parts: Sequence[LayerItems], query: str) -> tuple[list[LayerHit], bool]:
         """Return the best items of the parts, best first, equal ones the later first, and if the embedder answered."""
@@ -212,7 +212,7 @@ class Recall:
                 part.vectors.all[at] = row
             return self._vectors.scores(query)
         except ModelError as error:
-            self._desk.record(Failed("embedding", str(error), "ranked by words in common"))
+            self._services.record(Failed("embedding", str(error), "ranked by words in common"))
             return None
 
 

@@ -66,11 +66,11 @@ class Retrieval(RecallSettings):
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the question shares nothing with its answer, as in 'and the other one?'"
 
-    def start(self, desk: StrategyContext) -> View:
-        past = ConversationMemory(desk, self)
-        by_vectors, by_words = MemoryRows(VectorSearch(desk)), MemoryRows(WordSearch())
+    def start(self, services: StrategyContext) -> View:
+        past = ConversationMemory(services, self)
+        by_vectors, by_words = MemoryRows(VectorSearch(services)), MemoryRows(WordSearch())
         language = ConversationLanguage(self.language)
-        note = NoteMessage(desk, "retrieval", FORM, language)
+        note = NoteMessage(services, "retrieval", FORM, language)
         recalled: list[tuple[Memory, float]] = []
         lines: list[str] = []
         last: str | None = None
@@ -79,7 +79,7 @@ class Retrieval(RecallSettings):
             try:
                 return by_vectors.scores(past.memories, query), True
             except ModelError as error:
-                desk.record(Failed("embedding", str(error), "ranked by words in common"))
+                services.record(Failed("embedding", str(error), "ranked by words in common"))
                 return by_words.scores(past.memories, query), False
 
         def view(context: Context) -> Context:
@@ -100,7 +100,7 @@ class Retrieval(RecallSettings):
             message, shown = note.of(lines, past.room, context.messages)
             if message is not None:
                 sources, weights = zip(*((recalled[at][0].source, recalled[at][1]) for at in shown), strict=True)
-                desk.record(Recalled(sources, weights))
+                services.record(Recalled(sources, weights))
             return past.context(context, message)
 
         return view

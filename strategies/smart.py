@@ -120,8 +120,8 @@ class Smart:
         """Score from which a message always stays."""
         return self.levels[LEVELS.index(self.keep)]
 
-    def start(self, desk: StrategyContext) -> View:
-        return _Compression(self, desk, self._summariser()).view
+    def start(self, services: StrategyContext) -> View:
+        return _Compression(self, services, self._summariser()).view
 
     def _summariser(self) -> Summariser:
         return Summariser(
@@ -237,22 +237,22 @@ class _Compression:
     """One conversation under `smart`: which messages are summarised so far, and what is sent."""
 
     __slots__ = (
-        *("_answer", "_base", "_built", "_desk", "_dialogue", "_left_over", "_orphans", "_scanned"),
+        *("_answer", "_base", "_built", "_services", "_dialogue", "_left_over", "_orphans", "_scanned"),
         *("_scores", "_smart", "_summarised", "_summariser", "_summary", "_systems", "_wait"),
     )
 
-    def __init__(self, smart: Smart, desk: StrategyContext, summariser: Summariser) -> None:
-        self._smart, self._desk, self._summariser = smart, desk, summariser
+    def __init__(self, smart: Smart, services: StrategyContext, summariser: Summariser) -> None:
+        self._smart, self._services, self._summariser = smart, services, summariser
         self._answer: tuple[Context, Context] | None = None
         score = scorer(smart.user, smart.call, smart.keyword, smart.code, smart.listing, smart.keywords)
         self._scores = MessageScores(score, smart.first_turns, smart.first)
-        self._dialogue = Dialogue(desk)
+        self._dialogue = Dialogue(services)
         # Start of each unsummarised piece among the first `_scanned` dialogue messages.
         self._left_over: list[int] = []
         self._scanned = 0
         # Ids of the summarised messages.
         self._summarised: set[str] = set()
-        self._orphans = OrphanedResults(desk)
+        self._orphans = OrphanedResults(services)
         self._summary: Message | None = None
         # Tokens of the system messages.
         self._systems = 0
@@ -268,22 +268,22 @@ class _Compression:
         return self._answer[1]
 
     def _view(self, context: Context) -> Context:
-        smart, desk, history = self._smart, self._desk, context.messages
+        smart, services, history = self._smart, self._services, context.messages
         self._read(history)
-        self._systems = systems = desk.total(desk.systems(history))
+        self._systems = systems = services.total(services.systems(history))
         left = min(smart.history, smart.window - systems)
         sent = self._base + history[len(self._built) :]
-        spent = desk.total(sent) - systems
+        spent = services.total(sent) - systems
         recorded = False
         if spent > left or spent > max(smart.threshold * left, self._wait):
             recorded = self._compress(history, spent, left)
             sent = self._base + history[len(self._built) :]
-            spent = desk.total(sent) - systems
+            spent = services.total(sent) - systems
         if spent > left:
             if not recorded:
                 self._record_over_budget(spent, left)
             sent = self._best(sent, left)
-        return context.sending(desk.whole(sent)) if self._summarised or spent > left else context
+        return context.sending(services.whole(sent)) if self._summarised or spent > left else context
 
     def _read(self, history: Messages) -> None:
         self._summariser.language.read(history)
@@ -300,8 +300,8 @@ class _Compression:
 
     def _compress(self, history: Messages, spent: int, left: int) -> bool:
         """Summarise what need not stay, if that saves enough. Returns whether an event explains a broken budget."""
-        smart, desk = self._smart, self._desk
-        reserve = smart.max_summary_tokens + desk.tokens(self._summariser.message("", ""))
+        smart, services = self._smart, self._services
+        reserve = smart.max_summary_tokens + services.tokens(self._summariser.message("", ""))
         if left <= reserve:
             return False
         pieces = self._pieces()
@@ -329,13 +329,13 @@ class _Compression:
         """Merge the pieces into the summary. False if the model failed."""
         messages = [message for piece in pieces for message in piece.messages]
         try:
-            text = self._summariser.write(self._desk, self._summary, messages)
+            text = self._summariser.write(self._services, self._summary, messages)
         except ModelError as error:
-            self._desk.record(Failed("summary", str(error), "what it would have replaced is kept, while it fits"))
+            self._services.record(Failed("summary", str(error), "what it would have replaced is kept, while it fits"))
             return False
         names = [message.id for message in messages]
         before = [] if self._summary is None else [self._summary.id]
-        self._desk.record(Summarised(tuple(names), text, by=self._summariser.name))
+        self._services.record(Summarised(tuple(names), text, by=self._summariser.name))
         self._summary = self._summariser.message(names[-1], text)
         self._summarised.update(names)
         self._orphans.note_summarised(messages)
@@ -356,8 +356,8 @@ class _Compression:
         left -= sum(piece.tokens for piece in pieces[:1] if stay)
         out = set()
         if self._summary is not None:
-            if self._desk.tokens(self._summary) <= left:
-                left -= self._desk.tokens(self._summary)
+            if self._services.tokens(self._summary) <= left:
+                left -= self._services.tokens(self._summary)
             else:
                 out.add(self._summary.id)
         stay |= fitting(pieces[1:], left)
@@ -366,7 +366,7 @@ class _Compression:
 
     def _record_over_budget(self, needed: int, left: int) -> None:
         why = "what must stay of the history is over its budget"
-        self._desk.record(OverBudget(why, self._systems + needed, self._systems + left))
+        self._services.record(OverBudget(why, self._systems + needed, self._systems + left))
 
     def _pieces(self) -> list[Piece]:
         """Return the unsummarised pieces in order: those left over from the last look, and the new ones."""
@@ -391,7 +391,7 @@ class _Compression:
                 stays = "never"
             elif any(self._scores.opening[start:stop]) or stop > tail or score >= smart.least:
                 stays = "must"
-            tokens = sum(map(self._desk.tokens, here))
+            tokens = sum(map(self._services.tokens, here))
             pieces.append(Piece(start, stop, here, tokens, score, stays, stop == len(messages)))
         self._left_over, self._scanned = [piece.at for piece in pieces], len(messages)
         return pieces

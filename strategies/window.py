@@ -53,30 +53,30 @@ class Window:
         size = window_of(self.model) if self.model is not None else self.max_tokens
         return None if size is None else int(size * (1 - self.reserve))
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         budget, most = self.budget, self.messages
 
         def view(context: Context) -> Context:
             history = context.messages
-            room = None if budget is None else budget - desk.total(desk.systems(history))
-            start = 0 if most is None else _start_of_last(desk, history, most)
-            if start == 0 and (budget is None or desk.total(history) <= budget):
+            room = None if budget is None else budget - services.total(services.systems(history))
+            start = 0 if most is None else _start_of_last(services, history, most)
+            if start == 0 and (budget is None or services.total(history) <= budget):
                 return context
-            head, tail = select_newest(desk, history, start, room, self.user_first)
+            head, tail = select_newest(services, history, start, room, self.user_first)
             if room is not None and budget is not None and not (tail and tail[-1] is history[-1]):
                 if room < 0:
-                    desk.record(OverBudget("the system messages alone are over the budget", budget - room, budget))
+                    services.record(OverBudget("the system messages alone are over the budget", budget - room, budget))
                 else:
-                    tokens = budget - room + desk.tokens(history[-1])
-                    desk.record(OverBudget("the newest message does not fit", tokens, budget))
+                    tokens = budget - room + services.tokens(history[-1])
+                    services.record(OverBudget("the newest message does not fit", tokens, budget))
             return context.sending(head + tail)
 
         return view
 
 
-def _start_of_last(desk: StrategyContext, history: Messages, most: int) -> int:
+def _start_of_last(services: StrategyContext, history: Messages, most: int) -> int:
     """Return where the last `most` messages start, system messages not counted."""
     start = max(0, len(history) - most)
-    while start > 0 and len(history) - start - len(desk.systems(history[start:])) < most:
+    while start > 0 and len(history) - start - len(services.systems(history[start:])) < most:
         start -= 1
     return start

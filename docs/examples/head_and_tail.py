@@ -23,7 +23,7 @@ class HeadAndTail:
     source: ClassVar[str] = "docs/writing-a-strategy.md"
     fails: ClassVar[str] = "what matters was said in the middle"
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         units = Units()
         note = Messages.of((Message("head_and_tail:note", "system", "[Some messages are left out here.]"),))
         reported: set[str] = set()
@@ -39,7 +39,7 @@ class HeadAndTail:
             dropped = tuple(message.id for message in middle if message.role != "system" and message.id not in reported)
             if dropped:
                 reported.update(dropped)
-                desk.record(Dropped(dropped))
-            return context.sending(history[:stop] + note + desk.systems(middle) + history[start:])
+                services.record(Dropped(dropped))
+            return context.sending(history[:stop] + note + services.systems(middle) + history[start:])
 
         return view

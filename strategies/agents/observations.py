@@ -75,7 +75,7 @@ class LastObservations:
         "an old result is needed again; each step moves the place from which the cache is written anew"
     )
 
-    def start(self, desk: StrategyContext) -> View:  # noqa: ARG002
+    def start(self, services: StrategyContext) -> View:  # noqa: ARG002
         form = wording("swe_agent")["omitted"]
 
         def shorten(message: Message) -> Message:
@@ -101,7 +101,7 @@ class ObservationMasking:
         "an old result is needed again; each step moves the place from which the cache is written anew"
     )
 
-    def start(self, desk: StrategyContext) -> View:  # noqa: ARG002
+    def start(self, services: StrategyContext) -> View:  # noqa: ARG002
         masked = wording("openhands.masking")["masked"]
 
         def due(numbers: Sequence[int], dialogue: int) -> int:

@@ -82,7 +82,7 @@ class ClaudeCodeCompaction(CompactingClient):
         if self.microcompact == "tokens":
             return history.tokens() > self.clear_trigger
         answered = history.messages[history.answered - 1].time if history.answered else None
-        now = history.desk.now
+        now = history.services.now
         return self.microcompact == "cold" and answered is not None and now is not None and now - answered > COLD
 
 
@@ -117,11 +117,11 @@ class CodexCompaction(CompactingClient):
 
     def _users(self, history: ClientHistory) -> Messages:
         """Return the newest user messages that fit, the oldest of them shortened."""
-        desk, room, kept = history.desk, self.keep_users, list[Message]()
+        services, room, kept = history.services, self.keep_users, list[Message]()
         for message in reversed(history.messages[: history.settled]):
             if message.role != "user" or history.wrote(message):
                 continue
-            tokens = desk.text_tokens(message.text)
+            tokens = services.text_tokens(message.text)
             if tokens > room:
                 kept += [shortened] if (shortened := self._shortened(message, tokens, room)) is not None else []
                 break
@@ -329,11 +329,11 @@ class OpenCodeCompaction(CompactingClient):
                 break
             if turns < 2 or message.role != "tool" or tools.get(message.answers or "") == "skill":
                 continue
-            tokens = history.desk.text_tokens(message.text)
+            tokens = history.services.text_tokens(message.text)
             total += tokens
             if total > 40_000:
                 places.append(at)
-        if sum(history.desk.text_tokens(messages[at].text) for at in places) > 20_000:
+        if sum(history.services.text_tokens(messages[at].text) for at in places) > 20_000:
             history.clear(reversed(places), cleared)
 
 
@@ -370,9 +370,9 @@ class GeminiCliCompaction(CompactingClient):
             text = history.write(history.messages[:stop], history.notes(text, stop)[0])
         if text is None:
             return
-        notes, desk = history.notes(text, stop), history.desk
-        if desk.total(notes) > desk.total(history.messages[:stop]):
-            desk.record(Failed("summary", "it is larger than what it replaces", "the history stays as it is"))
+        notes, services = history.notes(text, stop), history.services
+        if services.total(notes) > services.total(history.messages[:stop]):
+            services.record(Failed("summary", "it is larger than what it replaces", "the history stays as it is"))
             history.given_up = True
             return
         history.replace(0, stop, notes, text)
@@ -450,13 +450,13 @@ class PiCompaction(CompactingClient):
     def compact(self, history: ClientHistory) -> None:
         if history.tokens() <= self.trigger:
             return
-        messages, desk = history.messages, history.desk
+        messages, services = history.messages, history.services
         # `fit` finds the longest end that stays below 20,000; the
         # message before it is the one that reaches them, and stays.
-        stop = min(history.ceiling(max(0, desk.fit(messages, self.keep_recent - 1) - 1)), history.settled)
+        stop = min(history.ceiling(max(0, services.fit(messages, self.keep_recent - 1) - 1)), history.settled)
         if not stop or not history.forgotten(0, stop):
             return
-        turn = desk.opening(messages, stop) if stop < len(messages) else None
+        turn = services.opening(messages, stop) if stop < len(messages) else None
         turn = stop if turn is None or history.wrote(messages[turn]) else turn
         parts = [history.write(messages[:turn])] if turn else []
         if turn < stop:
@@ -493,7 +493,7 @@ class AiderCompaction(CompactingClient):
         for depth in range(4):
             done = self._done(history)
             finished = history.messages[:done]
-            if history.desk.total(finished) <= self.trigger:
+            if history.services.total(finished) <= self.trigger:
                 return
             start = history.fit(self.trigger // 2 - 1, done)
             while start > 1 and history.messages[start - 1].role != "assistant":
@@ -509,4 +509,4 @@ class AiderCompaction(CompactingClient):
         newest = len(history.messages) - 1
         if newest < 0 or history.messages[newest].role == "user":
             return history.settled
-        return history.floor(history.desk.opening(history.messages, newest) or 0)
+        return history.floor(history.services.opening(history.messages, newest) or 0)

@@ -65,15 +65,15 @@ class ClearToolUses:
         inputs = self.clear_tool_inputs
         return inputs if isinstance(inputs, bool) else tool in inputs
 
-    def start(self, desk: StrategyContext) -> View:
-        return _Clearing(self, desk)
+    def start(self, services: StrategyContext) -> View:
+        return _Clearing(self, services)
 
 
 class _Clearing:
     """The view of one conversation: the history with its cleared results."""
 
-    def __init__(self, settings: ClearToolUses, desk: StrategyContext) -> None:
-        self._settings, self._desk = settings, desk
+    def __init__(self, settings: ClearToolUses, services: StrategyContext) -> None:
+        self._settings, self._services = settings, services
         self._edited = SplicedHistory()
         self._history = Messages()
         # Place of the message of each call, with the name of its tool, and the results in order.
@@ -109,7 +109,7 @@ class _Clearing:
         if settings.trigger_unit == "tool_uses":
             return len(self._results) - (len(self._cleared) if settings.sticky else 0) > settings.trigger
         sent = edited if settings.sticky else context.messages
-        return self._desk.total(sent) + self._desk.schemas(context.tools) > settings.trigger
+        return self._services.total(sent) + self._services.schemas(context.tools) > settings.trigger
 
     def _clearable(self) -> list[tuple[int, str]]:
         """Return the uncleared results to clear, each with its call."""
@@ -122,7 +122,7 @@ class _Clearing:
 
     def _clear(self, history: Messages, uses: list[tuple[int, str]]) -> None:
         """Replace the results and arguments, if that saves enough."""
-        settings, desk = self._settings, self._desk
+        settings, services = self._settings, self._services
         saved: dict[int, int] = {}
         substitutes: dict[int, Message] = {}
 
@@ -131,7 +131,7 @@ class _Clearing:
             # after the other: each edit goes on from the one before.
             earlier = substitutes.get(at) or self._substitutes.get(at) or history[at]
             substitutes[at] = message
-            return desk.tokens(earlier) - desk.tokens(message)
+            return services.tokens(earlier) - services.tokens(message)
 
         for at, name in uses:
             saved[at] = substitute(at, replace(history[at], text=settings.placeholder))
@@ -149,7 +149,7 @@ class _Clearing:
             self._edited.put(history, at, substitutes[at])
         self._substitutes |= substitutes
         self._cleared |= saved
-        desk.record(Cleared(tuple(history[at].id for at, _ in uses), tokens))
+        services.record(Cleared(tuple(history[at].id for at, _ in uses), tokens))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,15 +174,15 @@ class ClearThinking:
     source: ClassVar[str] = "Anthropic, context editing, 2026-09"
     fails: ClassVar[str] = "the model reasons the same again; each edit also writes the cache anew behind it"
 
-    def start(self, desk: StrategyContext) -> View:
-        return _Forgetting(self, desk)
+    def start(self, services: StrategyContext) -> View:
+        return _Forgetting(self, services)
 
 
 class _Forgetting:
     """The view of one conversation: the history without the reasoning of its older turns."""
 
-    def __init__(self, settings: ClearThinking, desk: StrategyContext) -> None:
-        self._settings, self._desk = settings, desk
+    def __init__(self, settings: ClearThinking, services: StrategyContext) -> None:
+        self._settings, self._services = settings, services
         self._edited = SplicedHistory()
         self._history = Messages()
         # Places of the answers with reasoning, by turn, and those of them that were cleared. The last turn is open.
@@ -238,12 +238,12 @@ class _Forgetting:
     def _clear(self, history: Messages, turns: list[list[int]]) -> None:
         tokens: int | None = 0
         for at in (at for turn in turns for at in turn):
-            counted = thinking_tokens(history[at], self._desk.text_tokens)
+            counted = thinking_tokens(history[at], self._services.text_tokens)
             tokens = None if tokens is None or isinstance(counted, Missing) else tokens + counted
             self._edited.put(history, at, without_thinking(history[at]))
             self._cleared.add(at)
         answers = tuple(history[at].id for turn in turns for at in turn)
-        self._desk.record(ClearedThinking(answers, len(turns), tokens))
+        self._services.record(ClearedThinking(answers, len(turns), tokens))
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,20 +279,20 @@ class ThresholdCompaction:
         language = ConversationLanguage(self.language)
         return Summariser("compact", PROMPTS, language, self.max_summary_tokens, None, 0.3, self.summariser, "extends")
 
-    def start(self, desk: StrategyContext) -> View:
-        return _Threshold(self, desk)
+    def start(self, services: StrategyContext) -> View:
+        return _Threshold(self, services)
 
-    def rolling(self, desk: StrategyContext) -> RollingSummary:
+    def rolling(self, services: StrategyContext) -> RollingSummary:
         """Return the summary of one conversation, which is empty yet."""
-        return RollingSummary(desk, RunningSummary(desk, self._summariser()), self.keep_newest)
+        return RollingSummary(services, RunningSummary(services, self._summariser()), self.keep_newest)
 
 
 class _Threshold:
     """The view of one conversation: its summary, and what came since."""
 
-    def __init__(self, settings: ThresholdCompaction, desk: StrategyContext) -> None:
-        self._settings, self._desk = settings, desk
-        self._rolling, self._compactions = settings.rolling(desk), 0
+    def __init__(self, settings: ThresholdCompaction, services: StrategyContext) -> None:
+        self._settings, self._services = settings, services
+        self._rolling, self._compactions = settings.rolling(services), 0
 
     def __call__(self, context: Context) -> Context:
         settings, rolling = self._settings, self._rolling
@@ -317,8 +317,8 @@ class _Threshold:
         return Message("anthropic.compact:budget", "user", wording("anthropic.compact")["budget"])
 
     def _tokens(self, context: Context) -> int:
-        more = self._desk.tokens(self._request) if self._is_spent else 0
-        return self._rolling.tokens + self._desk.schemas(context.tools) + more
+        more = self._services.tokens(self._request) if self._is_spent else 0
+        return self._rolling.tokens + self._services.schemas(context.tools) + more
 
     def _wrapped_up(self, context: Context) -> Context:
         """Return the context with the request to wrap up behind the summary."""
@@ -356,11 +356,11 @@ class CompactionOnDemand(CompactingClient):
                 "give keep_turns or background, not both: what is summarised beside the calls is all of it"
             )
 
-    def _history(self, desk: StrategyContext) -> ClientHistory:
+    def _history(self, services: StrategyContext) -> ClientHistory:
         return (
-            _Background(desk, self.name, self._summariser())
+            _Background(services, self.name, self._summariser())
             if self.background
-            else CompactingClient._history(self, desk)
+            else CompactingClient._history(self, services)
         )
 
     def compact(self, history: ClientHistory) -> None:
@@ -381,8 +381,8 @@ class _Background(ClientHistory):
 
     __slots__ = ("_calls", "_sent")
 
-    def __init__(self, desk: StrategyContext, name: str, summariser: Summariser) -> None:
-        super().__init__(desk, name, summariser)
+    def __init__(self, services: StrategyContext, name: str, summariser: Summariser) -> None:
+        super().__init__(services, name, summariser)
         # Messages that the summary is made of, and the calls until it is there; 0 = none is being made.
         self._sent, self._calls = 0, 0
 

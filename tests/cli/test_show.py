@@ -35,16 +35,16 @@ from ctxbench.strategies.events import Dropped, Summarised
 
 @dataclass(frozen=True, slots=True)
 class Shows:
-    def start(self, desk):
+    def start(self, services):
         def view(context):
             said = list(context.messages)
             tools = (*context.tools, Tool("look"))
             if len(said) == 6:
-                desk.record(Summarised(("m1",), "they said first " * 20))
+                services.record(Summarised(("m1",), "they said first " * 20))
             if len(said) < 6:
                 return context
             if len(said) == 8:
-                desk.record(Dropped(("m4",)))
+                services.record(Dropped(("m4",)))
             short = msgspec.structs.replace(said[3], text="…")
             note = Message("shows:0", "system", "they said first")
             return Context(context.sending([said[0], note, said[2], short, *said[5:]]).messages, (3,), tools)
@@ -53,7 +53,7 @@ class Shows:
 @dataclass(frozen=True, slots=True)
 class Moves:
     head: int = 1
-    def start(self, desk):
+    def start(self, services):
         def view(context):
             said = list(context.messages)
             notes = [Message(f"moves:{len(said)}", "system", f"{len(said)} were said")]

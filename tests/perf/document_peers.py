@@ -72,12 +72,12 @@ def injection(conversation: Conversation, count: Count, tokens: int, turns: int)
 
 def facts_of(conversation: Conversation) -> dict[str, list[tuple[str, float]]]:
     """By the id of the message before each call: all facts that ours knows then, with their confidences."""
-    desk = RecordedContext(ConversationIndex(conversation, TokenCounter()))
-    view = parse("facts(max_tokens=10000000, similarity=0, confidence=1)").start(desk)
+    services = RecordedContext(ConversationIndex(conversation, TokenCounter()))
+    view = parse("facts(max_tokens=10000000, similarity=0, confidence=1)").start(services)
     known: dict[str, list[tuple[str, float]]] = {}
     for at in conversation.calls():
         sent = view(Context(Messages.prefix(conversation.messages, at))).messages
-        scores = [score for event in desk.drain()[0] if isinstance(event, Recalled) for score in event.scores]
+        scores = [score for event in services.drain()[0] if isinstance(event, Recalled) for score in event.scores]
         note = next((each.text for each in sent if each.id.startswith("facts:")), "")
         lines = [line.removeprefix("- ") for line in note.splitlines()[1:-1]]
         known[conversation.messages[at - 1].id] = list(zip(lines, scores, strict=True))

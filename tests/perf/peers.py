@@ -114,8 +114,8 @@ class Replying(Models):
 REPLYING = Replying(Settings())
 
 
-class StandingDesk(RecordedContext):
-    """The desk, on the clock. It stands still for what the harness does not count as the strategy's either."""
+class StandingContext(RecordedContext):
+    """The services, with a clock that stands still for what the harness does not count as the strategy's either."""
 
     def complete(self, prompt: Prompt) -> str:
         with CLOCK.standing():
@@ -128,13 +128,13 @@ class StandingDesk(RecordedContext):
 
 def ours(spec: str, conversation: Conversation, models: Models = OFFLINE, counter: TokenCounter | None = None) -> Step:
     """A strategy of ours, as the harness replays it; what is new is counted when it asks, and that is timed."""
-    desk = StandingDesk(ConversationIndex(conversation, counter or TokenCounter()), models)
-    view = parse(spec).start(desk)
+    services = StandingContext(ConversationIndex(conversation, counter or TokenCounter()), models)
+    view = parse(spec).start(services)
 
     def step(at: int) -> Sequence[Any]:
-        desk.move_to(at)
+        services.move_to(at)
         sent = view(Context(Messages.prefix(conversation.messages, at), (), conversation.tools))
-        desk.drain()
+        services.drain()
         return sent.messages
 
     return step

@@ -161,10 +161,10 @@ def long_talk(messages: int) -> Conversation:
 def test_growth(benchmark: Bench, size: int, strategy: str) -> None:
     """Time a step must not grow with the conversation: flat within 2×."""
     conversation = long_talk(size)
-    desk = RecordedContext(ConversationIndex(conversation, TokenCounter()))
-    desk.index.advance(len(conversation.messages))
+    services = RecordedContext(ConversationIndex(conversation, TokenCounter()))
+    services.index.advance(len(conversation.messages))
     made = parse(strategy)
-    view = made.start(desk)
+    view = made.start(services)
     last = list(conversation.calls())[-400:]
 
     def steps() -> None:
@@ -181,14 +181,14 @@ def test_growth(benchmark: Bench, size: int, strategy: str) -> None:
 def test_growth_whole(benchmark: Bench, size: int) -> None:
     """Ten times the messages take ten times the time; the log has as many entries as there are steps."""
     conversation = long_talk(size)
-    desk = RecordedContext(ConversationIndex(conversation, TokenCounter()))
-    desk.index.advance(len(conversation.messages))
+    services = RecordedContext(ConversationIndex(conversation, TokenCounter()))
+    services.index.advance(len(conversation.messages))
 
     def whole() -> None:
         log = ContextLog(conversation.messages)
-        for step in replay(conversation, parse("none"), desk):
+        for step in replay(conversation, parse("none"), services):
             log.add(step)
-        found = measure([shard.cell_of(desk.index, log, budget_of(parse("none")))])
+        found = measure([shard.cell_of(services.index, log, budget_of(parse("none")))])
         assert len(found["added_from"][1]) == len(log.runs.at)
 
     benchmark.pedantic(whole, rounds=3, warmup_rounds=1)
@@ -204,9 +204,9 @@ def history() -> Conversation:
 class TestWindow:
     def test_ours(self, benchmark: Bench, history: Conversation) -> None:
         """Our window."""
-        desk = RecordedContext(ConversationIndex(history, TokenCounter()))
-        desk.index.advance(len(history.messages))
-        view = parse("window(max_tokens=8000)").start(desk)
+        services = RecordedContext(ConversationIndex(history, TokenCounter()))
+        services.index.advance(len(history.messages))
+        view = parse("window(max_tokens=8000)").start(services)
         context = Context(Messages.prefix(history.messages, len(history.messages)))
         benchmark(view, context)
 
@@ -226,8 +226,8 @@ class TestWindow:
             include_system=True,
             start_on=("human", "ai"),
         )
-        desk = RecordedContext(ConversationIndex(history, ours))
-        view = parse("window(max_tokens=8000, user_first=False)").start(desk)
+        services = RecordedContext(ConversationIndex(history, ours))
+        view = parse("window(max_tokens=8000, user_first=False)").start(services)
         sent = view(Context(Messages.prefix(history.messages, len(history.messages)))).messages
         assert [message.id for message in kept] == [message.id for message in sent]
 

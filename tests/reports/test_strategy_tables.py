@@ -79,9 +79,9 @@ def test_no_marks_where_all_is_well(tmp_path: Path) -> None:
 
 
 def failing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(self: object, desk: StrategyContext) -> View:
+    def start(self: object, services: StrategyContext) -> View:
         def view(context: Context) -> Context:
-            desk.record(Failed("summary", "openai/x: there is no key", "all is sent"))
+            services.record(Failed("summary", "openai/x: there is no key", "all is sent"))
             return context
 
         return view

@@ -99,10 +99,10 @@ def test_why_a_figure_is_missing(tmp_path: Path) -> None:
 def failing(monkeypatch: pytest.MonkeyPatch, reasons: int) -> None:
     """Have `last_turn` report so many reasons at each step, each with another number every time."""
 
-    def start(self: object, desk: StrategyContext) -> View:
+    def start(self: object, services: StrategyContext) -> View:
         def view(context: Context) -> Context:
             for at in range(reasons):
-                desk.record(
+                services.record(
                     Failed("summary", f"the reply {'x' * at} has {len(context.messages)} tokens, over 1", "cut")
                 )
             return context

@@ -36,7 +36,7 @@ class Knot:
 class Knotted:
     copyable: ClassVar[bool] = True
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         return Knot()
 
 

@@ -45,7 +45,7 @@ class Newest:
     free: int = 24
     bound: Annotated[int, Meta(ge=10, le=50)] = 24
     share: float = 0.5
-    def start(self, desk):
+    def start(self, services):
         return lambda context: context
 """
     (tmp_path / "mine.py").write_text(source)
