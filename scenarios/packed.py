@@ -377,7 +377,7 @@ def _remote(name: str) -> BinaryIO:
     url = url_of(name)
     chained = f"filecache::{_DATA_SET.sub(_DATA_SETS, url)}"
     opening = file_systems(url).open(chained, "rb", filecache={"cache_storage": _cache_folder()})
-    file = reached(url, opening.open)
+    file: BinaryIO = reached(url, opening.open)
     suffix = PurePosixPath(url).suffix
     if suffix not in _UNPACKERS:
         return file

@@ -129,7 +129,7 @@ BAD = {
     "no run": (["report", "nowhere"], "nowhere: no run is here"),
     "out is a file": (["run", "good.jsonl", "-o", "prose.txt"], "prose.txt: is not a run folder"),
     "out below a file": (["run", "good.jsonl", "-o", "prose.txt/x"], "prose.txt/x: cannot be written"),
-    "convert to nowhere": (["convert", "good.jsonl", "--to", "no/such/folder.jsonl"], "cannot be written"),
+    "convert to nowhere": (["convert", "good.jsonl", "--to", "prose.txt/x.jsonl"], "cannot be written"),
 }
 
 

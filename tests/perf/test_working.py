@@ -1,4 +1,4 @@
-"""`make perf`: LRU-K with history beside libcachesim's without, and the accesses a second of the tier itself."""
+"""`make perf`: LRU-K with history beside libcachesim's without."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ctxbench.scenarios.model import Message
-from ctxbench.strategies.tiers.working import CachedMessage, Working
-from ctxbench.strategies.tiers.working.fast import lru_k
-from ctxbench.strategies.tiers.working.traces import mem_002, twice
+from ctxbench.strategies.tiers.working.compiled import lru_k
+from ctxbench.strategies.tiers.working.traces import twice
 
 pytestmark = pytest.mark.perf
 Bench = Any
@@ -81,19 +79,3 @@ def test_what_history_and_the_correlated_period_are_worth(ids: Ints) -> None:
     pairs = twice(chance, zipf(chance, ACCESSES // 2))
     assert lru_k(shifting, CACHE).hits.mean() - lru_k(shifting, CACHE, retained=0).hits.mean() > 0.2
     assert lru_k(pairs, CACHE, correlated=20).hits.mean() - lru_k(pairs, CACHE).hits.mean() > 0.1
-
-
-@pytest.mark.benchmark(group="the Working tier on MEM-002: 10,000 puts and 1,000 look-ups; 10 ms each are allowed")
-def test_mem_002(benchmark: Bench) -> None:
-    """All of it: divide by 11,000."""
-    trace = mem_002(0)
-    said = zip(trace.names, trace.tokens.tolist(), strict=True)
-    items = [CachedMessage(name, size, Message(name, "user", "x")) for name, size in said]
-
-    def go() -> None:
-        working = Working()
-        for at, item in enumerate(items):
-            if working.get(item.id, at) is None:
-                working.put(item, at)
-
-    benchmark.pedantic(go, rounds=5, warmup_rounds=1)
