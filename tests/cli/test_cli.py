@@ -74,7 +74,7 @@ def test_convert_keeps_what_is_there_until_it_has_something(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "keep.jsonl"]
 
 
-DATA_LIBRARIES = {"pandas", "pyarrow", "litellm", "quicktok", "tiktoken"}
+DATA_LIBRARIES = {"pandas", "pyarrow", "litellm", "quicktok", "genai_prices"}
 
 
 def alone(*words: str | Path, before: str = "", after: str, cwd: Path | None = None) -> None:
