@@ -145,12 +145,3 @@ def test_any_context_is_rebuilt_from_the_log(spec: str, conversation: Conversati
     steps, log = run(strategy, conversation)
     entries = [(step.kept, step.added_from, step.added_to) for step in steps]
     assert [list(each) for each in rebuild(entries, conversation.messages, log.written)] == sent
-
-
-def test_the_log_of_none_grows_with_the_messages() -> None:
-    """Over a conversation twice as long the log of `none` has twice the entries, not four times."""
-    sizes = []
-    for turns in (50, 100):
-        steps, _ = run(parse("none"), talk(*[("user" if at % 2 == 0 else "assistant", "x") for at in range(2 * turns)]))
-        sizes.append(sum(len(step.added_from) for step in steps))
-    assert sizes == [50, 100]

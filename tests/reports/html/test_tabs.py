@@ -121,21 +121,6 @@ def test_strategies_are_chosen_once(opening: Opening, page_of: Path) -> None:
     assert "only" not in page.evaluate("location.hash")
 
 
-def test_one_model_at_a_time(opening: Opening, page_of: Path) -> None:
-    """The bill that is shown is that of the chosen model, in tables and charts."""
-    page = opening(page_of, "#tab=cost")
-    drawn(page, "cost")
-    bars = page.locator('[data-chart=bill] [aria-roledescription="bar"]')
-    dollars = [bar.get_attribute("aria-label") for bar in bars.all()]
-    titles = page.locator("#bill h3:visible", has_text="What does it cost under")
-    for model in MODELS:
-        page.locator("#model").select_option(model)
-        assert titles.all_inner_texts() == [f"What does it cost under {model}?"]
-    drawn(page, "cost")
-    assert [bar.get_attribute("aria-label") for bar in bars.all()] != dollars
-    assert f"model={MODELS[1]}" in page.evaluate("location.hash")
-
-
 def test_tables_filter_and_copy(opening: Opening, page_of: Path) -> None:
     """A row is found by its text; a copy has the rows that are seen, whatever they say, and the first column stays."""
     page = opening(
@@ -159,25 +144,6 @@ def test_tables_filter_and_copy(opening: Opening, page_of: Path) -> None:
     assert first.bounding_box()["x"] == before
 
 
-def test_numbers_are_sorted_as_numbers(opening: Opening, page_of: Path) -> None:
-    """Signs, units and words after a number count for what they are."""
-    values = opening(page_of).evaluate(
-        "['+9.3 points', '−4.0 %', '12 steps', '14 µs', '2 ms', '$1,200', '12.3k', '–'].map(value)"
-    )
-    assert values[:7] == [9.3, -4.0, 12, 14, 2000, 1200, 12300]
-    assert values[7] != values[7]
-
-
-def test_a_metric_explains_itself(opening: Opening, page_of: Path) -> None:
-    """The head of a column says what its metric means, and leads to all of them."""
-    page = opening(page_of)
-    head = page.locator("#strategies thead th", has_text="net saved").first
-    assert "own model calls" in head.get_by_role("button").get_attribute("title")
-    head.locator("a").click()
-    page.locator("#metric-net_saving").wait_for()
-    assert page.locator("#tab-method").is_visible()
-
-
 def test_a_chart_by_keys(opening: Opening, page_of: Path) -> None:
     """The arrow keys go from mark to mark, and say what a pointer would show; a pointer shows it too."""
     page = opening(page_of)
@@ -193,14 +159,6 @@ def test_a_chart_by_keys(opening: Opening, page_of: Path) -> None:
     assert page.locator("#tip").is_hidden()
     chart.locator('[aria-roledescription="point"]').first.hover(force=True)
     assert "strategy" in page.locator("#tip").inner_text()
-
-
-def test_the_lines_that_fit(opening: Opening, page_of: Path) -> None:
-    """Of more strategies than there are colours for, the first are drawn, and the chart says so."""
-    page = opening(page_of, "#tab=cost")
-    drawn(page, "cost")
-    names = {re.search(r"strategy: ([^;]+)", mark)[1] for mark in marks(page, "cached_share")}  # type: ignore[index]
-    assert len(names) == len(STRATEGIES) == 8
 
 
 @pytest.mark.parametrize("width", [390, 1440, 2560])
