@@ -25,7 +25,14 @@ def test_the_tables_are_of_these_recordings_and_figures(renew_docs: ModuleType) 
 def test_the_readme_has_the_verdict_and_the_first_rows(renew_docs: ModuleType) -> None:
     """Of what `make bench` prints: all between the verdict's first line and the eighth row of the table after it."""
     rows = [f"strategy{number}  1.0 %" for number in range(1, 21)]
-    table = ["48 conversations, 9,270 messages", "        net", "strategy  saved", *rows, "Saved is …", "report: r.html"]
+    table = [
+        "48 conversations, 9,270 messages",
+        "        net",
+        "strategy  saved",
+        *rows,
+        "Saved is …",
+        "report: r.html",
+    ]
     assert renew_docs.cut(["tiers", "", "Ship window", "saves  1 %", "", *table]) == [
         *("Ship window", "saves  1 %", ""),
         *table[:11],
