@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 
 from ctxbench.metrics.profile import FEATURES, Feature
 from ctxbench.metrics.value import Missing, Value
@@ -19,6 +21,28 @@ def profile_table(profiles: Mapping[str, Mapping[str, Value]]) -> Table:
         for key, feature in FEATURES.items()
     )
     return Table("What are the recordings like?", heads, rows, _NOTES)
+
+
+def coverage_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Return how much of the files' text was read, by format, and the keys of what was not, most first."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row["format"], []).append(row)
+    cells, keys = [], Counter[str]()
+    for name, group in sorted(groups.items()):
+        missing = sum((Counter(row["not_read"]) for row in group), Counter[str]())
+        shown = sum(row["characters"] - sum(row["not_shown"].values()) for row in group)
+        share = percent(1 - missing.total() / shown) if shown else "–"
+        counts = (
+            sum(row[count] for row in group) for count in ("files", "conversations", "messages", "calls", "usage")
+        )
+        cells.append((name, *(f"{count:,}" for count in counts), share))
+        keys += missing
+    heads = ("format", "files", "conversations", "messages", "calls", "with usage", "text read")
+    most = tuple((key, f"{number:,}") for key, number in keys.most_common(12))
+    read = Table("What was read of the files?", heads, tuple(cells), ("– where the file is no JSON.",))
+    unread = Table("Under which keys is text that no message has?", ("key", "characters"), most)
+    return [read, *([unread] if most else [])]
 
 
 _NOTES = (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ctxbench.harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Corpus, Later, Lossy, Size, Speed
+from ctxbench.harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Corpus, Lossy, Size, Speed
 from ctxbench.harness.tier_bench.focus import BOUND, WHOLE, FocusRow
 from ctxbench.harness.tier_bench.overview import ARCHIVED, Overview
 from ctxbench.harness.tier_bench.rag import RERANKED, Built, IndexRecall, K, RagComparison, RagRow
@@ -155,55 +155,41 @@ def _working_notes(load: Load, bound: Bounds) -> list[str]:
     return notes
 
 
+_LOADS = {"load": "name", "of": "of", "look_ups": "accesses", "tokens": "tokens"}
+_POLICIES = {
+    **{name: name for name in ("load", "size", "policy", "preload")},
+    "hit_rate": "hits",
+    "token_hit_rate": "tokens",
+    **{name: name for name in ("evictions", "loaded", "preloaded")},
+}
+_BOUNDS = {
+    "load": "load",
+    "size": "size",
+    "hit_rate": "hits",
+    "token_hit_rate": "tokens",
+    "compulsory": "compulsory",
+    "popularity_known": "expected",
+}
+"""Attribute of each key of the JSON."""
+
+
 def working_json(loads: Sequence[Load], rows: Sequence[PolicyRow], bounds: Sequence[Bounds]) -> dict[str, Any]:
     """Return the exact figures."""
+    kinds = ("PFOO", "linear program")
     return {
-        "loads": [_load(item) for item in loads],
-        "rows": [_row(item) for item in rows],
-        "bounds": [_bound(item) for item in bounds],
+        "loads": [{**_keyed(item, _LOADS), "samples": len(item.samples)} for item in loads],
+        "rows": [_keyed(item, _POLICIES) for item in rows],
+        "bounds": [{**_keyed(item, _BOUNDS), "kind": kinds[item.is_fluid]} for item in bounds],
     }
 
 
-def _load(load: Load) -> dict[str, Any]:
+def _keyed(item: object, attributes: Mapping[str, str]) -> dict[str, Any]:
+    """Return attributes by key: an interval as its three figures, what is missing as null."""
+    values = {key: getattr(item, attribute) for key, attribute in attributes.items()}
     return {
-        "load": load.name,
-        "samples": len(load.samples),
-        "of": load.of,
-        "look_ups": load.accesses,
-        "tokens": load.tokens,
+        key: None if isinstance(value, Missing) else _plain(value) if isinstance(value, Interval) else value
+        for key, value in values.items()
     }
-
-
-def _row(row: PolicyRow) -> dict[str, Any]:
-    return {
-        "load": row.load,
-        "size": row.size,
-        "policy": row.policy,
-        "preload": row.preload,
-        "hit_rate": _interval(row.hits),
-        "token_hit_rate": _interval(row.tokens),
-        "evictions": row.evictions,
-        "loaded": row.loaded,
-        "preloaded": row.preloaded,
-    }
-
-
-def _bound(bound: Bounds) -> dict[str, Any]:
-    return {
-        "load": bound.load,
-        "size": bound.size,
-        "hit_rate": number(bound.hits),
-        "token_hit_rate": number(bound.tokens),
-        "kind": "linear program" if bound.is_fluid else "PFOO",
-        "compulsory": number(bound.compulsory),
-        "popularity_known": number(bound.expected),
-    }
-
-
-def _interval(interval: Interval | Missing) -> dict[str, float | None] | None:
-    if isinstance(interval, Missing):
-        return None
-    return {"mean": interval.mean, "low": number(interval.low), "high": number(interval.high)}
 
 
 def archive_tables(measured: ArchiveMeasurement) -> list[Table]:
@@ -214,11 +200,6 @@ def archive_tables(measured: ArchiveMeasurement) -> list[Table]:
         _lossless(measured, whole, (Size(_ARCHIVE, measured.archive, alone=False),)),
         *(_lossless(measured, corpus, ()) for corpus in others),
     ]
-    shown += (
-        [_later(corpus) for corpus in measured.later]
-        if not isinstance(measured.later, Missing)
-        else [_not(measured.later)]
-    )
     shown.append(_not(measured.summary) if isinstance(measured.summary, Missing) else _lossy(measured.summary))
     shown.append(_not(measured.vectors) if isinstance(measured.vectors, Missing) else _coded(measured.vectors))
     shown.append(_speed(measured.speed, coding.level))
@@ -266,29 +247,6 @@ def _lossless(measured: ArchiveMeasurement, corpus: Corpus, more: Sequence[Size]
         )
     heads = ("coder", "coded", "bytes", "ratio", "saving", f"below {PLAIN}", "bytes/token")
     return Table(f"Lossless: {corpus.name}", heads, tuple(rows), tuple(notes), names=2)
-
-
-def _later(later: Later) -> Table:
-    rows = [(PLAIN, f"{later.plain:,}", "", percent(saving(later.original, later.plain)), "", "")]
-    both = later.plain + later.plain_earlier
-    for taught in later.taught:
-        whole = taught.bytes + taught.dictionary + taught.earlier
-        rows.append(
-            (
-                f"{taught.kind} dictionary" if taught.kind != "none" else "no dictionary",
-                f"{taught.bytes:,}",
-                f"{taught.dictionary:,}",
-                percent(saving(later.original, taught.bytes)),
-                percent(smaller(later.plain, taught.bytes)),
-                percent(smaller(both, whole)),
-            )
-        )
-    heads = ("coder", "later half", "dictionary", "saving", f"below {PLAIN}", "with all, below")
-    notes = (
-        "The dictionary comes from the earlier half of the conversations and is tested on the later half. With all: "
-        f"both halves and the dictionary, against {PLAIN} of both halves; tables of ids are not counted.",
-    )
-    return Table(f"Dictionaries: {later.name}", heads, tuple(rows), notes)
 
 
 def _lossy(lossy: Lossy) -> Table:

@@ -21,11 +21,12 @@ from typing import Any
 import msgspec
 
 from .model import Conversation
-from .read import Batch, format_name
+from .read import Batch, format_name, read
 from .readers.exchanges import events, exchanges
 from .readers.http import HttpRecordings
 from .source import Problems, records
 
+COUNTS = ("conversations", "messages", "calls", "usage", "cache_reads", "compactions")
 SHORTEST = 20
 """Characters from which a string counts as text: shorter ones are mostly names, numbers and settings."""
 _HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
@@ -63,6 +64,29 @@ class TextCoverage:
     def share(self) -> float:
         """Share of the characters shown that is covered; 1 where there is no text."""
         return self.covered / self.shown if self.shown else 1.0
+
+
+def compared(batch: Batch, problems: Problems) -> dict[str, Any]:
+    """Return what is read of a batch beside what stands in its files: counts, and characters by key path."""
+    conversations = list(read([batch], problems))
+    calls = [message.call for each in conversations for message in each.messages if message.call is not None]
+    usages = [call.usage for call in calls if call.usage is not None]
+    text = coverage(batch, conversations, Problems())
+    return {
+        "format": format_name(batch.reader),
+        "files": len(batch.files),
+        "conversations": len(conversations),
+        "messages": sum(len(each.messages) for each in conversations),
+        "calls": sum(1 for each in conversations for _ in each.calls()),
+        "usage": len(usages),
+        "cache_reads": sum(bool(usage.cache_read) for usage in usages),
+        "compactions": sum(len(each.compactions) for each in conversations),
+        "characters": text.characters,
+        "text_read": text.share if text.shown else None,
+        "not_read": text.missing,
+        "not_shown": text.unshown,
+        "keys_not_looked_at": list(text.unread),
+    }
 
 
 def coverage(batch: Batch, conversations: Iterable[Conversation], problems: Problems) -> TextCoverage:

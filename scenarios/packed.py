@@ -8,9 +8,9 @@
     hf://owner/data/logs          files of a data set's repository on the Hugging Face hub
 
 A path needs nothing else to be opened: `opened` finds the file that holds it. Nothing is unpacked to disk, but what has
-to be read out of order: a file (`seekable`), and the tar within a compressed one. Members whose names lead out of their
-archive, and links and devices of a tar, are passed over. Remote files are copied once into a cache that ends with the
-program.
+to be read out of order: a file (`seekable`), and the tar within a compressed one. What unpacks to more than a thousand
+times its size is an error: no log is packed that well. Members whose names lead out of their archive, and links and
+devices of a tar, are passed over. Remote files are copied once into a cache that ends with the program.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ import zstandard
 from .errors import MissingExtra, Place, RecordingError
 from .files import open_file
 
+FREE, RATIO = 1 << 30, 1000
+"""Bytes that anything may unpack to, and how many times its size any more may be."""
 _UNPACKERS: dict[str, Callable[[Any], Any]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".zst": lambda file: zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True),
@@ -175,19 +177,20 @@ def opened(path: Path) -> BinaryIO:
     if os.path.isfile(path):  # nearly always, and told at once
         return open_file(path)
     if (packed := _compressed(path)) is not None:
-        return _unpacked(open_file(packed), packed.suffix, packed)
+        return _unpacked(open_file(packed), packed.suffix, packed.stat().st_size, packed)
     above = _archive_above(path)
     name = _member_name(above, path) if above else ""
     if above is None or not name:
         return open_file(path)  # the error for no member is that of a file that is not there
     archive, place = _archive(above), above / name
+    member = archive.members[name]
     try:
-        file = archive.members[name].open()
+        file = member.open()
     except _DAMAGED as error:
         raise _damaged(place, error) from None
     # Asked for a.jsonl, the member is a.jsonl.gz: unpack it. Asked for a.jsonl.gz itself, it is given as it is.
     suffix = place.suffix if place.name != path.name else ""
-    return _unpacked(file, suffix, place)
+    return _unpacked(file, suffix, member.packed, place)
 
 
 @contextmanager
@@ -203,10 +206,10 @@ def seekable(file: BinaryIO) -> Iterator[BinaryIO]:
 
 
 class _Unpacked(io.RawIOBase):
-    """Bytes of a packed file. Raises RecordingError where it is damaged."""
+    """Bytes of a packed file. Raises RecordingError where it is damaged, or unpacks to over `most` bytes."""
 
-    def __init__(self, file: Any, unpacker: Callable[[Any], Any] | None, place: Path) -> None:
-        self._file, self._place = file, place
+    def __init__(self, file: Any, unpacker: Callable[[Any], Any] | None, most: int, place: Path) -> None:
+        self._file, self._place, self._most, self._count = file, place, most, 0
         self._inner = file if unpacker is None else unpacker(file)
 
     def readable(self) -> bool:
@@ -217,6 +220,9 @@ class _Unpacked(io.RawIOBase):
             data = self._inner.read(len(buffer))
         except _DAMAGED as error:
             raise _damaged(self._place, error) from None
+        self._count += len(data)
+        if self._count > self._most:
+            raise _bomb(self._place, self._most)
         buffer[: len(data)] = data
         return len(data)
 
@@ -226,9 +232,15 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-def _unpacked(file: Any, suffix: str, place: Path) -> BinaryIO:
-    """Return the bytes of an open file, unpacked if it has the suffix of a compressed file."""
-    return io.BufferedReader(_Unpacked(file, _UNPACKERS.get(suffix.lower()), place), _CHUNK)
+def _unpacked(file: Any, suffix: str, packed: int, place: Path) -> BinaryIO:
+    """Return the bytes of an open file of `packed` bytes, unpacked if it has the suffix of a compressed file."""
+    most = FREE + RATIO * packed
+    return io.BufferedReader(_Unpacked(file, _UNPACKERS.get(suffix.lower()), most, place), _CHUNK)
+
+
+def _bomb(place: Path, most: int) -> RecordingError:
+    what = f"unpacks to over {most >> 20:,} MiB, {RATIO:,} times its size"
+    return RecordingError(Place(str(place)), what, "leave it out, or unpack it yourself")
 
 
 def _damaged(place: Path, error: BaseException) -> RecordingError:
@@ -272,6 +284,8 @@ class _Member:
     """A file in an archive."""
 
     size: int
+    packed: int
+    """Bytes that it takes in the archive."""
     open: Callable[[], Any]
 
 
@@ -311,10 +325,13 @@ def _opened_archive(path: Path, _changed: int) -> _Archive:
 
 
 def _zip_archive(path: Path) -> _Archive:
-    file, archive = zipfile.ZipFile(path), _Archive({}, Counter())
+    file, archive, most = zipfile.ZipFile(path), _Archive({}, Counter()), FREE + RATIO * path.stat().st_size
+    if sum(info.file_size for info in file.infolist()) > most:
+        file.close()
+        raise _bomb(path, most)
     for info in file.infolist():
         if not info.filename.endswith("/"):  # is_dir() raises IndexError for the empty name that damage may leave
-            _add(archive, info.filename, _Member(info.file_size, partial(file.open, info)))
+            _add(archive, info.filename, _Member(info.file_size, info.compress_size, partial(file.open, info)))
     return archive
 
 
@@ -324,7 +341,7 @@ def _tar_archive(path: Path, packing: str) -> _Archive:
     file = cast(Any, tempfile.TemporaryFile() if packing else open_file(path))  # noqa: SIM115
     weakref.finalize(archive, file.close)  # gone with the archive
     if packing:
-        with _unpacked(open_file(path), packing, path) as unpacked:
+        with _unpacked(open_file(path), packing, path.stat().st_size, path) as unpacked:
             shutil.copyfileobj(unpacked, file, _CHUNK)
         file.seek(0)
     tar = tarfile.open(fileobj=file, mode="r:")  # noqa: SIM115  # a member goes to its own place before it reads
@@ -334,7 +351,7 @@ def _tar_archive(path: Path, packing: str) -> _Archive:
         elif info.issparse() or not (info.isfile() or info.isdir()):
             archive.passed_over["sparse files or devices"] += 1
         elif info.isfile():
-            _add(archive, info.name, _Member(info.size, partial(tar.extractfile, info)))
+            _add(archive, info.name, _Member(info.size, info.size, partial(tar.extractfile, info)))
     file.seek(tar.offset)
     if any(file.read(tarfile.BLOCKSIZE)):  # the library takes a damaged header for the end
         raise tarfile.ReadError(f"no header of a member at byte {tar.offset:,}")
@@ -360,9 +377,12 @@ def _remote(name: str) -> BinaryIO:
     url = url_of(name)
     chained = f"filecache::{_DATA_SET.sub(_DATA_SETS, url)}"
     opening = file_systems(url).open(chained, "rb", filecache={"cache_storage": _cache_folder()})
-    file = reached(url, opening.open)
+    file: BinaryIO = reached(url, opening.open)
     suffix = PurePosixPath(url).suffix
-    return _unpacked(file, suffix, Path(name)) if suffix in _UNPACKERS else file
+    if suffix not in _UNPACKERS:
+        return file
+    # `seek` returns the new place: the size of the file, and 0 for its start, where it is read from.
+    return _unpacked(file, suffix, file.seek(0, io.SEEK_END) + file.seek(0), Path(name))
 
 
 def file_systems(url: str) -> Any:

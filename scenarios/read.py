@@ -146,14 +146,9 @@ def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> 
             if reader is None:
                 _report_unknown(file, problems, named=path in (file, Path(packed.shown(str(file)))))
             else:
-                folder_of = getattr(reader, "folder_of", _parent)
-                groups.setdefault((reader, folder_of(file) if reader.folder else file), []).append(file)
+                groups.setdefault((reader, reader.folder_of(file) if reader.folder else file), []).append(file)
         batches += (Batch(reader, tuple(group)) for (reader, _), group in groups.items())
     return batches
-
-
-def _parent(file: Path) -> Path:
-    return file.parent
 
 
 def is_remote(name: str) -> bool:
@@ -176,8 +171,7 @@ def detect(path: Path) -> Reader | None:
     It has its default options. Raises RecordingError if the file cannot be read.
     """
     head = file_head(path)
-    known = (kind for kind in readers().values() if hasattr(kind, "recognises") and kind.recognises(path, head))
-    recognised: type[Any] | None = next(known, None)
+    recognised = next((kind for kind in readers().values() if kind.recognises(path, head)), None)
     if recognised is not None and recognised is not HuggingFace:
         reader: Reader = recognised()
         return reader
@@ -288,8 +282,7 @@ def _explained(error: RecordingError, batch: Batch) -> RecordingError:
     except RecordingError:
         return error
     keys = key_paths(start)
-    recognises = getattr(batch.reader, "recognises", None)
-    known = recognises is not None and recognises(path, start)
+    known = batch.reader.recognises(path, start)
     if known or not start.strip() or not shapes or any(_fit(shape, keys) for shape in shapes):
         return error
     other = detect(path)

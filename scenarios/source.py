@@ -15,6 +15,7 @@ import stat
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar
@@ -28,7 +29,7 @@ from .tables import is_table, rows
 T = TypeVar("T")
 
 LONGEST = 64 * 1024 * 1024
-"""Bytes that are looked at for the form of a file."""
+"""Most bytes in one line, so that none can take all memory; a file that is one record may have 16 times as many."""
 DEEPEST = 64
 """Levels of nesting down to which key paths are distinguished."""
 MISFIT = "; is it of this format?"
@@ -177,11 +178,14 @@ def unreadable(path: Path, error: OSError) -> RecordingError:
 def whole_file(path: Path, problems: Problems, data: bytes | None = None) -> bytes:
     """Return all bytes of a file that is one record: `data`, if they were read before.
 
-    Raises RecordingError if it is empty.
+    Raises RecordingError if it is empty or too large.
     """
     if data is None:
         with _opened(path) as file:
-            data = file.read()
+            data = file.read(16 * LONGEST + 1)
+    if len(data) > 16 * LONGEST:
+        what = f"one record of over {16 * LONGEST >> 20} MiB"
+        raise RecordingError(Place(str(path)), what, "split it, or use JSON Lines")
     problems.consumed += len(data)
     data = data.removeprefix(_BOM)
     if not data or data.isspace():  # strip would copy it
@@ -190,11 +194,22 @@ def whole_file(path: Path, problems: Problems, data: bytes | None = None) -> byt
 
 
 def lines(path: Path, problems: Problems, data: bytes | None = None) -> Iterator[tuple[Place, bytes]]:
-    """Yield the lines of a file that are not blank, without their ends. `data` are its bytes, if they were read."""
+    """Yield the lines of a file that are not blank, without their ends. `data` are its bytes, if they were read.
+
+    A line over LONGEST is a problem.
+    """
     name, is_empty = str(path), True
     with _opened(path) if data is None else io.BytesIO(data) as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(iter(partial(file.readline, LONGEST + 1), b""), 1):
             problems.consumed += len(line)
+            if len(line) > LONGEST:
+                while line and not line.endswith(b"\n"):  # the rest of it is passed over in pieces
+                    line = file.readline(LONGEST)
+                    problems.consumed += len(line)
+                what = f"a line of over {LONGEST >> 20} MiB"
+                problems.add(RecordingError(Place(name, number), what, "one record a line; split or drop this one"))
+                is_empty = False
+                continue
             if number == 1:
                 line = line.removeprefix(_BOM)
             record, line = [line.strip(_BLANK)], b""

@@ -1,35 +1,31 @@
 """Write the table of what is read of the sample recordings into docs/formats.md: `scripts/formats_table.py FOLDER`.
 
-It is that of `ctxbench lab check-reader`, by format. `tests/docs/test_formats.py` compares page and recordings.
+It is that of `ctxbench describe --coverage`. `tests/docs/test_formats.py` compares page and recordings.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
+
+from ctxbench.scenarios.coverage import COUNTS, compared
+from ctxbench.scenarios.read import find
+from ctxbench.scenarios.source import Problems
 
 PAGE = Path(__file__).parents[1] / "docs" / "formats.md"
 HEADS = (
     *("format", "files", "conversations", "messages", "calls", "with usage", "cache reads", "compactions"),
     *("not shown, characters", "shown, characters", "text read", "keys never looked at"),
 )
-_COUNTS = ("conversations", "messages", "calls", "usage", "cache_reads", "compactions")
 _PLACE = re.compile(r"(<!-- table: formats -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def checked(folder: Path) -> list[dict[str, Any]]:
-    """Return what `ctxbench lab check-reader` finds in a folder, a row for each recording."""
-    program = str(Path(sys.executable).with_name("ctxbench"))
-    command = [program, "lab", "check-reader", str(folder), "--json"]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, "NO_COLOR": "1"})
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
-    return rows
+    """Return what is read of a folder, a row for each recording."""
+    return [compared(batch, Problems()) for batch in find([folder], Problems())]
 
 
 def by_format(rows: list[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
@@ -43,8 +39,8 @@ def by_format(rows: list[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
         unshown = sum(sum(row["not_shown"].values()) for row in group)
         shown = sum(row["characters"] for row in group) - unshown
         keys = {key for row in group for key in row["keys_not_looked_at"]}
-        counts = (sum(row[count] for row in group) for count in _COUNTS)
-        files = sum(len(row["files"]) for row in group)
+        counts = (sum(row[count] for row in group) for count in COUNTS)
+        files = sum(row["files"] for row in group)
         cells[name] = (files, *counts, unshown, shown, 1 - unread / shown if shown else 1.0, len(keys))
     return cells
 

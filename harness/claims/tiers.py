@@ -20,8 +20,15 @@ from ctxbench.strategies.chain import parse as parse_strategy
 from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
 from ctxbench.strategies.tiers.migration import Migration, Readings, Tier, Trigger
 from ctxbench.strategies.tiers.quota import Quota
-from ctxbench.strategies.tiers.tiered.stores import LEVEL, Blocks, DictStore, content_of, memory_archive
-from ctxbench.strategies.tiers.working import CAPACITY, CachedMessage, Working
+from ctxbench.strategies.tiers.tiered.stores import (
+    LEVEL,
+    POLICY,
+    Blocks,
+    DictStore,
+    content_of,
+    memory_archive,
+)
+from ctxbench.strategies.tiers.tiered.stores import WORKING_TOKENS as CAPACITY
 from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.traces import TRACES, Trace, scan, zipf
 
@@ -174,15 +181,14 @@ def _focus_latencies(inputs: ClaimInputs) -> list[float]:
 
 def _looked_up(items: Sequence[ArchivedMessage]) -> list[float]:
     """Return the milliseconds of each look-up, including the put after a miss."""
-    working, times = Working(CAPACITY), list[float]()
+    cache, times = parse(POLICY).sized(CAPACITY), list[float]()
     for now, item in enumerate(items):
-        working.put(CachedMessage(item.id, item.tokens, item.message), now)
+        cache.access(item.id, item.tokens, now)
     chosen = np.random.default_rng(0).integers(0, len(items), 2 * MOVES)
     for now, at in enumerate(chosen.tolist(), len(items)):
         item = items[at]
         began = perf_counter()
-        if working.get(item.id, now) is None:
-            working.put(CachedMessage(item.id, item.tokens, item.message), now)
+        cache.access(item.id, item.tokens, now)
         times.append(1000 * (perf_counter() - began))
     return times
 

@@ -357,9 +357,9 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> None:
                     _check_same(out, unfinished, stored)
                 if stored.complete:
                     remove_damaged(out, stored)
-        write_manifest(out, unfinished)
-        # Before anything is made of the parts: what is not of this run would count in the digests of answers.
+        # Before the manifest, under which parts of another run would count as this one's if it stopped here.
         remove_parts(out, 0 if overwrite else NO_END, 0 if overwrite else len(unfinished.plan.strategies))
+        write_manifest(out, unfinished)
     except OSError as error:
         raise unwritable(out, error) from None
 

@@ -279,7 +279,7 @@ class Run:
         if not path.is_file():
             return []
         with self.readable():
-            if self.shards is None:
+            if self.shards is None or len(self.shards) > 1:
                 where = pc.field("conversation") == conversation
                 if strategy is not None:
                     where &= pc.field("strategy") == strategy
@@ -350,21 +350,17 @@ def refuse_damage(run: Run) -> None:
 
 
 def load_so_far(folder: str | Path) -> Run:
-    """Open a run that may still go on, confined to the conversations that every strategy has been through.
+    """Open a run that may still go on, confined to the shards that every strategy has been through.
 
     Raises RunError if there is no run, or none of its conversations is done.
     """
     run = Run(Path(folder))
     if run.manifest.complete:
         return load(folder)
-    names: frozenset[str] = frozenset()
-    for shard in whole_shards(run.folder, len(run.manifest.plan.strategies)):
-        with run.readable():
-            part = pq.read_table(ResultPart(run.folder, shard).path("conversations"), columns=["conversation"])
-        names |= frozenset(part.column("conversation").to_pylist())
-    if not names:
+    shards = whole_shards(run.folder, len(run.manifest.plan.strategies))
+    if not shards:
         raise RunError(f"{folder}: this run goes on, and no conversation is done yet")
-    return Run(run.folder, names)
+    return replace(run, shards=tuple(shards))
 
 
 def uneven(failures: Mapping[str, Collection[str]], conversations: int) -> frozenset[str]:

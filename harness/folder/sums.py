@@ -74,35 +74,17 @@ def sums_of(run: Run, metrics: Mapping[str, Metric]) -> dict[str, Floats]:
     summed = {name: metric for name, metric in metrics.items() if isinstance(metric.of, get_args(Summed))}
     rest = {name: metric for name, metric in metrics.items() if name not in summed}
     origin = origin_of(run)
-    columns = [column for name in summed for column in _columns(name)]
-    stored = read_derived(run, _NAME, columns, origin)
+    stored = read_derived(run, _NAME, [*summed], origin)
     if stored is None:
         tables = added_up(run, metrics, grid)
-        write_derived(run, _NAME, _table({name: tables[name] for name in summed}), origin)
+        write_derived(run, _NAME, pa.table({name: tables[name].ravel() for name in summed}), origin)
         return tables
-    sums = {
-        name: np.column_stack([stored.column(column).to_numpy() for column in _columns(name)]).reshape(grid.shape)
-        for name in summed
-    }
+    sums = {name: stored.column(name).to_numpy().reshape(grid.shape).copy() for name in summed}
     values = added_up(run, rest, grid) if rest else {}
     return {name: sums[name] if name in sums else values[name] for name in metrics}
 
 
 _NAME = "sums"
-
-
-def _columns(metric: str) -> tuple[str, str]:
-    return f"{metric} top", f"{metric} bottom"
-
-
-def _table(sums: Mapping[str, Floats]) -> pa.Table:
-    return pa.table(
-        {
-            column: sums_of_metric[..., at].ravel()
-            for name, sums_of_metric in sums.items()
-            for at, column in enumerate(_columns(name))
-        }
-    )
 
 
 def added_up(run: Run, metrics: Mapping[str, Metric], grid: SumGrid) -> dict[str, Floats]:

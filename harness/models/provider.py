@@ -122,11 +122,16 @@ class Provider:
                 raise ModelError(f"{model}: {self._dead[model]}")
             for attempt in range(1, self.retries + 2):
                 try:
-                    result = self._tried(call)
+                    _litellm()  # here, so that its import is not part of the call's time
+                    result = _within(self.timeout, call)
                     self._strikes[model] = 0
                     return result
+                except MissingExtra as error:
+                    raise ModelError(str(error)) from None  # nothing was sent, so nothing is charged
                 except Failure as error:
                     failure = error
+                except Exception as error:
+                    failure = failure_of(error, self.timeout)
                 # A lost try may be charged by the provider, so it is booked.
                 if charge is not None and failure.lost:
                     charge.lose(failure.usage)
@@ -141,27 +146,11 @@ class Provider:
                     self._logged.add((model, str(failure)))
                     _log.warning("%s: %s%s", model, failure, again)
                 time.sleep(wait)
-        self._count(model, failure)
-        raise ModelError(f"{model}: {failure}{f' ({attempt} tries)' if attempt > 1 else ''}")
-
-    def _count(self, model: str, failure: Failure) -> None:
-        """Count a failed call; mark its model as not to be called any more if the failure is a reason to."""
         # A failure without weight is the provider's considered answer: the row of silent calls ends with it.
-        strikes = self._strikes.get(model, 0) + failure.strikes if failure.strikes else 0
-        self._strikes[model] = strikes
-        if failure.final:
-            self._dead[model] = failure
-        elif strikes >= STRIKES:
-            self._dead[model] = Failure(f"{GIVEN_UP}: {failure}", final=True)
-
-    def _tried(self, call: Callable[[], T]) -> T:
-        _litellm()  # here, so that its import is not part of the call's time
-        try:
-            return _within(self.timeout, call)
-        except Failure:
-            raise
-        except Exception as error:
-            raise failure_of(error, self.timeout) from None
+        strikes = self._strikes[model] = self._strikes.get(model, 0) + failure.strikes if failure.strikes else 0
+        if failure.final or strikes >= STRIKES:
+            self._dead[model] = failure if failure.final else Failure(f"{GIVEN_UP}: {failure}")
+        raise ModelError(f"{model}: {failure}{f' ({attempt} tries)' if attempt > 1 else ''}")
 
 
 def _litellm() -> Any:
@@ -369,7 +358,13 @@ def failure_of(error: Exception, timeout: float) -> Failure:
     status: int | None = response.status_code if response is not None else getattr(error, "status_code", None)
     text = shown(str(error))
     if response is not None and response.is_redirect:
-        return _redirected(response)
+        to = response.url.join(response.headers.get("location", ""))
+        where = shown(str(to.copy_with(query=None, fragment=None, userinfo=b"")))
+        return Failure(
+            f"the provider redirects ({status}) to {where}, which is not followed: nothing was sent there. "
+            "If that is right, give its address with --api-base",
+            final=True,
+        )
     if response is None and any(isinstance(cause, (TimeoutError, httpx.TimeoutException)) for cause in causes):
         sent = not any(isinstance(cause, (httpx.ConnectTimeout, httpx.PoolTimeout)) for cause in causes)
         return Failure(f"no answer within {timeout:g} s", passing=True, lost=sent)
@@ -379,7 +374,7 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         return Failure(why, passing=True, strikes=None if sent else STRIKES, lost=sent)
     # Before the statuses: providers say 403 or 429 of money that
     # is used up, which no other key and no waiting would mend.
-    if _is_out_of_credit(status, _body(response) or text):
+    if status == 402 or (status in (400, 403, 429) and _NO_CREDIT.search(_body(response) or text)):
         return Failure(f"the provider's account has no credit or quota left ({status}): {text}", final=True)
     if status in (401, 403) or _NO_KEY.search(text):
         what = f"the provider refused the key ({status})" if status in (401, 403) else "there is no key"
@@ -416,17 +411,6 @@ def _body(response: Response | None) -> str:
         return ""
 
 
-def _redirected(response: Response) -> Failure:
-    """Return the failure of a call that was answered by a redirect."""
-    to = response.url.join(response.headers.get("location", ""))
-    where = shown(str(to.copy_with(query=None, fragment=None, userinfo=b"")))
-    return Failure(
-        f"the provider redirects ({response.status_code}) to {where}, which is not followed: nothing was sent there. "
-        "If that is right, give its address with --api-base",
-        final=True,
-    )
-
-
 _NO_CREDIT = re.compile(
     r"insufficient[ _]?(quota|balance|credit|funds)|billing_(hard_limit_reached|not_active|error)|account is not active"
     r"|exceeded_current_quota|arrearage|credit balance is too low|(used all|out of|not enough) (available )?credits"
@@ -436,10 +420,6 @@ _NO_CREDIT = re.compile(
 """In the answers of providers whose money or quota is used up: codes of OpenAI, Moonshot and DashScope, words of
 Anthropic, xAI, DeepSeek and OpenRouter, the quota ids of Gemini's days (RESOURCE_EXHAUSTED is also said of a minute's),
 and Bedrock's."""
-
-
-def _is_out_of_credit(status: int | None, body: str) -> bool:
-    return status == 402 or (status in (400, 403, 429) and _NO_CREDIT.search(body) is not None)
 
 
 def shown(text: str) -> str:

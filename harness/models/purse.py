@@ -122,11 +122,12 @@ class Spent(NamedTuple):
 
 def spending(cassette: Path, command: str, run: Path | None = None) -> Spent | None:
     """Return what was spent on a run folder, or by the command if it works on none; None where no model was needed."""
-    if run is not None and not (run / ACCOUNT).exists():
-        return None
-    name = command if run is None else account(run)
     try:
+        # Opened in any case: whoever closes it last folds in what workers have left beside it.
         with Cassette(cassette, read_only=True) as sums:
+            if run is not None and not (run / ACCOUNT).exists():
+                return None
+            name = command if run is None else account(run)
             return Spent(sums.spent(name, command), sums.spent(name))
     except SetupError:  # there is no cassette
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import lzma
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -26,8 +26,7 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
 from ctxbench.strategies.tiers.archive.archive import blocks
-from ctxbench.strategies.tiers.archive.codec import KINDS, Dictionary, Kind, build_dictionary
-from ctxbench.strategies.tiers.archive.part import by_field, contents
+from ctxbench.strategies.tiers.archive.codec import Dictionary
 from ctxbench.strategies.tiers.archive.quantisation import Quantised, exact
 
 from ..models.embedding import Lexical
@@ -47,16 +46,6 @@ def items_of(conversations: Iterable[Conversation], counter: TokenCounter) -> li
     ]
 
 
-def messages(items: Sequence[ArchivedMessage], coding: Coding) -> Corpus:
-    """Return the sizes of the messages as recorded, a line of JSON each."""
-    return _under_every_coder("messages", json_blocks(items, coding))
-
-
-def texts(items: Sequence[ArchivedMessage], coding: Coding) -> Corpus:
-    """Return the sizes of the texts alone, a line each: no ids, times, roles, calls."""
-    return _under_every_coder("texts alone", [as_text(block) for block in _cut(items, coding)])
-
-
 def json_blocks(items: Sequence[ArchivedMessage], coding: Coding) -> list[bytes]:
     """Return the blocks of an archive as lines of JSON, before any coding."""
     return [as_json(block) for block in _cut(items, coding)]
@@ -70,51 +59,6 @@ def as_json(items: Sequence[ArchivedMessage]) -> bytes:
 def as_text(items: Sequence[ArchivedMessage]) -> bytes:
     """Return the texts of messages, a line each."""
     return b"\n".join(item.message.text.encode() for item in items)
-
-
-def later(conversations: Sequence[Conversation], coding: Coding, counter: TokenCounter) -> tuple[Later, ...] | Missing:
-    """Make dictionaries of the first half of the conversations, in reading order, and test them on the others."""
-    half = len(conversations) // 2
-    before, after = (_cut(items_of(part, counter), coding) for part in (conversations[:half], conversations[half:]))
-    if not before or not after:
-        return Missing("undefined", "there is only one conversation, so none to make a dictionary of")
-
-    def laid(block: Sequence[ArchivedMessage]) -> list[bytes]:
-        return contents(block)
-
-    return (
-        _taught("messages", as_json, laid, by_field, before, after, coding),
-        _taught("texts alone", as_text, lambda block: [as_text(block)], as_text, before, after, coding),
-    )
-
-
-def _taught(
-    name: str,
-    plainly: Callable[[Sequence[ArchivedMessage]], bytes],
-    laid: Callable[[Sequence[ArchivedMessage]], list[bytes]],
-    learnt: Callable[[Sequence[ArchivedMessage]], bytes],
-    before: Sequence[Sequence[ArchivedMessage]],
-    after: Sequence[Sequence[ArchivedMessage]],
-    coding: Coding,
-) -> Later:
-    plain = [plainly(block) for block in after]
-    coder = _zstd(_PLAIN_LEVEL)
-    rows = []
-    for kind in KINDS:
-        dictionary = build_dictionary([learnt(block) for block in before], replace(coding, dictionary=kind))
-        smallest = [
-            sum(
-                min(len(dictionary.compress(content, coding.level, coding.long)) for content in laid(block))
-                for block in part
-            )
-            for part in (after, before)
-        ]
-        # An archive stores its dictionary compressed, so that is what it costs.
-        itself = len(Dictionary().compress(dictionary.data, coding.level)) if dictionary.data else 0
-        rows.append(Taught(kind, smallest[0], itself, smallest[1]))
-    return Later(
-        name, sum(map(len, plain)), sum(map(coder, plain)), sum(coder(plainly(block)) for block in before), tuple(rows)
-    )
 
 
 def _cut(items: Sequence[ArchivedMessage], coding: Coding) -> list[Sequence[ArchivedMessage]]:
@@ -141,7 +85,7 @@ def strongest(parts: Sequence[bytes]) -> tuple[Size, ...]:
     """Return the sizes of blocks, each coded alone, under three coders at their strongest level."""
     return (
         Size("zstd -19", sum(map(_zstd(19), parts))),
-        Size("xz -9e", sum(map(_xz, parts))),
+        Size("xz -9e", sum(len(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME)) for data in parts)),
         _brotli(parts),
     )
 
@@ -151,10 +95,6 @@ def _zstd(level: int, long: bool = False) -> Coder:
         return lambda data: len(zstandard.ZstdCompressor(level=level).compress(data))
     settings = zstandard.ZstdCompressionParameters.from_level(level, window_log=_LONG, enable_ldm=True)
     return lambda data: len(zstandard.ZstdCompressor(compression_params=settings).compress(data))
-
-
-def _xz(data: bytes) -> int:
-    return len(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
 
 
 def _brotli(parts: Sequence[bytes]) -> Size:
@@ -193,30 +133,6 @@ class Corpus:
         bytes_coded = next(size.bytes for size in self.sizes if size.name == name)
         assert isinstance(bytes_coded, int)
         return bytes_coded
-
-
-@dataclass(frozen=True, slots=True)
-class Taught:
-    """The later conversations with a dictionary made of the earlier ones."""
-
-    kind: Kind
-    bytes: int
-    dictionary: int
-    """Bytes of the dictionary itself, compressed."""
-    earlier: int
-    """Bytes of the earlier conversations with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Later:
-    """Dictionaries made of the first half of the conversations, tested on the others."""
-
-    name: str
-    original: int
-    plain: int
-    """Bytes of the later conversations under PLAIN."""
-    plain_earlier: int
-    taught: tuple[Taught, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +193,6 @@ class ArchiveMeasurement:
     archive: int
     """Bytes of all files of the archive."""
     lossless: tuple[Corpus, ...]
-    later: tuple[Later, ...] | Missing
     summary: Lossy | Missing
     vectors: Coded | Missing
     speed: Speed
@@ -419,23 +334,20 @@ def gets(
     return taken
 
 
-Say = Callable[[str], None]
-
-
 def archived(
-    conversations: Sequence[Conversation], coding: Coding, counter: TokenCounter, say: Say
+    conversations: Sequence[Conversation], coding: Coding, counter: TokenCounter, say: Callable[[str], None]
 ) -> ArchiveMeasurement:
     """Measure the archive tier on these conversations."""
     items = items_of(conversations, counter)
     if not items:
         raise RunError("no message was read: name recordings or a scenario")
     say("coding with zstd, xz, brotli and the models")
-    as_recorded, texts_alone = messages(items, coding), texts(items, coding)
+    plain = [as_text(block) for block in _cut(items, coding)]
+    # Without ids, times, roles and calls the texts have less to repeat.
+    corpora = (_under_every_coder("messages", json_blocks(items, coding)), _under_every_coder("texts alone", plain))
     say("writing the archive and reading it")
     with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
         size, speed = written(items, coding, Path(folder))
-    say("dictionaries of the earlier conversations")
-    taught = later(conversations, coding, counter)
     say("summaries and embeddings")
     return ArchiveMeasurement(
         coding=coding,
@@ -443,8 +355,7 @@ def archived(
         messages=len(items),
         tokens=sum(item.tokens for item in items),
         archive=size,
-        lossless=(as_recorded, texts_alone),
-        later=taught,
+        lossless=corpora,
         summary=summarised(items, coding, counter),
         vectors=coded(conversations, counter),
         speed=speed,

@@ -124,7 +124,7 @@ def searched(
     upcoming = iter([(at, message) for at, message in passages if message.text.strip()])
     next_passage = next(upcoming, None)
     outcomes: list[SearchOutcome] = []
-    adding = embedding = now = 0.0
+    adding = embedding = 0.0
     for end, probe in _probes(conversation):
         reached = []
         # The probes come in order of their places, so each message is
@@ -133,16 +133,15 @@ def searched(
             reached.append(next_passage[1])
             next_passage = next(upcoming, None)
         began = perf_counter()
-        rag.add(reached, now)
+        rag.add(reached)
         between = perf_counter()
         rag.embed()
         adding, embedding = adding + between - began, embedding + perf_counter() - between
-        now = max([now, *(added.time for added in reached if added.time is not None)])
         if any(name in rag for name in probe.evidence):
             for way in every:
                 if timed:
                     rag.forget()
-                outcomes.append(_outcome(way, rag, probe, conversation.id, unit, now))
+                outcomes.append(_outcome(way, rag, probe, conversation.id, unit))
     return outcomes, Built(conversation.id, len(rag), adding, embedding, *rag.graph.size)
 
 
@@ -161,9 +160,9 @@ def _remembering(embed: Embed) -> Embed:
     return remembering
 
 
-def _outcome(way: Way, rag: Rag, probe: Probe, conversation: str, unit: str, now: float) -> SearchOutcome:
+def _outcome(way: Way, rag: Rag, probe: Probe, conversation: str, unit: str) -> SearchOutcome:
     began = perf_counter()
-    hits = rag.search(probe.question, max(K), now=now, by=way.by, fusing=way.fusing)
+    hits = rag.search(probe.question, max(K), by=way.by, fusing=way.fusing)
     took = perf_counter() - began
     ids = [hit.passage.id for hit in hits]
     evidence = [name for name in probe.evidence if name in rag]

@@ -17,7 +17,7 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.tiers.tiered.stores import POLICY
 from ctxbench.strategies.tiers.working.policies import PolicyRecipe, parse
-from ctxbench.strategies.tiers.working.tier import Successors
+from ctxbench.strategies.tiers.working.successors import Successors
 from ctxbench.strategies.tiers.working.traces import Trace, recorded, replay
 
 from ..folder.derived import origin_of, read_derived, write_derived

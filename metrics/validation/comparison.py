@@ -43,7 +43,7 @@ from ..cache.requests import Boundaries
 from ..cache.rules import Cache, CacheRule
 from ..prices import Prices
 from ..tokens import TokenCounter
-from .calibration import Calibration, KnownEnds
+from .calibration import Calibration, KnownEnds, integers
 from .requests import Asking, Assumed, RecordedPrompt, RecordedRequest, numbering
 
 
@@ -208,12 +208,12 @@ class CacheReplay:
 
     def _request(self, call: RecordedRequest, tokens: int, known: KnownEnds) -> CacheRequest:
         context, size = call.context, call.size
-        if not known:
+        if known.empty:
             self.assumed.add("constant")
         if context not in self._boundaries:
             self._boundaries[context] = Boundaries(context.roles, TOOLS)
         blocks, boundaries, ends = (
-            context.blocks[:size].tolist(),
+            integers(context.blocks[:size]),
             self._boundaries[context],
             known.of(context, size, tokens),
         )

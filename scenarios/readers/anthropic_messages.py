@@ -1,27 +1,18 @@
-"""Anthropic Messages API requests: `{system, tools, messages, …}`, or logs of them, `{"request": …, "response": …}`.
-
-Source: docs.anthropic.com/en/api/messages. One JSON object, an array, or JSON Lines; requests of one file that extend
-each other are one conversation. Cache breakpoints of a request (`cache_control`) are stored with its answer, so only
-logs have them. A message with several marked blocks gets one breakpoint, after it; a mark on the whole request is one
-after its last message. A block `compaction` holds the summary by which the API replaces all messages before it, and
-`usage.iterations` the requests of a response that is several. The form has no times. Sampling options and headers are
-not read, images only counted.
-"""
+"""Requests to Anthropic's API, with or without the responses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Mark, Message
 from ..source import Problems, decode, records
-from . import Recordings
+from . import Reader, Recordings
 from .messages import Block, Content, assistant_message, blocks, texts, tool, user_messages, user_parts
 from .requests import (
     LoggedRequest,
@@ -81,13 +72,19 @@ def _shapes() -> Iterator[frozenset[str]]:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AnthropicMessages:
-    """Requests to Anthropic's API, with or without the responses."""
+class AnthropicMessages(Reader):
+    """Anthropic Messages API requests: `{system, tools, messages, …}`, or logs of them, `{"request", "response"}`.
 
-    about: ClassVar[str] = "Anthropic Messages API requests, alone or as {request, response} logs"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(_shapes())
-    folder: ClassVar[bool] = False
+    Source: docs.anthropic.com/en/api/messages. One JSON object, an array, or JSON Lines; requests of one file that
+    extend each other are one conversation. Cache breakpoints of a request (`cache_control`) are stored with its answer,
+    so only logs have them. A message with several marked blocks gets one breakpoint, after it; a mark on the whole
+    request is one after its last message. A block `compaction` holds the summary by which the API replaces all messages
+    before it, and `usage.iterations` the requests of a response that is several. The form has no times. Sampling
+    options and headers are not read, images only counted.
+    """
+
+    about = "Anthropic Messages API requests, alone or as {request, response} logs"
+    shapes = tuple(_shapes())
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:

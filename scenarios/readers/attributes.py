@@ -22,7 +22,8 @@ from typing import Any
 from ..errors import Place, RecordingError
 from ..model import Call
 from ..source import Problems, as_text
-from .prompts import LoggedCall, decoded, exchange
+from .fields import as_object, decoded
+from .prompts import LoggedCall, exchange
 from .requests import dollars, other_than, tier, usage
 from .spans import Kind, TraceSpan, counted
 
@@ -195,6 +196,7 @@ def model_call(
     effort = attributes.text(*_EFFORT)
     model, started = attributes.text(*_MODELS), span.call.started
     wait = attributes.get("ai.response.msToFirstChunk")
+    metadata = as_object(attributes.get("ai.response.providerMetadata"))  # what each provider told the AI SDK
     call = Call(
         model=model,
         provider=attributes.text(*_PROVIDERS),
@@ -202,19 +204,13 @@ def model_call(
         started=started,
         effort=effort if effort.isalpha() else "",
         stop="error" if failed and said.answer is None else said.stop or (reason if isinstance(reason, str) else ""),
-        tier=attributes.text(*_TIERS) or tier(*_provider_metadata(attributes)),
+        tier=attributes.text(*_TIERS) or tier(*metadata.values()),
         requested=other_than(model, attributes.text(*_REQUESTED) or model),
         first_token=started + wait / 1000 if started is not None and isinstance(wait, (int, float)) else None,
         error=attributes.text("exception.message", "error.message") if failed else "",
     )
     response = attributes.text("gen_ai.response.id", "ai.response.id")
     return replace(span, exchange=said, call=call, response=response)
-
-
-def _provider_metadata(attributes: Attributes) -> Iterator[Any]:
-    """Yield what each provider told the AI SDK beside its answer."""
-    metadata = decoded(attributes.get("ai.response.providerMetadata"))
-    yield from metadata.values() if isinstance(metadata, dict) else ()
 
 
 def span_kind(attributes: Attributes) -> Kind:
@@ -282,9 +278,9 @@ def offered_tools(attributes: Attributes) -> Any:
 
 def _pydantic_ai_tools(attributes: Attributes) -> list[Any]:
     """Return the tools of pydantic-ai's request: functions, and those by which the model gives its output."""
-    parameters = decoded(attributes.get("model_request_parameters"))
+    parameters = as_object(attributes.get("model_request_parameters"))
     lists = (
-        attributes.tree(f"model_request_parameters.{name}") or _member(parameters, name)
+        attributes.tree(f"model_request_parameters.{name}") or parameters.get(name)
         for name in ("function_tools", "output_tools")
     )
     return [tool for tools in lists if isinstance(tools, list) for tool in tools]
@@ -298,10 +294,6 @@ def agent_name(attributes: Attributes) -> str:
 def _first(*sources: Callable[[], Any]) -> Any:
     """Return the first value that is not empty."""
     return next((value for source in sources if (value := source())), None)
-
-
-def _member(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, dict) else None
 
 
 def _with_blocks(messages: Any) -> Any:

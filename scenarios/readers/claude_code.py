@@ -1,39 +1,19 @@
-"""Claude Code sessions: JSON Lines, `<project>/<session>.jsonl`, and `agent-<id>.jsonl` of the agents that it starts.
-
-Source: what Claude Code writes below `~/.claude/projects` (undocumented; checked against public programs that read it,
-up to version 2.1). The sessions have no system prompt, tool schemas, cache marks, or start times of calls. Not read:
-paths, and attachments of prompts (`attachment` lines), which are counted in the notes as lines of unknown types are.
-
-- One response is several lines, one block each, with the same `requestId`. They become one message in the place of the
-  first line, with the time and usage of the last one: usage grows from line to line.
-- Lines form a tree (`uuid`, `parentUuid`; across a compaction `logicalParentUuid`). The conversation is the branch that
-  ends at the last line; `meta["off_branch"]` counts the lines that a rewind left behind. Results of parallel tools hang
-  on the line of their own call, so results of a response on the branch belong to the branch. A line whose parent is
-  lost (damaged, or in another file) follows the line before it.
-- Agents and other sessions in the file are conversations of their own with `meta["parent"]`. A session that is
-  continued by another one in the same file is part of that one. An agent's lines are marked by `isSidechain`, stand in
-  a file of their own (`<session>/subagents/agent-<id>.jsonl`), or are inside of lines of type `progress`, there without
-  parents and in their order. Agents write to the cache for five minutes where their session writes for an hour.
-- Within one response the provider may call the model several times (`usage.iterations`), and an advisor beside it. The
-  usage of the response is their sum; a call's is that of the last iteration, with the output of all.
-- A compaction's summary is no message, since the history is complete; in a file that begins with one, it is a message.
-- Model `<synthetic>` means that no call was made: the message has no `Call`.
-"""
+"""Sessions of Claude Code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar
 from ..source import Problems, decode, objects
-from . import Recordings
+from . import Reader, Recordings
+from .fields import Fields
 from .messages import Block, Content, History, Moment, assistant_message, blocks, moment_seconds, user_messages
 from .requests import context_edits, dollars, response_usage, tier
 
@@ -42,15 +22,6 @@ _NOT_SENT = (
     *("system", "progress", "summary", "file-history-snapshot", "queue-operation", "last-prompt", "mode"),
     *("permission-mode", "custom-title", "ai-title", "agent-name", "agent-color", "agent-setting", "tag", "pr-link"),
 )
-
-
-class _Preserved(msgspec.Struct, rename="camel"):
-    head_uuid: str | None = None
-
-
-class _Compact(msgspec.Struct, rename="camel"):
-    pre_tokens: int | None = None
-    preserved_segment: _Preserved | None = None
 
 
 class _Entry(msgspec.Struct, rename="camel"):
@@ -65,7 +36,7 @@ class _Entry(msgspec.Struct, rename="camel"):
     is_compact_summary: bool = False
     request_id: str | None = None
     subtype: str | None = None
-    compact_metadata: _Compact | None = None
+    compact_metadata: dict[str, Any] | None = None
     cost: Any = msgspec.field(default=None, name="costUSD")
     message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     data: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -105,15 +76,34 @@ class _Line(NamedTuple):
         return (self.entry.request_id or self.message.id) if isinstance(self.message, _Assistant) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClaudeCode:
-    """Sessions of Claude Code."""
+class ClaudeCode(Reader):
+    """Claude Code sessions: JSON Lines, `<project>/<session>.jsonl`, and `agent-<id>.jsonl` of the agents it starts.
 
-    about: ClassVar[str] = "Claude Code sessions (JSON Lines)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
-        frozenset({".type", ".uuid", ".parentUuid", ".sessionId", ".message", ".message.role"}),
-    )
-    folder: ClassVar[bool] = False
+    Source: what Claude Code writes below `~/.claude/projects` (undocumented; checked against public programs that read
+    it, up to version 2.1). The sessions have no system prompt, tool schemas, cache marks, or start times of calls. Not
+    read: paths, and attachments of prompts (`attachment` lines), which are counted in the notes as lines of unknown
+    types are.
+
+    - One response is several lines, one block each, with the same `requestId`. They become one message in the place of
+      the first line, with the time and usage of the last one: usage grows from line to line.
+    - Lines form a tree (`uuid`, `parentUuid`; across a compaction `logicalParentUuid`). The conversation is the branch
+      that ends at the last line; `meta["off_branch"]` counts the lines that a rewind left behind. Results of parallel
+      tools hang on the line of their own call, so results of a response on the branch belong to the branch. A line
+      whose parent is lost (damaged, or in another file) follows the line before it.
+    - Agents and other sessions in the file are conversations of their own with `meta["parent"]`. A session that is
+      continued by another one in the same file is part of that one. An agent's lines are marked by `isSidechain`, stand
+      in a file of their own (`<session>/subagents/agent-<id>.jsonl`), or are inside of lines of type `progress`, there
+      without parents and in their order. Agents write to the cache for five minutes where their session writes for an
+      hour.
+    - Within one response the provider may call the model several times (`usage.iterations`), and an advisor beside it.
+      The usage of the response is their sum; a call's is that of the last iteration, with the output of all.
+    - A compaction's summary is no message, since the history is complete; in a file that begins with one, it is a
+      message.
+    - Model `<synthetic>` means that no call was made: the message has no `Call`.
+    """
+
+    about = "Claude Code sessions (JSON Lines)"
+    shapes = (frozenset({".type", ".uuid", ".parentUuid", ".sessionId", ".message", ".message.role"}),)
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
@@ -189,7 +179,9 @@ class _Tree:
             self.groups.append(self._group(at))
             if line.response:
                 self.responses.setdefault(line.response, []).append(at)
-            if _only_results(line) and (parent := self._parent(at)) is not None:
+            said = blocks(line.message.content) if isinstance(line.message, _User) else None
+            results_alone = said is not None and all(block.type == "tool_result" for block in said)
+            if results_alone and (parent := self._parent(at)) is not None:
                 self.results.setdefault(parent, []).append(at)
 
     def conversations(self, stem: str) -> Iterator[tuple[str, list[_Line], dict[str, Scalar]]]:
@@ -259,11 +251,6 @@ class _Tree:
         return branch.union(responses, results)
 
 
-def _only_results(line: _Line) -> bool:
-    message = line.message
-    return isinstance(message, _User) and all(block.type == "tool_result" for block in blocks(message.content))
-
-
 def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], problems: Problems) -> Conversation:
     history = History(problems)
     compactions: list[Compaction] = []
@@ -279,10 +266,10 @@ def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], p
             continue
         if entry.subtype == "compact_boundary":
             if history.messages:
-                compactions.append(_compaction(entry, history.messages))
+                compactions.append(_compaction(entry, history.messages, group[0].place))
         elif entry.is_compact_summary and history.messages:
             if not compactions or compactions[-1].summary or compactions[-1].after != history.last:
-                compactions.append(_compaction(entry, history.messages))
+                compactions.append(_compaction(entry, history.messages, group[0].place))
             summary = "\n".join(message.text for message in messages)
             compactions[-1] = msgspec.structs.replace(compactions[-1], summary=summary, hidden="")
         else:
@@ -291,15 +278,13 @@ def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], p
     return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
 
 
-def _compaction(entry: _Entry, messages: Iterable[Message]) -> Compaction:
+def _compaction(entry: _Entry, messages: Iterable[Message], place: Place) -> Compaction:
     ids = [message.id for message in messages]
-    metadata = entry.compact_metadata or _Compact()
-    first_kept = metadata.preserved_segment.head_uuid if metadata.preserved_segment else None
-    kept = first_kept if first_kept in ids else None
+    metadata = Fields(entry.compact_metadata, place.at("compactMetadata"))
+    head, tokens = metadata.text("preservedSegment.headUuid"), metadata.typed("preTokens", int)
     # The summary has a line of its own behind this one.
-    return Compaction(
-        ids[-1], "", kept, metadata.pre_tokens, moment_seconds(entry.timestamp), hidden="it is not recorded"
-    )
+    time, hidden = moment_seconds(entry.timestamp), "it is not recorded"
+    return Compaction(ids[-1], "", head if head in ids else None, tokens, time, hidden=hidden)
 
 
 def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:

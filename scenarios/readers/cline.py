@@ -1,42 +1,19 @@
-"""Cline sessions, and the task folders of Cline and Roo Code.
-
-A session of Cline's SDK (2026), `<session>.messages.json`:
-
-    {sessionId, agent, system_prompt, messages: [{id, role, content: text | [blocks], ts, modelInfo: {id, provider},
-      metrics: {inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cost}, metadata: {kind}}]}
-
-A task's folder, `tasks/<id>/`: `api_conversation_history.json`, a list of such messages without metrics, and
-`ui_messages.json`, the screen, with a row `say: "api_req_started"` for each request: a JSON text with tokensIn,
-tokensOut, cacheWrites, cacheReads, cost.
-
-Sources: github.com/cline/cline, `sdk/packages/core`; github.com/RooCodeInc/Roo-Code, `src/core/task-persistence` (the
-folders are read by its code, on written examples: no recorded one was at hand). Blocks are those of Anthropic, and
-`file`, which is read with its path. No tool schemas and no starts of calls; the folders have no system prompt, and no
-model where messages have no `modelInfo`. Times are milliseconds.
-
-- `inputTokens` is the whole prompt. `tokensIn` is it only where a row says `apiProtocol: "openai"`; else what was read
-  and written comes on top.
-- The rows of a folder belong to the answers that follow them in time, the last one to each. Where messages have no
-  times, they are counted off from the last, if there are as many.
-- A compaction of the SDK leaves a notice in the first message it keeps, `metadata.kind: "compaction"`, and takes the
-  metrics of those it keeps. A summary in the middle (`compaction_summary`, Roo's `isSummary`) is a compaction; at the
-  start of a file it is a message.
-"""
+"""Sessions of Cline and Roo Code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import count
+from itertools import repeat
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar, Usage
 from ..source import Problems, convert, decode, records
-from . import Recordings
+from . import Reader, Recordings
+from .fields import OBJECT, Fields
 from .messages import Block, History, assistant_message, user_messages
 from .requests import dollars, usage
 
@@ -44,28 +21,13 @@ _HISTORY, _SCREEN = "api_conversation_history.json", "ui_messages.json"
 _MAIN = "lead"
 
 
-class _ModelInfo(msgspec.Struct, rename="camel"):
-    """Two names are in use for each, by version."""
-
-    id: str = ""
-    provider: str = ""
-    model_id: str = ""
-    provider_id: str = ""
-
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    kind: str | None = None
-    compaction: str | None = None
-    tokens_before: int | None = None
-
-
 class _Turn(msgspec.Struct, rename="camel"):
     role: str
     content: str | list[dict[str, Any]]
     ts: float | None = None
-    model_info: _ModelInfo | None = None
+    model_info: dict[str, Any] | None = None
     metrics: dict[str, Any] | None = None
-    metadata: _Metadata | None = None
+    metadata: dict[str, Any] | None = None
     is_summary: bool | None = None
     reasoning_content: str | None = msgspec.field(default=None, name="reasoning_content")
 
@@ -77,31 +39,35 @@ class _Session(msgspec.Struct, rename="camel"):
     system_prompt: str = msgspec.field(default="", name="system_prompt")
 
 
-class _Row(msgspec.Struct):
-    ts: float | None = None
-    say: str | None = None
-    text: str | None = None
+class Cline(Reader):
+    """Cline sessions, and the task folders of Cline and Roo Code.
 
+    A session of Cline's SDK (2026), `<session>.messages.json`:
 
-class _Request(msgspec.Struct, rename="camel"):
-    tokens_in: Any = None
-    tokens_out: Any = None
-    cache_writes: Any = None
-    cache_reads: Any = None
-    cost: Any = None
-    api_protocol: str | None = None
-    cancel_reason: str | None = None
+        {sessionId, agent, system_prompt, messages: [{id, role, content: text | [blocks], ts, modelInfo: {id, provider},
+          metrics: {inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cost}, metadata: {kind}}]}
 
+    A task's folder, `tasks/<id>/`: `api_conversation_history.json`, a list of such messages without metrics, and
+    `ui_messages.json`, the screen, with a row `say: "api_req_started"` for each request: a JSON text with tokensIn,
+    tokensOut, cacheWrites, cacheReads, cost.
 
-@dataclass(frozen=True, slots=True)
-class Cline:
-    """Sessions of Cline and Roo Code."""
+    Sources: github.com/cline/cline, `sdk/packages/core`; github.com/RooCodeInc/Roo-Code, `src/core/task-persistence`
+    (the folders are read by its code, on written examples: no recorded one was at hand). Blocks are those of Anthropic,
+    and `file`, which is read with its path. No tool schemas and no starts of calls; the folders have no system prompt,
+    and no model where messages have no `modelInfo`. Times are milliseconds.
 
-    about: ClassVar[str] = "Cline sessions, and task folders of Cline and Roo Code"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
-        frozenset({".sessionId", ".messages", ".messages[].role", ".messages[].content", ".system_prompt"}),
-    )
-    folder: ClassVar[bool] = True
+    - `inputTokens` is the whole prompt. `tokensIn` is it only where a row says `apiProtocol: "openai"`; else what was
+      read and written comes on top.
+    - The rows of a folder belong to the answers that follow them in time, the last one to each. Where messages have no
+      times, they are counted off from the last, if there are as many.
+    - A compaction of the SDK leaves a notice in the first message it keeps, `metadata.kind: "compaction"`, and takes
+      the metrics of those it keeps. A summary in the middle (`compaction_summary`, Roo's `isSummary`) is a compaction;
+      at the start of a file it is a message.
+    """
+
+    about = "Cline sessions, and task folders of Cline and Roo Code"
+    shapes = (frozenset({".sessionId", ".messages", ".messages[].role", ".messages[].content", ".system_prompt"}),)
+    folder = True
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:
@@ -138,7 +104,7 @@ def _task(path: Path, screen: Path | None, problems: Problems) -> Recordings:
     turns, place = list[Any](), Place(str(path), 1)
     for _, raw in records(path, problems):
         with problems.collect():
-            turns.append(decode(raw, dict[str, Any], place.at(f"[{len(turns)}]")))
+            turns.append(decode(raw, OBJECT, place.at(f"[{len(turns)}]")))
     requests = [] if screen is None else list(_requests(screen, problems))
     messages, compactions = _messages(turns, place, requests, problems)
     if messages:
@@ -150,23 +116,17 @@ def _requests(path: Path, problems: Problems) -> Iterator[tuple[float | None, Us
     with problems.collect():  # the messages are read without it
         for place, raw in records(path, problems):
             with problems.collect():
-                row = decode(raw, _Row, place)
-                if row.say != "api_req_started" or not row.text:
+                row = Fields(decode(raw, OBJECT, place), place)
+                time = row.typed("ts", float)
+                if row.at("say") != "api_req_started" or not row.text("text"):
                     continue
-                request = decode(row.text.encode(), _Request, place.below("text"))
-                if request.cancel_reason is None:
-                    yield row.ts, _request_usage(request, place.below("text"), problems)
-
-
-def _request_usage(request: _Request, place: Place, problems: Problems) -> Usage | None:
-    cost = dollars(request.cost, place.below("cost"), problems)
-    counts = {
-        "tokensIn": request.tokens_in,
-        "tokensOut": request.tokens_out,
-        "cacheReads": request.cache_reads,
-        "cacheWrites": request.cache_writes,
-    }
-    return usage(counts, place, problems, cost, whole_prompt=request.api_protocol == "openai")
+                where = place.below("text")
+                request = Fields(decode(row.text("text").encode(), OBJECT, where), where)
+                if request.at("cancelReason") is None:
+                    cost = dollars(request.at("cost"), where.below("cost"), problems)
+                    counts = {name: request.at(name) for name in ("tokensIn", "tokensOut", "cacheReads", "cacheWrites")}
+                    whole = request.at("apiProtocol") == "openai"
+                    yield time, usage(counts, where, problems, cost, whole_prompt=whole)
 
 
 def _messages(
@@ -174,7 +134,6 @@ def _messages(
 ) -> tuple[tuple[Message, ...], tuple[Compaction, ...]]:
     """Return the messages of a session and its compactions. `place` is the place of the list, for errors."""
     history, compactions = History(problems), list[Compaction]()
-    names = (f"m{number}" for number in count())
     notice: Compaction | None = None
     turns = []
     for at, one in enumerate(recorded):
@@ -184,19 +143,19 @@ def _messages(
     reported = _reported([turn for turn, _ in turns if turn.role == "assistant"], requests)
     for turn, where in turns:
         with problems.collect():
-            metadata = turn.metadata or _Metadata()
+            metadata = Fields(turn.metadata, where.below("metadata"))
             used = reported.pop(0) if turn.role == "assistant" else None
             first = len(history.messages)
-            for message in _converted(turn, names, used, where, problems):
+            for message in _converted(turn, used, where, problems):
                 history.add(message, where)
             added = history.messages[first:]
-            if (turn.is_summary or metadata.kind == "compaction_summary") and first and added:
+            if (turn.is_summary or metadata.at("kind") == "compaction_summary") and first and added:
                 del history.messages[first:]
                 summary, time = "\n".join(message.text for message in added), added[0].time
-                compactions.append(Compaction(history.last, summary, None, metadata.tokens_before, time))
-            elif metadata.kind == "compaction" and added:
+                compactions.append(Compaction(history.last, summary, None, metadata.typed("tokensBefore", int), time))
+            elif metadata.at("kind") == "compaction" and added:
                 notice = Compaction(added[-1].id, _notice(turn), added[0].id)
-            elif metadata.compaction == "preserved" and notice is not None:
+            elif metadata.at("compaction") == "preserved" and notice is not None:
                 notice = msgspec.structs.replace(notice, after=history.last)
     if notice is not None:
         compactions.append(notice)
@@ -222,21 +181,21 @@ def _notice(turn: _Turn) -> str:
     return next((str(block.get("text") or "") for block in reversed(content) if block.get("type") == "text"), "")
 
 
-def _converted(
-    turn: _Turn, names: Iterator[str], reported: Usage | None, place: Place, problems: Problems
-) -> Iterator[Message]:
+def _converted(turn: _Turn, reported: Usage | None, place: Place, problems: Problems) -> Iterator[Message]:
     """Yield a message of Cline's in our form, its tool results apart."""
     where = place.below("content")
     time = turn.ts / 1000 if turn.ts else None
     content: str | list[Block] = turn.content if isinstance(turn.content, str) else _blocks(turn.content, where)
     if turn.role == "user":
-        yield from user_messages(content, names, where, problems, time)
+        yield from user_messages(content, repeat(""), where, problems, time)
     elif turn.role == "assistant":
-        info = turn.model_info or _ModelInfo()
-        used = reported if turn.metrics is None else _usage(turn.metrics, place.below("metrics"), problems)
-        call = Call(info.id or info.model_id, info.provider or info.provider_id, used)
+        info, used = Fields(turn.model_info, place), reported
+        if turn.metrics is not None:
+            cost = dollars(turn.metrics.get("cost"), place.below("metrics.cost"), problems)
+            used = usage(turn.metrics, place.below("metrics"), problems, cost, whole_prompt=True)
+        call = Call(info.text("id|modelId"), info.text("provider|providerId"), used)  # names differ by version
         parts = content if isinstance(content, list) else [Block("text", content)]
-        message = assistant_message(parts, next(names), where, problems, time, call)
+        message = assistant_message(parts, "", where, problems, time, call)
         thinking = message.thinking or turn.reasoning_content or ""
         yield msgspec.structs.replace(message, thinking=thinking)
     else:
@@ -254,8 +213,3 @@ def _blocks(content: list[dict[str, Any]], place: Place) -> list[Block]:
             block = {**block, "content": msgspec.json.encode(inner).decode()}
         adapted.append(block)
     return decode(msgspec.json.encode(adapted), list[Block], place)
-
-
-def _usage(metrics: dict[str, Any], place: Place, problems: Problems) -> Usage | None:
-    cost = dollars(metrics.get("cost"), place.below("cost"), problems)
-    return usage(metrics, place, problems, cost, whole_prompt=True)

@@ -1,38 +1,19 @@
-"""Codex rollouts: JSON Lines of `{timestamp, type, payload}`, `~/.codex/sessions/<date>/rollout-<time>-<id>.jsonl`.
-
-Source: github.com/openai/codex, `codex-rs/protocol` and `codex-rs/rollout` (checked up to version 0.144). The rollouts
-have no schemas of the built-in tools, no start times of calls and no cache marks. Reasoning is there as far as it was
-summarised; the rest is encrypted.
-
-- `response_item` rows are what the model was sent and what it answered. `event_msg` rows show the same on the screen
-  and are not read, but for `token_count` and where a turn begins, is aborted or taken back.
-- A reply is several items: reasoning, messages, tool calls. They become one assistant message. It ends before the
-  tools' outputs, which stand before its `token_count` row. A row that repeats the sum of the row before it is no call,
-  and neither is one of zero tokens, which follows a compaction. The last reply of a session may lack its row.
-- `input_tokens` includes what was read from the cache; `reasoning_output_tokens` are part of the output.
-- The system prompt is `base_instructions` of the first `session_meta` row; a resumed session repeats the row. A forked
-  session begins with its parent's rows, token counts included: they are read, but they all have the time of the fork,
-  so their messages have no time. Where the parent is read too, these calls are counted in both.
-- `dynamic_tools` are offered to the model, but for those that it has to search for (`deferLoading`).
-- A compaction replaces the history by its users' messages and an encrypted summary, which is shown by a placeholder.
-  The compacting call has no usage.
-- What OpenAI ran itself (`web_search_call`) has no result in the rollout: `meta["hosted_tool_calls"]` counts it.
-- Rows and items of another type are counted in the notes of the run.
-"""
+"""Sessions of Codex."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from ..errors import Place
 from ..model import Call, Compaction, Conversation, Message, Scalar, Tool
 from ..source import Problems, decode, objects
-from . import Recordings
+from . import Reader, Recordings
+from .fields import text_of
 from .messages import History, Moment, role_of, tool
 from .requests import usage
 from .responses_api import (
@@ -92,33 +73,42 @@ class _Compacted(msgspec.Struct):
     replacement_history: list[Item] | None = None
 
 
-class _Info(msgspec.Struct):
-    total_token_usage: Any = None
-    last_token_usage: Any = None
-
-
-class _Settings(msgspec.Struct):
-    service_tier: str | None = None
-
-
 class _Event(msgspec.Struct):
     type: str
-    info: _Info | None = None
+    info: dict[str, Any] | None = None
     num_turns: int = 0
     time_to_first_token_ms: float | None = None
-    thread_settings: _Settings | None = None
+    thread_settings: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Codex:
-    """Sessions of Codex."""
+class Codex(Reader):
+    """Codex rollouts: JSON Lines of `{timestamp, type, payload}`, `~/.codex/sessions/<date>/rollout-<time>-<id>.jsonl`.
 
-    about: ClassVar[str] = "Codex rollouts (JSON Lines)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
+    Source: github.com/openai/codex, `codex-rs/protocol` and `codex-rs/rollout` (checked up to version 0.144). The
+    rollouts have no schemas of the built-in tools, no start times of calls and no cache marks. Reasoning is there as
+    far as it was summarised; the rest is encrypted.
+
+    - `response_item` rows are what the model was sent and what it answered. `event_msg` rows show the same on the
+      screen and are not read, but for `token_count` and where a turn begins, is aborted or taken back.
+    - A reply is several items: reasoning, messages, tool calls. They become one assistant message. It ends before the
+      tools' outputs, which stand before its `token_count` row. A row that repeats the sum of the row before it is no
+      call, and neither is one of zero tokens, which follows a compaction. The last reply of a session may lack its row.
+    - `input_tokens` includes what was read from the cache; `reasoning_output_tokens` are part of the output.
+    - The system prompt is `base_instructions` of the first `session_meta` row; a resumed session repeats the row. A
+      forked session begins with its parent's rows, token counts included: they are read, but they all have the time of
+      the fork, so their messages have no time. Where the parent is read too, these calls are counted in both.
+    - `dynamic_tools` are offered to the model, but for those that it has to search for (`deferLoading`).
+    - A compaction replaces the history by its users' messages and an encrypted summary, which is shown by a
+      placeholder. The compacting call has no usage.
+    - What OpenAI ran itself (`web_search_call`) has no result in the rollout: `meta["hosted_tool_calls"]` counts it.
+    - Rows and items of another type are counted in the notes of the run.
+    """
+
+    about = "Codex rollouts (JSON Lines)"
+    shapes = (
         frozenset({".timestamp", ".type", ".payload", ".payload.cli_version"}),
         frozenset({".timestamp", ".type", ".payload", ".payload.type", ".payload.role", ".payload.content"}),
     )
-    folder: ClassVar[bool] = False
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
@@ -143,7 +133,6 @@ class _Rollout:
     hosted: int = 0
     rolled_back: int = 0
     _began: float = 0.0
-    _number: int = 0
     _reply: list[RecordedItem] = field(default_factory=list)
     # Time of its last item.
     _replied: float | None = None
@@ -162,10 +151,16 @@ class _Rollout:
 
     def add(self, row: _Row, place: Place) -> None:
         """Add the next row. Raises RecordingError if it cannot be read."""
-        where, time = place.at("payload"), self._time(row)
+        where, written = place.at("payload"), row.timestamp.timestamp()
+        # A fork writes its parent's rows anew when it begins: their times say nothing about when they were said.
+        time = None if self.parent and written - self._began < _COPYING else written
         match row.type:
             case "session_meta":
-                self._meta(decode(row.payload, _Session, where), row)
+                session = decode(row.payload, _Session, where)
+                if self.session is None:
+                    self.session, self.parent, self._began = session, session.forked_from_id, written
+                elif session.id != self.session.id:
+                    self.parent = self.parent or session.id
             case "turn_context":
                 self.turn = decode(row.payload, _Turn, where)
             case "response_item":
@@ -183,13 +178,9 @@ class _Rollout:
         session = self.session or _Session()
         prompt = session.base_instructions.text if session.base_instructions is not None else ""
         system = (Message("instructions", "system", prompt),) if prompt else ()
+        told = {"parent": self.parent, "version": session.cli_version, "provider": session.model_provider}
         meta: dict[str, Scalar] = {"off_branch": self.rolled_back, "hosted_tool_calls": self.hosted}
-        if self.parent:
-            meta["parent"] = self.parent
-        if session.cli_version:
-            meta["version"] = session.cli_version
-        if session.model_provider:
-            meta["provider"] = session.model_provider
+        meta |= {name: value for name, value in told.items() if value}
         return Conversation(
             session.id or stem,
             (*system, *self.history.in_order()),
@@ -198,27 +189,15 @@ class _Rollout:
             meta=meta,
         )
 
-    def _time(self, row: _Row) -> float | None:
-        """Return the time of a row; None for rows that a fork copied from its parent."""
-        # A fork writes its parent's rows anew when it begins: their times say nothing about when they were said.
-        time = row.timestamp.timestamp()
-        return None if self.parent and time - self._began < _COPYING else time
-
-    def _meta(self, session: _Session, row: _Row) -> None:
-        if self.session is None:
-            self.session, self.parent, self._began = session, session.forked_from_id, row.timestamp.timestamp()
-        elif session.id != self.session.id:
-            self.parent = self.parent or session.id
-
     def _item(self, item: Item, time: float | None, place: Place) -> None:
         if item.type in OUTPUTS:
             self._close()
             text, media = item_text(item.output, place.at("payload.output"), self.problems)
-            self._say(Message("", "tool", text, answers=item.call_id or "", time=time, media=media), place)
+            self.history.add(Message("", "tool", text, answers=item.call_id or "", time=time, media=media), place)
         elif item.type == "message" and role_of(item.role, place) != "assistant":
             self._close()
             text, media = item_text(item.content, place.at("payload.content"), self.problems)
-            self._say(Message("", role_of(item.role, place), text, time=time, media=media), place)
+            self.history.add(Message("", role_of(item.role, place), text, time=time, media=media), place)
         elif is_answer(item):
             self._unpaid = None
             self._reply.append(RecordedItem(item, place))
@@ -231,17 +210,13 @@ class _Rollout:
         if not self._reply:
             return
         call = Call(self.turn.model, "codex", effort=self.turn.effort or "", tier=self._tier)
-        message, hosted = reply(self._reply, f"m{self._number}", self.problems, self._replied, call)
+        message, hosted = reply(self._reply, self.history.next, self.problems, self._replied, call)
         place = self._reply[-1].place
         self._reply = []
         self.hosted += hosted
-        self._say(message, place)
+        self.history.add(message, place)
         self._unpaid = len(self.history.messages) - 1
         self._turn_reply = self._unpaid if self._turn_reply is None else self._turn_reply
-
-    def _say(self, message: Message, place: Place) -> None:
-        self.history.add(msgspec.structs.replace(message, id=f"m{self._number}"), place)
-        self._number += 1
 
     def _event(self, event: _Event, time: float | None, place: Place) -> None:
         match event.type:
@@ -258,7 +233,7 @@ class _Rollout:
                     first_token = self._turn_began + event.time_to_first_token_ms / 1000
                     self._change_call(self._turn_reply, first_token=first_token)
             case "thread_settings_applied" if event.thread_settings is not None:
-                self._tier = event.thread_settings.service_tier or ""
+                self._tier = text_of(event.thread_settings.get("service_tier"))
             case "user_message":
                 # The row with the message stands before this one: the turn begins with the last message, not behind it.
                 self._turns.append(max(len(self.history.messages) - 1, 0))
@@ -271,13 +246,13 @@ class _Rollout:
             case _:
                 pass  # what the screen shows; new types come with every version, and are never sent
 
-    def _count(self, info: _Info, place: Place) -> None:
+    def _count(self, info: dict[str, Any], place: Place) -> None:
         """Give the usage of a `token_count` row to its reply."""
         # Equal sums: the row repeats the one before it, and nothing was called in between.
-        if info.total_token_usage == self._total and self._total is not None:
+        if (total := info.get("total_token_usage")) == self._total and total is not None:
             return
-        self._total = info.total_token_usage
-        used = usage(info.last_token_usage, place.at("payload.info.last_token_usage"), self.problems)
+        self._total = total
+        used = usage(info.get("last_token_usage"), place.at("payload.info.last_token_usage"), self.problems)
         if used is None:
             return
         if self._unpaid is None:
@@ -317,7 +292,7 @@ class _Rollout:
         if self.history.messages:
             self.compactions.append(Compaction(self.history.last, summary, time=time, hidden=hidden))
         else:
-            self._say(Message("", "user", summary, time=time), place)
+            self.history.add(Message("", "user", summary, time=time), place)
 
 
 def _offered(tools: Iterable[_DynamicTool]) -> Iterator[Tool]:

@@ -37,68 +37,13 @@ import yaml
 
 from ..errors import Place, RecordingError
 from ..source import LONGEST, Problems, convert, decode, whole_file
+from .fields import LIST, OBJECT, Fields
 from .messages import Moment
 
 _DONE = b"[DONE]"
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 _MOST_VALUES = 20_000_000
 """Most values in a cassette: aliases of YAML can stand for more than any memory holds."""
-
-
-class _Reply(msgspec.Struct):
-    status: Any = None
-    headers: dict[str, Any] | None = None
-    body: Any = None
-    parsed_body: Any = None
-    content: Any = None
-
-
-class _Asked(msgspec.Struct):
-    uri: str
-    method: str = "POST"
-    body: Any = None
-    parsed_body: Any = None
-
-
-class _Interaction(msgspec.Struct):
-    request: _Asked
-    response: _Reply
-
-
-class _PostData(msgspec.Struct):
-    text: str = ""
-
-
-class _HarRequest(msgspec.Struct, rename="camel"):
-    url: str
-    method: str = "POST"
-    post_data: _PostData | None = None
-
-
-class _HarContent(msgspec.Struct):
-    text: str = ""
-    encoding: str = ""
-
-
-class _HarResponse(msgspec.Struct):
-    status: int = 200
-    content: _HarContent = msgspec.field(default_factory=_HarContent)
-
-
-class _Entry(msgspec.Struct, rename="camel"):
-    request: _HarRequest
-    response: _HarResponse
-    started_date_time: Moment | None = None
-    time: float = 0.0
-
-
-class _Har(msgspec.Struct):
-    entries: list[Any]
-
-
-class _File(msgspec.Struct):
-    interactions: list[Any] | None = None
-    log: _Har | None = None
 
 
 class Exchange(NamedTuple):
@@ -119,23 +64,16 @@ def exchanges(path: Path, problems: Problems) -> Iterator[Exchange]:
     """Yield the exchanges with a model API, as far as the address tells."""
     place = Place(str(path), 1)
     data = whole_file(path, problems)
-    if data.lstrip().startswith((b"{", b"[")):
-        recorded = decode(data, _File, place)
-    else:
-        recorded = convert(_yaml(data, place), _File, place)
-    entries = recorded.log.entries if recorded.log is not None else recorded.interactions or []
-    name = "interactions" if recorded.log is None else "log.entries"
-    for at, entry in enumerate(entries):
+    is_json = data.lstrip().startswith((b"{", b"["))
+    recorded = Fields(convert(decode(data, Any, place) if is_json else _yaml(data, place), OBJECT, place), place)
+    name, read = ("interactions", _cassette) if recorded.at("log") is None else ("log.entries", _har)
+    for at, entry in enumerate(recorded.typed(name, LIST) or ()):
         where = place.at(f"{name}[{at}]")
-        try:
-            exchange = _har(entry, where) if recorded.log is not None else _cassette(entry, where)
-        except RecordingError as error:
-            problems.add(error)
-            continue
-        if exchange is None:
-            problems.unknown("http: request that is no model call, or that failed", where)
-        else:
-            yield exchange
+        with problems.collect():
+            if (exchange := read(Fields(convert(entry, OBJECT, where), where))) is None:
+                problems.unknown("http: request that is no model call, or that failed", where)
+            else:
+                yield exchange
 
 
 def _yaml(data: bytes, place: Place) -> Any:
@@ -163,43 +101,41 @@ def _yaml(data: bytes, place: Place) -> Any:
     return document
 
 
-def _cassette(entry: Any, place: Place) -> Exchange | None:
-    try:
-        interaction = convert(entry, _Interaction, place)
-    except (TypeError, OverflowError):  # keys that are no text, as only YAML has
-        raise RecordingError(place, "a key that is no text", "leave this interaction out") from None
-    request, response = interaction.request, interaction.response
-    status = response.status.get("code") if isinstance(response.status, dict) else response.status
-    endpoint = endpoint_of(request.uri)
-    if request.method.upper() != "POST" or endpoint is None or _failed(status):
+def _cassette(entry: Fields) -> Exchange | None:
+    request, response = entry.needed("request", OBJECT), entry.needed("response", OBJECT)
+    url, status = entry.needed("request.uri", str), entry.at(entry.first("response.status.code|response.status"))
+    endpoint = _called(url, request.get("method"), status)
+    if endpoint is None:
         return None
-    asked = place.at(f"{place.field}.request.{'body' if request.parsed_body is None else 'parsed_body'}")
-    answered = place.at(f"{place.field}.response.{'body' if response.parsed_body is None else 'parsed_body'}")
-    body = request.body if request.parsed_body is None else request.parsed_body
-    replied = response.body if response.parsed_body is None else response.parsed_body
-    replied = response.content if replied is None else replied
-    finished = _date(response.headers or {})
+    asked = "request.body" if request.get("parsed_body") is None else "request.parsed_body"
+    answered = "response.body" if response.get("parsed_body") is None else "response.parsed_body"
+    replied = response.get("content") if entry.at(answered) is None else entry.at(answered)
+    places = entry.place.below(asked), entry.place.below(answered)
+    finished = _date(entry.typed("response.headers", OBJECT) or {})
     return Exchange(
-        request.uri, endpoint, _json(body, asked), _json(replied, answered), asked, answered, None, finished
+        url, endpoint, _json(entry.at(asked), places[0]), _json(replied, places[1]), *places, None, finished
     )
 
 
-def _har(entry: Any, place: Place) -> Exchange | None:
-    recorded = convert(entry, _Entry, place)
-    request, response = recorded.request, recorded.response
-    endpoint = endpoint_of(request.url)
-    if request.method.upper() != "POST" or endpoint is None or _failed(response.status):
+def _har(entry: Fields) -> Exchange | None:
+    url, status = entry.needed("request.url", str), entry.needed("response", OBJECT).get("status")
+    endpoint = _called(url, entry.at("request.method"), status)
+    if endpoint is None:
         return None
-    asked, answered = place.below("request.postData.text"), place.below("response.content.text")
-    body = {"base64_string": response.content.text} if response.content.encoding == "base64" else response.content.text
-    started = recorded.started_date_time.timestamp() if recorded.started_date_time is not None else None
-    finished = started + recorded.time / 1000 if started is not None and recorded.time >= 0 else None
-    text = request.post_data.text if request.post_data is not None else ""
-    return Exchange(request.url, endpoint, text.encode(), _json(body, answered), asked, answered, started, finished)
+    asked, answered = entry.place.below("request.postData.text"), entry.place.below("response.content.text")
+    text = entry.typed("response.content.text", str) or ""
+    body = {"base64_string": text} if entry.at("response.content.encoding") == "base64" else text
+    moment, took = entry.typed("startedDateTime", Moment), entry.typed("time", float) or 0.0
+    started = None if moment is None else moment.timestamp()
+    finished = started + took / 1000 if started is not None and took >= 0 else None
+    request = (entry.typed("request.postData.text", str) or "").encode()
+    return Exchange(url, endpoint, request, _json(body, answered), asked, answered, started, finished)
 
 
-def _failed(status: Any) -> bool:
-    return isinstance(status, int) and status >= 400
+def _called(url: str, method: Any, status: Any) -> str | None:
+    """Return the endpoint of a model API that was called; None for another request, or one that failed."""
+    failed = isinstance(status, int) and status >= 400
+    return None if str(method or "POST").upper() != "POST" or failed else endpoint_of(url)
 
 
 def _json(body: Any, place: Place) -> bytes:
@@ -277,7 +213,9 @@ def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
         kind, payload = _event_type(body[at : at + headers]), body[at + headers : start + size - _CHECKSUM]
         if kind == "chunk":
             try:
-                payload = base64.b64decode(decode(payload, _Bytes, place).bytes, validate=True)
+                payload = base64.b64decode(
+                    Fields(decode(payload, OBJECT, place), place).needed("bytes", str), validate=True
+                )
             except binascii.Error as error:
                 raise RecordingError(place, f"no text: {error}", "leave this interaction out") from None
         found.append((kind, payload))
@@ -287,10 +225,6 @@ def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
 
 _PRELUDE, _CHECKSUM = 12, 4
 _TEXT_HEADER = 7
-
-
-class _Bytes(msgspec.Struct):
-    bytes: str
 
 
 def _event_type(headers: bytes) -> str:
@@ -314,41 +248,27 @@ def converse_response(stream: list[tuple[str, bytes]], place: Place) -> dict[str
     whole: dict[str, Any] = {}
     blocks: dict[int, dict[str, Any]] = {}
     for kind, payload in stream:
-        event = decode(payload, _ConverseEvent, place)
-        block = blocks.setdefault(event.content_block_index, {}) if kind.startswith("contentBlock") else {}
-        delta = event.delta or {}
-        if event.start:
-            block |= event.start
-        if isinstance(delta.get("text"), str):
-            block["text"] = block.get("text", "") + delta["text"]
-        if isinstance(use := delta.get("toolUse"), dict) and isinstance(block.get("toolUse"), dict):
-            block["toolUse"]["input"] = block["toolUse"].get("input", "") + str(use.get("input") or "")
-        if isinstance(thought := delta.get("reasoningContent"), dict):
+        event = Fields(decode(payload, OBJECT, place), place)
+        index = event.typed("contentBlockIndex", int) or 0
+        block = blocks.setdefault(index, {}) if kind.startswith("contentBlock") else {}
+        block |= event.typed("start", OBJECT) or {}
+        if isinstance(text := event.at("delta.text"), str):
+            block["text"] = block.get("text", "") + text
+        if isinstance(event.at("delta.toolUse"), dict) and isinstance(block.get("toolUse"), dict):
+            used = str(event.at("delta.toolUse.input") or "")
+            block["toolUse"]["input"] = block["toolUse"].get("input", "") + used
+        if isinstance(event.at("delta.reasoningContent"), dict):
             shown = block.setdefault("reasoningContent", {"reasoningText": {"text": ""}})["reasoningText"]
-            shown["text"] += str(thought.get("text") or "")
-        whole |= {"stopReason": event.stop_reason} if event.stop_reason else {}
-        whole |= {"usage": event.usage} if event.usage else {}
+            shown["text"] += str(event.at("delta.reasoningContent.text") or "")
+        whole |= {name: event.at(name) for name in ("stopReason", "usage") if event.at(name)}
     content = [blocks[index] for index in sorted(blocks)]
     return {"output": {"message": {"role": "assistant", "content": content}}, **whole}
-
-
-class _ConverseEvent(msgspec.Struct, rename="camel"):
-    content_block_index: int = 0
-    start: dict[str, Any] | None = None
-    delta: dict[str, Any] | None = None
-    stop_reason: str = ""
-    usage: Any = None
-
-
-class _Function(msgspec.Struct):
-    name: str | None = None
-    arguments: str | None = None
 
 
 class _ToolDelta(msgspec.Struct):
     index: int = 0
     id: str | None = None
-    function: _Function | None = None
+    function: dict[str, str | None] | None = None
 
 
 class _Delta(msgspec.Struct):
@@ -391,8 +311,8 @@ def chat_response(stream: list[bytes], place: Place) -> dict[str, Any]:
             for part in choice.delta.tool_calls or ():
                 call = calls.setdefault(part.index, {"id": part.id, "function": {"name": "", "arguments": ""}})
                 call["id"] = call["id"] or part.id
-                call["function"]["name"] += (part.function and part.function.name) or ""
-                call["function"]["arguments"] += (part.function and part.function.arguments) or ""
+                for name in ("name", "arguments"):
+                    call["function"][name] += (part.function or {}).get(name) or ""
     message: dict[str, Any] = {"role": "assistant", "content": "".join(text)}
     message["reasoning_content"] = "".join(thinking) or None
     message["tool_calls"] = [calls[index] for index in sorted(calls)] or None
@@ -400,21 +320,10 @@ def chat_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     return {**{name: value for name, value in whole.items() if value}, "choices": choices}
 
 
-class _Event(msgspec.Struct):
-    type: str = ""
-    response: Any = None
-    message: dict[str, Any] | None = None
-    index: int = 0
-    content_block: dict[str, Any] | None = None
-    delta: dict[str, Any] | None = None
-    usage: dict[str, Any] | None = None
-    context_management: dict[str, Any] | None = None
-
-
 def responses_response(stream: list[bytes], place: Place) -> Any:
     """Return the response that a stream of the Responses API ends with, or None."""
-    ends = (event for event in _events(stream, place) if event.type in _ENDS)
-    return next((event.response for event in ends), None)
+    ends = (event for event in _events(stream, place) if event.at("type") in _ENDS)
+    return next((event.at("response") for event in ends), None)
 
 
 def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
@@ -423,41 +332,26 @@ def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     blocks: dict[int, dict[str, Any]] = {}
     inputs: dict[int, str] = {}
     for event in _events(stream, place):
-        delta = event.delta or {}
-        if event.type == "message_start":
-            whole = event.message or {}
-        elif event.type == "content_block_start":
-            blocks[event.index] = event.content_block or {}
-        elif event.type == "content_block_delta" and event.index in blocks:
+        kind, index = event.at("type"), event.typed("index", int) or 0
+        delta = event.typed("delta", OBJECT) or {}
+        if kind == "message_start":
+            whole = event.typed("message", OBJECT) or {}
+        elif kind == "content_block_start":
+            blocks[index] = event.typed("content_block", OBJECT) or {}
+        elif kind == "content_block_delta" and index in blocks:
             for name in ("text", "thinking"):
                 if isinstance(delta.get(name), str):
-                    blocks[event.index][name] = str(blocks[event.index].get(name) or "") + delta[name]
+                    blocks[index][name] = str(blocks[index].get(name) or "") + delta[name]
             if isinstance(delta.get("partial_json"), str):
-                inputs[event.index] = inputs.get(event.index, "") + delta["partial_json"]
-        elif event.type == "message_delta":
-            usage = {**(whole.get("usage") or {}), **(event.usage or {})}
-            managed = event.context_management or whole.get("context_management")
+                inputs[index] = inputs.get(index, "") + delta["partial_json"]
+        elif kind == "message_delta":
+            usage = {**(whole.get("usage") or {}), **(event.typed("usage", OBJECT) or {})}
+            managed = event.typed("context_management", OBJECT) or whole.get("context_management")
             whole = {**whole, **delta, "usage": usage, "context_management": managed}
     for index, text in inputs.items():
         if text:
-            blocks[index]["input"] = decode(text.encode(), dict[str, Any], place)
+            blocks[index]["input"] = decode(text.encode(), OBJECT, place)
     return {**whole, "content": [blocks[index] for index in sorted(blocks)]}
-
-
-def _events(stream: list[bytes], place: Place) -> Iterator[_Event]:
-    return (decode(event, _Event, place) for event in stream)
-
-
-class _Candidate(msgspec.Struct, rename="camel"):
-    content: dict[str, Any] | None = None
-    finish_reason: str | None = None
-
-
-class _Part(msgspec.Struct, rename="camel"):
-    candidates: list[_Candidate] = []
-    usage_metadata: Any = None
-    model_version: str | None = None
-    response_id: str | None = None
 
 
 def gemini_response(stream: list[bytes], place: Place) -> dict[str, Any]:
@@ -465,16 +359,14 @@ def gemini_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     parts: list[Any] = []
     whole: dict[str, Any] = {}
     finish = None
-    for response in (decode(event, _Part, place) for event in stream):
-        for candidate in response.candidates[:1]:
-            said = (candidate.content or {}).get("parts")
-            parts += said if isinstance(said, list) else []
-            finish = candidate.finish_reason or finish
-        for name in ("usage_metadata", "model_version", "response_id"):
-            whole[name] = getattr(response, name) or whole.get(name)
-    return {
-        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}],
-        "usageMetadata": whole.get("usage_metadata"),
-        "modelVersion": whole.get("model_version"),
-        "responseId": whole.get("response_id"),
-    }
+    for response in _events(stream, place):
+        said = response.at("candidates.0.content.parts")
+        parts += said if isinstance(said, list) else []
+        finish = response.typed("candidates.0.finishReason", str) or finish
+        for name in ("usageMetadata", "modelVersion", "responseId"):
+            whole[name] = response.at(name) or whole.get(name)
+    return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}], **whole}
+
+
+def _events(stream: list[bytes], place: Place) -> Iterator[Fields]:
+    return (Fields(decode(event, OBJECT, place), place) for event in stream)

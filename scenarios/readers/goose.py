@@ -1,21 +1,4 @@
-"""goose sessions: JSON Lines (`~/.local/share/goose/sessions/<id>.jsonl`, up to version 1.9), or an export as JSON.
-
-    {working_dir, description, accumulated_input_tokens …}   the first line, then a message a line
-    {id, name, working_dir, conversation: [messages]}        `goose session export --format json`
-
-    message: {role, created, content: [{type: "text" | "image" | "thinking"} ·
-      {type: "toolRequest", id, toolCall: {status, value: {name, arguments}}} ·
-      {type: "toolResponse", id, toolResult: {status, value: [blocks] | {content: [blocks]}, error}}],
-      metadata: {userVisible, agentVisible}}
-
-Source: github.com/block/goose, `crates/goose/src/conversation/message.rs`, by its code; tested on written examples
-alone. There are no models, no tool schemas, no system prompt and no usage of single calls: totals are in `meta`. Times
-are whole seconds.
-
-- Messages that the agent alone sees, behind some that it sees no more, are the summary of a compaction; the messages
-  before them stay in the history.
-- A tool's error is its result. Requests for confirmation and notices are not sent.
-"""
+"""Sessions of goose."""
 
 from __future__ import annotations
 
@@ -23,28 +6,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
 from ..media import sized
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, ToolCall
-from ..source import Problems, convert, decode, records
-from . import Recordings
+from ..source import Problems, as_text, convert, decode, records
+from . import Reader, Recordings
+from .fields import LIST, OBJECT, Fields
 from .messages import History, texts
+from .responses_api import joined
 
 _UNSENT = (
     *("toolConfirmationRequest", "actionRequired", "systemNotification", "conversationCompacted", "redactedThinking"),
     *("summarizationRequested", "contextLengthExceeded"),
 )
-_TOTALS = ("accumulated_input_tokens", "accumulated_output_tokens", "accumulated_total_tokens")
-
-
-class _Outcome(msgspec.Struct):
-    status: str = ""
-    value: Any = None
-    error: str | None = None
 
 
 class _Called(msgspec.Struct):
@@ -52,37 +31,28 @@ class _Called(msgspec.Struct):
     arguments: Any = None
 
 
-class _Part(msgspec.Struct, rename="camel"):
-    type: str
-    text: str = ""
-    thinking: str = ""
-    data: str = ""
-    id: str = ""
-    tool_call: _Outcome | None = None
-    tool_result: _Outcome | None = None
+class Goose(Reader):
+    """goose sessions: JSON Lines (`~/.local/share/goose/sessions/<id>.jsonl`, up to version 1.9), or an export as JSON.
 
+        {working_dir, description, accumulated_input_tokens …}   the first line, then a message a line
+        {id, name, working_dir, conversation: [messages]}        `goose session export --format json`
 
-class _Visibility(msgspec.Struct, rename="camel"):
-    user_visible: bool = True
-    agent_visible: bool = True
+        message: {role, created, content: [{type: "text" | "image" | "thinking"} ·
+          {type: "toolRequest", id, toolCall: {status, value: {name, arguments}}} ·
+          {type: "toolResponse", id, toolResult: {status, value: [blocks] | {content: [blocks]}, error}}],
+          metadata: {userVisible, agentVisible}}
 
+    Source: github.com/block/goose, `crates/goose/src/conversation/message.rs`, by its code; tested on written examples
+    alone. There are no models, no tool schemas, no system prompt and no usage of single calls: totals are in `meta`.
+    Times are whole seconds.
 
-class _Message(msgspec.Struct):
-    role: str
-    content: list[_Part]
-    created: float | None = None
-    metadata: _Visibility = msgspec.field(default_factory=_Visibility)
+    - Messages that the agent alone sees, behind some that it sees no more, are the summary of a compaction; the
+      messages before them stay in the history.
+    - A tool's error is its result. Requests for confirmation and notices are not sent.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Goose:
-    """Sessions of goose."""
-
-    about: ClassVar[str] = "goose sessions (JSON Lines, exported JSON)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
-        frozenset({".working_dir", ".conversation", ".conversation[].role", ".conversation[].content[].type"}),
-    )
-    folder: ClassVar[bool] = False
+    about = "goose sessions (JSON Lines, exported JSON)"
+    shapes = (frozenset({".working_dir", ".conversation", ".conversation[].role", ".conversation[].content[].type"}),)
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:
@@ -96,15 +66,15 @@ class Goose:
             session = _Session(problems)
             for place, raw in records(path, problems):
                 with problems.collect():
-                    record = decode(raw, dict[str, Any], place)
-                    if "role" in record:
-                        session.add(record, place)
+                    record = Fields(decode(raw, OBJECT, place), place)
+                    if record.at("role") is not None:
+                        session.add(record)
                         continue
                     session.describe(record)
-                    conversation = record.get("conversation")
-                    if isinstance(conversation, list):
-                        for at, message in enumerate(conversation):
-                            session.try_add(message, place.at(f"conversation[{at}]"))
+                    listed = record.at("conversation")
+                    for at, message in enumerate(listed if isinstance(listed, list) else ()):
+                        with problems.collect():
+                            session.add(Fields(message, place.at(f"conversation[{at}]")))
             if session.history.messages:
                 yield Place(str(path)), session.conversation(path.stem)
 
@@ -126,36 +96,29 @@ class _Session:
     def __post_init__(self) -> None:
         self.history = History(self.problems)
 
-    def describe(self, record: dict[str, Any]) -> None:
+    def describe(self, record: Fields) -> None:
         """Take what a record says of the session as a whole."""
-        name = record.get("id")
-        self.name = name if isinstance(name, str) else self.name
-        for total in _TOTALS:
-            if isinstance(record.get(total), int) and record[total]:
-                self.meta[total] = record[total]
+        self.name = record.text("id") or self.name
+        for total in ("accumulated_input_tokens", "accumulated_output_tokens", "accumulated_total_tokens"):
+            if isinstance(record.at(total), int) and record.at(total):
+                self.meta[total] = record.at(total)
 
-    def try_add(self, recorded: Any, place: Place) -> None:
-        """Add the next message, or report why it cannot be read."""
-        with self.problems.collect():
-            self.add(recorded, place)
-
-    def add(self, recorded: Any, place: Place) -> None:
+    def add(self, recorded: Fields) -> None:
         """Add the next message. Raises RecordingError if it cannot be read."""
-        message = convert(recorded, _Message, place)
-        seen, messages = message.metadata, list(self._messages(message, place))
-        if seen.agent_visible and not seen.user_visible and self._hidden:
-            summary = "\n".join(one.text for one in messages if one.text)
+        messages, time = list(self._messages(recorded)), recorded.typed("created", float)
+        agent_sees, user_sees = (recorded.at(f"metadata.{who}Visible") is not False for who in ("agent", "user"))
+        if agent_sees and not user_sees and self._hidden:
+            summary = joined(one.text for one in messages)
             if self._ended and self.history.messages:
-                self.compactions.append(Compaction(self.history.last, summary, time=message.created))
+                self.compactions.append(Compaction(self.history.last, summary, time=time))
             elif self.compactions and summary:
                 before = self.compactions[-1]
-                joined = "\n".join(text for text in (before.summary, summary) if text)
-                self.compactions[-1] = msgspec.structs.replace(before, summary=joined)
+                self.compactions[-1] = replace(before, summary=joined((before.summary, summary)))
             self._ended = False
             return
-        self._hidden, self._ended = self._hidden or not seen.agent_visible, True
+        self._hidden, self._ended = self._hidden or not agent_sees, True
         for one in messages:
-            self.history.add(one, place)
+            self.history.add(one, recorded.place)
 
     def conversation(self, stem: str) -> Conversation:
         """Return the session; a session without an id has the file's name."""
@@ -163,44 +126,43 @@ class _Session:
             self.name or stem, self.history.in_order(), compactions=tuple(self.compactions), meta=self.meta
         )
 
-    def _messages(self, message: _Message, place: Place) -> Iterator[Message]:
+    def _messages(self, message: Fields) -> Iterator[Message]:
         """Yield a message in our form, its tool results apart."""
-        if message.role not in ("user", "assistant"):
-            raise RecordingError(place.below("role"), f"unknown role {message.role!r}", "use user, assistant")
+        role, time = message.needed("role", str), message.typed("created", float)
+        if role not in ("user", "assistant"):
+            raise RecordingError(message.place.below("role"), f"unknown role {role!r}", "use user, assistant")
         said, thinking, calls, media = [], [], list[ToolCall](), list[Media]()
-        for at, part in enumerate(message.content):
-            where = place.below(f"content[{at}]")
-            match part.type:
+        for at, recorded in enumerate(message.needed("content", LIST)):
+            part = Fields(recorded, message.place.below(f"content[{at}]"))
+            match part.needed("type", str):
                 case "text":
-                    said.append(part.text)
+                    said.append(part.typed("text", str) or "")
                 case "thinking":
-                    thinking.append(part.thinking)
+                    thinking.append(part.typed("thinking", str) or "")
                 case "image":
-                    media.append(sized("image", {"data": part.data}))
+                    media.append(sized("image", {"data": part.typed("data", str) or ""}))
                 case "toolRequest" | "frontendToolRequest":
-                    if part.tool_call is not None and part.tool_call.status == "success":
-                        called = convert(part.tool_call.value, _Called, where.below("toolCall.value"))
-                        text = msgspec.json.encode(called.arguments or {}).decode()
-                        calls.append(ToolCall(part.id, called.name, text))
+                    if part.at("toolCall.status") == "success":
+                        called = part.needed("toolCall.value", _Called)
+                        calls.append(ToolCall(part.text("id"), called.name, as_text(called.arguments or {})))
                 case "toolResponse":
-                    yield self._result(part, message.created, where)
-                case _ if part.type not in _UNSENT:
-                    self.problems.unknown(f"goose: content of type {part.type!r}", where)
-        if not (said or thinking or calls or media):
-            return
-        name, text = f"m{next(self._names)}", "\n".join(said)
-        if message.role == "user":
-            yield Message(name, "user", text, time=message.created, media=tuple(media))
-        else:
-            made, thought = tuple(calls), "\n".join(thinking)
-            yield Message(
-                name, "assistant", text, made, time=message.created, thinking=thought, media=tuple(media), call=Call()
-            )
+                    yield self._result(part, time)
+                case kind if kind not in _UNSENT:
+                    self.problems.unknown(f"goose: content of type {kind!r}", part.place)
+        if said or thinking or calls or media:
+            name, text, shown = f"m{next(self._names)}", "\n".join(said), tuple(media)
+            if role == "user":
+                yield Message(name, "user", text, time=time, media=shown)
+            else:
+                made, thought = tuple(calls), "\n".join(thinking)
+                yield Message(name, "assistant", text, made, time=time, thinking=thought, media=shown, call=Call())
 
-    def _result(self, part: _Part, time: float | None, place: Place) -> Message:
-        outcome = part.tool_result or _Outcome()
-        blocks = outcome.value.get("content") if isinstance(outcome.value, dict) else outcome.value
-        where = place.below("toolResult.value")
-        text, media, _ = texts(convert(blocks or [], list[dict[str, Any] | str], where), where, self.problems)
-        name = f"m{next(self._names)}"
-        return Message(name, "tool", outcome.error or text, answers=part.id, time=time, media=media)
+    def _result(self, part: Fields, time: float | None) -> Message:
+        blocks = part.at(part.first("toolResult.value.content|toolResult.value"))
+        where = part.place.below("toolResult.value")
+        text, media, _ = texts(convert(blocks or [], _Blocks, where), where, self.problems)
+        text = part.typed("toolResult.error", str) or text
+        return Message(f"m{next(self._names)}", "tool", text, answers=part.text("id"), time=time, media=media)
+
+
+_Blocks = list[dict[str, Any] | str]

@@ -1,19 +1,4 @@
-"""HTTP recordings of model APIs: VCR cassettes (YAML or JSON) and HAR files, with whole prompts and reported usage.
-
-Read are OpenAI's chat form, which most hosts speak, OpenAI's Responses API, Anthropic's Messages (also as Vertex and
-Bedrock take them), Gemini's generateContent (also of Vertex) and Bedrock's Converse, streamed or not. Requests that
-extend each other are one conversation. Other requests are counted in the notes, and so are those that failed. Bedrock
-and Vertex follow the published schemas, and are tested on written cassettes: no recorded one was at hand.
-
-- Where the recorder has no times, those that the provider states are read: the start (`created`), the `date`.
-- `previous_response_id` stands for the messages of that response's request, its answer, and what comes new. The
-  instructions are not carried over.
-- A `compaction` item stands for all messages before it. The history stays complete, and the compaction is beside it,
-  with the prompt that was compacted in tokens. `/responses/compact` makes such items and is no call of its own.
-- `cachedContent` of Gemini stands for the contents that a request before it has stored.
-- A breakpoint within a message (`prompt_cache_breakpoint`, `cache_control`) counts as one after it.
-- What OpenAI ran itself (a web search) has no result: it is counted in the notes.
-"""
+"""Requests to model APIs as they were sent."""
 
 from __future__ import annotations
 
@@ -22,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -30,7 +15,7 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Mark, Message, Usage
 from ..source import Problems, convert, decode
-from . import Recordings
+from . import Reader, Recordings
 from .anthropic_messages import AnthropicRequest, AnthropicResponse, logged_request
 from .exchanges import (
     Exchange,
@@ -43,7 +28,7 @@ from .exchanges import (
     gemini_response,
     responses_response,
 )
-from .gemini_api import GeminiContent, GeminiPart, content_messages, model_message, part_text
+from .fields import OBJECT, Fields, as_object
 from .messages import (
     ChatMessage,
     ChatResponse,
@@ -56,7 +41,6 @@ from .messages import (
     role_of,
     tool,
 )
-from .prompts import as_object
 from .prompts import exchange as logged_call
 from .requests import LoggedRequest, Responses, effort, other_than, series, tier, usage
 from .responses_api import (
@@ -85,16 +69,29 @@ _BREAKPOINT_TTL = "30m"
 _CASSETTE = re.compile(rb"(?:\A|\n)interactions:\s*(?:#.*)?\n\s*- ")
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRecordings:
-    """Requests to model APIs as they were sent."""
+class HttpRecordings(Reader):
+    """HTTP recordings of model APIs: VCR cassettes (YAML or JSON) and HAR files, with whole prompts and reported usage.
 
-    about: ClassVar[str] = "HTTP recordings of model APIs: VCR cassettes (YAML, JSON) and HAR files"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
+    Read are OpenAI's chat form, which most hosts speak, OpenAI's Responses API, Anthropic's Messages (also as Vertex
+    and Bedrock take them), Gemini's generateContent (also of Vertex) and Bedrock's Converse, streamed or not. Requests
+    that extend each other are one conversation. Other requests are counted in the notes, and so are those that failed.
+    Bedrock and Vertex follow the published schemas, and are tested on written cassettes: no recorded one was at hand.
+
+    - Where the recorder has no times, those that the provider states are read: the start (`created`), the `date`.
+    - `previous_response_id` stands for the messages of that response's request, its answer, and what comes new. The
+      instructions are not carried over.
+    - A `compaction` item stands for all messages before it. The history stays complete, and the compaction is beside
+      it, with the prompt that was compacted in tokens. `/responses/compact` makes such items and is no call of its own.
+    - `cachedContent` of Gemini stands for the contents that a request before it has stored.
+    - A breakpoint within a message (`prompt_cache_breakpoint`, `cache_control`) counts as one after it.
+    - What OpenAI ran itself (a web search) has no result: it is counted in the notes.
+    """
+
+    about = "HTTP recordings of model APIs: VCR cassettes (YAML, JSON) and HAR files"
+    shapes = (
         frozenset({".interactions", ".interactions[].request.uri", ".interactions[].response"}),
         frozenset({".log", ".log.entries", ".log.entries[].request.url", ".log.entries[].response"}),
     )
-    folder: ClassVar[bool] = False
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:
@@ -153,34 +150,6 @@ class _ResponsesReply(msgspec.Struct):
     completed_at: float | None = None
 
 
-class _GeminiTool(msgspec.Struct, rename="camel"):
-    function_declarations: list[dict[str, Any]] = []
-
-
-class _GeminiRequest(msgspec.Struct, rename="camel"):
-    contents: list[GeminiContent] = []
-    system_instruction: GeminiContent | None = None
-    tools: list[_GeminiTool] = []
-    cached_content: str | None = None
-    generation_config: dict[str, Any] = {}
-
-
-class _GeminiCandidate(msgspec.Struct, rename="camel"):
-    content: GeminiContent | None = None
-    finish_reason: str | None = None
-
-
-class _GeminiResponse(msgspec.Struct, rename="camel"):
-    candidates: list[_GeminiCandidate] = []
-    model_version: str | None = None
-    response_id: str | None = None
-    usage_metadata: Any = None
-
-
-class _Stored(msgspec.Struct):
-    name: str = ""
-
-
 class _Cut(NamedTuple):
     """A compaction behind so many messages."""
 
@@ -210,7 +179,7 @@ class HttpExchanges:
     responses: Responses = field(init=False)
     _threads: dict[str, _Thread] = field(default_factory=dict)
     """By the id of a response, or of a compaction item."""
-    _stored: dict[str, _GeminiRequest] = field(default_factory=dict)
+    _stored: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.responses = Responses(self.problems)
@@ -286,7 +255,7 @@ class HttpExchanges:
 
     def _invoke(self, exchange: Exchange) -> LoggedRequest | None:
         """Read a request whose body is that of the model's own API: Anthropic's, or Nova's, which is Converse."""
-        body = decode(exchange.request, dict[str, Any], exchange.asked)
+        body = decode(exchange.request, OBJECT, exchange.asked)
         if "anthropic_version" in body:
             return self._messages(exchange)
         if "messages" in body and not exchange.url.endswith("-stream"):
@@ -296,27 +265,32 @@ class HttpExchanges:
 
     def _converse(self, exchange: Exchange) -> LoggedRequest:
         asked, answered = exchange.asked, exchange.answered
-        request = decode(exchange.request, dict[str, Any], asked)
+        request = decode(exchange.request, OBJECT, asked)
         if stream := frames(exchange.response, answered):
             response = converse_response(stream, answered)
         else:
-            response = decode(exchange.response, dict[str, Any], answered)
-        outer, _, request_field = asked.field.partition(".request.")
-        names = (f"request.{request_field}", answered.field.removeprefix(f"{outer}."))
-        tools = as_object(request.get("toolConfig")).get("tools")
-        said = logged_call(request, response, asked.at(outer), self.problems, "http", tools=tools, names=names)
-        if said.answer is None:
-            raise RecordingError(answered.below("output"), "no answer", "leave the failed call out")
+            response = decode(exchange.response, OBJECT, answered)
         call = Call(
             _model(exchange.url),
             _provider(exchange.url),
             usage(response.get("usage"), answered.below("usage"), self.problems),
-            exchange.started,
-            said.marks,
             effort=effort(as_object(request.get("additionalModelRequestFields")).get("thinking")),
-            stop=said.stop,
         )
-        answer = msgspec.structs.replace(said.answer, time=exchange.finished, call=call)
+        logged = self._logged(exchange, request, response, call, as_object(request.get("toolConfig")).get("tools"))
+        if logged.answer is None:
+            raise RecordingError(answered.below("output"), "no answer", "leave the failed call out")
+        return logged
+
+    def _logged(
+        self, exchange: Exchange, request: dict[str, Any], response: dict[str, Any], call: Call, tools: Any = None
+    ) -> LoggedRequest:
+        """Return a request and its response of any provider; the call gets its times, marks and stop reason."""
+        asked, answered = exchange.asked, exchange.answered
+        outer = asked.field.partition(".request.")[0] if ".request." in asked.field else ""
+        names = asked.field.removeprefix(f"{outer}."), answered.field.removeprefix(f"{outer}.")
+        said = logged_call(request, response, asked.at(outer), self.problems, "http", tools=tools, names=names)
+        call = msgspec.structs.replace(call, started=exchange.started, marks=said.marks, stop=said.stop)
+        answer = said.answer and msgspec.structs.replace(said.answer, time=exchange.finished, call=call)
         return LoggedRequest(_file(asked), said.messages, answer, said.tools)
 
     def _responses(self, exchange: Exchange) -> LoggedRequest | None:
@@ -327,7 +301,8 @@ class HttpExchanges:
             return None
         thread = self._thread(request, asked)
         system = [Message("", "system", request.instructions)] if request.instructions else []
-        messages, offset = _numbered([*system, *thread.messages]), len(system)
+        whole, offset = enumerate([*system, *thread.messages]), len(system)
+        messages = tuple(msgspec.structs.replace(message, id=f"m{at}") for at, message in whole)
         started = exchange.started or response.created_at
         finished = response.completed_at or exchange.finished
         ttl = _ttl(request.prompt_cache_options)
@@ -462,67 +437,47 @@ class HttpExchanges:
                 self._threads[name] = after
 
     def _store(self, exchange: Exchange) -> None:
-        name = decode(exchange.response, _Stored, exchange.answered).name
-        self._stored[name] = decode(exchange.request, _GeminiRequest, exchange.asked)
+        name = Fields(decode(exchange.response, OBJECT, exchange.answered), exchange.answered).text("name")
+        self._stored[name] = decode(exchange.request, OBJECT, exchange.asked)
 
     def _generate(self, exchange: Exchange) -> LoggedRequest | None:
         asked, answered = exchange.asked, exchange.answered
-        request = decode(exchange.request, _GeminiRequest, asked)
+        request = Fields(decode(exchange.request, OBJECT, asked), asked)
         stream = events(exchange.response)
         if exchange.response.lstrip().startswith(b"["):
             stream = [bytes(part) for part in decode(exchange.response, list[msgspec.Raw], answered)]
-        body = msgspec.json.encode(gemini_response(stream, answered)) if stream else exchange.response
-        response = decode(body, _GeminiResponse, answered)
-        if not self.responses.new(response.response_id, answered.below("responseId")):
+        whole = gemini_response(stream, answered) if stream else decode(exchange.response, OBJECT, answered)
+        response = Fields(whole, answered)
+        if not self.responses.new(response.text("responseId"), answered.below("responseId")):
             return None
-        if request.cached_content:
-            request = self._with_stored(request, asked)
-        system = [] if request.system_instruction is None else request.system_instruction.parts
-        messages: list[Message] = []
-        if system:
-            text, _ = part_text(system, asked.below("systemInstruction.parts"), self.problems)
-            messages.append(Message("m0", "system", text))
-        names = (f"m{number}" for number in range(len(messages), 1 << 30))
-        messages += content_messages(request.contents, names, asked.below("contents"), self.problems)
-        model = _model(exchange.url)
-        candidate = response.candidates[0] if response.candidates else _GeminiCandidate()
+        model, counts = _model(exchange.url), response.at("usageMetadata")
         call = Call(
-            response.model_version or model,
+            response.text("modelVersion") or model,
             _provider(exchange.url),
-            usage(response.usage_metadata, answered.below("usageMetadata"), self.problems),
-            exchange.started,
-            effort=effort(request.generation_config.get("thinkingConfig")),
-            stop=candidate.finish_reason or "",
-            request_id=response.response_id or "",
-            tier=tier(response.usage_metadata),
-            requested=other_than(response.model_version or model, model),
+            usage(counts, answered.below("usageMetadata"), self.problems),
+            effort=effort(request.at("generationConfig.thinkingConfig")),
+            request_id=response.text("responseId"),
+            tier=tier(counts),
+            requested=other_than(response.text("modelVersion") or model, model),
         )
-        parts: list[GeminiPart] = candidate.content.parts if candidate.content is not None else []
-        where = answered.below("candidates[0].content.parts")
-        answer = model_message(parts, f"m{len(messages)}", where, self.problems, exchange.finished, call)
-        tools = tuple(
-            tool({"parameters": declared.get("parametersJsonSchema"), **declared})
-            for schema in request.tools
-            for declared in schema.function_declarations
-        )
-        return LoggedRequest(_file(asked), tuple(messages), answer, tools)
+        logged = self._logged(exchange, self._with_stored(request), whole, call)
+        if logged.answer is None:
+            said = Message(f"m{len(logged.messages)}", "assistant", time=exchange.finished, call=call)
+            return dataclasses.replace(logged, answer=said)
+        return logged
 
-    def _with_stored(self, request: _GeminiRequest, place: Place) -> _GeminiRequest:
-        """Return a request with the contents in front that it refers to."""
-        stored = self._stored.get(request.cached_content or "")
+    def _with_stored(self, request: Fields) -> dict[str, Any]:
+        """Return a request of Gemini's with the contents in front that it refers to."""
+        whole, stored = as_object(request.record), self._stored.get(name := request.text("cachedContent"))
         if stored is None:
-            self.problems.unknown("http: cachedContent that is not in the file", place.below("cachedContent"))
-            return request
-        return msgspec.structs.replace(
-            request,
-            contents=[*stored.contents, *request.contents],
-            system_instruction=stored.system_instruction,
-            tools=stored.tools,
-        )
-
-
-def _numbered(messages: Iterable[Message]) -> tuple[Message, ...]:
-    return tuple(msgspec.structs.replace(message, id=f"m{at}") for at, message in enumerate(messages))
+            if name:
+                where = request.place.below("cachedContent")
+                self.problems.unknown("http: cachedContent that is not in the file", where)
+            return whole
+        before, after = stored.get("contents"), request.at("contents")
+        contents = [*(before if isinstance(before, list) else ()), *(after if isinstance(after, list) else ())]
+        kept = {name: stored.get(name) for name in ("systemInstruction", "tools")}
+        return {**whole, **kept, "contents": contents}
 
 
 def _ttl(options: Any) -> str:

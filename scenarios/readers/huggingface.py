@@ -1,23 +1,4 @@
-"""Hugging Face datasets with a conversation in each row. Needs the extra `datasets`.
-
-    hf://owner/data                                    a data set on the hub, streamed
-    hf://owner/data@revision?split=test&config=main    any part of one
-    hf://owner/data/part*.parquet?column=chosen        some files of one
-    rows.parquet | rows.arrow | rows.csv               tables, known by their content
-    folder                                             what `save_to_disk` wrote, or a folder of tables
-    --format "huggingface(column='chosen')"            any of these, and JSON Lines, with options
-
-A row's conversation is its column `messages` (OpenAI's form), else `conversations` (ShareGPT's form); `column` names
-another one, of either form; `tools` holds tool schemas. Either may be text: JSON, or Python's, as which pandas writes
-lists into CSV. (`Dataset.to_csv` writes lists as numpy prints them, which nothing reads back.) The row's `id`, or else
-its number, becomes the conversation's id. A column `ctxbench`, which `ctxbench export dataset` writes, has the whole
-recording as JSON text, and counts alone. Other columns are not read. An error's line is the number of the row, from 1.
-
-`config`, `split`, `revision` and `streaming` are parameters of `datasets.load_dataset` for the hub; of local files all
-rows are read, one at a time. A hub data set is downloaded: this is the one reader that may use the network, and it does
-so for nothing but a name of the hub. An address of files without options, `hf://owner/data/logs` or `hf://owner/data/`
-with its slash, is none of this reader's: they are read in whatever format they are, through fsspec (`packed.py`).
-"""
+"""A data set of the hub, or local files of one."""
 
 from __future__ import annotations
 
@@ -29,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -38,9 +19,9 @@ from ..errors import MissingExtra, Place, RecordingError
 from ..model import Conversation, Message
 from ..source import Problems, convert, decode
 from ..tables import without_nulls
-from . import Recordings
+from . import Reader, Recordings
+from .chats import Share, ShareMessages, share_tools
 from .messages import ChatMessage, chat_messages
-from .sharegpt import Share, ShareMessages, share_tools
 
 HUB = "hf://"
 _NAME = re.compile(r"[\w-][\w.-]*")
@@ -61,13 +42,33 @@ _WHOLE = "ctxbench"
 _BESIDE = ("README.md", ".gitattributes")
 
 
-@dataclass(frozen=True, slots=True)
-class HuggingFace:
-    """A data set of the hub, or local files of one."""
+@dataclass(frozen=True)
+class HuggingFace(Reader):
+    """Hugging Face datasets with a conversation in each row. Needs the extra `datasets`.
 
-    about: ClassVar[str] = "Hugging Face datasets: hf://owner/data, or parquet, arrow and CSV tables (extra: datasets)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = ()
-    folder: ClassVar[bool] = True
+        hf://owner/data                                    a data set on the hub, streamed
+        hf://owner/data@revision?split=test&config=main    any part of one
+        hf://owner/data/part*.parquet?column=chosen        some files of one
+        rows.parquet | rows.arrow | rows.csv               tables, known by their content
+        folder                                             what `save_to_disk` wrote, or a folder of tables
+        --format "huggingface(column='chosen')"            any of these, and JSON Lines, with options
+
+    A row's conversation is its column `messages` (OpenAI's form), else `conversations` (ShareGPT's form); `column`
+    names another one, of either form; `tools` holds tool schemas. Either may be text: JSON, or Python's, as which
+    pandas writes lists into CSV. (`Dataset.to_csv` writes lists as numpy prints them, which nothing reads back.) The
+    row's `id`, or else its number, becomes the conversation's id. A column `ctxbench`, which `ctxbench export dataset`
+    writes, has the whole recording as JSON text, and counts alone. Other columns are not read. An error's line is the
+    number of the row, from 1.
+
+    `config`, `split`, `revision` and `streaming` are parameters of `datasets.load_dataset` for the hub; of local files
+    all rows are read, one at a time. A hub data set is downloaded: this is the one reader that may use the network, and
+    it does so for nothing but a name of the hub. An address of files without options, `hf://owner/data/logs` or
+    `hf://owner/data/` with its slash, is none of this reader's: they are read in whatever format they are, through
+    fsspec (`packed.py`).
+    """
+
+    about = "Hugging Face datasets: hf://owner/data, or parquet, arrow and CSV tables (extra: datasets)"
+    folder = True
 
     name: str = ""
     config: str = ""

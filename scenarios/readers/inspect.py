@@ -1,18 +1,4 @@
-"""Logs of Inspect, the UK AI Security Institute's evaluation framework: `.eval` (a zip archive) and `.json`.
-
-    {eval: {task, model}, samples: [{id, epoch, messages, scores, attachments: {hash: text},
-      events: [{event: "model", model, input, tools, config, output: {choices, usage, time}, timestamp, completed}]}]}
-
-Source: inspect.aisi.org.uk/eval-logs, github.com/UKGovernmentBEIS/inspect_ai. An archive has `header.json` and a file
-`samples/<id>_epoch_<n>.json` per sample, compressed by deflate or zstd.
-
-- Every `model` event is a call with its whole request; those that extend each other are one conversation, as in logs of
-  requests. Calls of another agent, or of a scorer, are conversations of their own: `<task>/<sample>/<name>`.
-- Messages may stand in `message_pool`, to which `input_refs` refer by ranges, and long texts in `attachments`.
-- `input_tokens` holds what was read from the cache or not, by version and provider: `total_tokens` tells.
-- Answers from Inspect's own cache have no usage: nobody was billed.
-- A sample without events has its last messages alone, without usage.
-"""
+"""Samples of Inspect's evaluations."""
 
 from __future__ import annotations
 
@@ -23,7 +9,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any
 
 import msgspec
 import zstandard
@@ -32,11 +18,10 @@ from .. import packed
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, Scalar, ToolCall
 from ..source import LONGEST, Problems, as_text, convert, decode, file_head, whole_file
-from . import Recordings
+from . import Reader, Recordings
+from .fields import LIST, OBJECT, Fields, text_of
 from .messages import History, in_order, iso_seconds, role_of, texts, tool
 from .requests import LoggedRequest, dollars, effort, numbered, other_than, series, usage
-
-T = TypeVar("T")
 
 _LARGEST = 16 * LONGEST
 _ZSTANDARD = 93  # the number of the method in zip archives, which Python 3.14 knows first
@@ -50,21 +35,9 @@ _DAMAGED = (
 _OWN = ("agent", "scorer", "scorers")
 
 
-class _Eval(msgspec.Struct):
-    task: str = ""
-    created: str = ""
-
-
-class _Header(msgspec.Struct):
-    eval: _Eval
-
-
-class _Log(_Header):
+class _Log(msgspec.Struct):
+    eval: dict[str, Any]
     samples: list[msgspec.Raw] | None = None
-
-
-class _Score(msgspec.Struct):
-    value: Any = None
 
 
 class _Sample(msgspec.Struct):
@@ -74,11 +47,7 @@ class _Sample(msgspec.Struct):
     events: list[Any] = []
     attachments: dict[str, str] = {}
     message_pool: list[Any] = []
-    scores: dict[str, _Score] | None = None
-
-
-class _ToolError(msgspec.Struct):
-    message: str = ""
+    scores: dict[str, dict[str, Any]] | None = None
 
 
 class _SampleCall(msgspec.Struct):
@@ -93,10 +62,10 @@ class _SampleMessage(msgspec.Struct):
     tool_calls: list[_SampleCall] | None = None
     tool_call_id: str | None = None
     function: str | None = None
-    error: _ToolError | None = None
+    error: dict[str, Any] | None = None
 
 
-class _EventKind(msgspec.Struct):
+class _Event(msgspec.Struct):
     event: str
     span_id: str | None = None
     id: str | None = None
@@ -106,44 +75,26 @@ class _EventKind(msgspec.Struct):
     name: str | None = None
 
 
-class _Config(msgspec.Struct):
-    reasoning_effort: Any = None
-    reasoning_tokens: Any = None
+class Inspect(Reader):
+    """Logs of Inspect, the UK AI Security Institute's evaluation framework: `.eval` (a zip archive) and `.json`.
 
+        {eval: {task, model}, samples: [{id, epoch, messages, scores, attachments: {hash: text},
+          events: [{event: "model", model, input, tools, config, output: {choices, usage, time}, timestamp}]}]}
 
-class _Choice(msgspec.Struct):
-    message: _SampleMessage
-    stop_reason: str | None = None
+    Source: inspect.aisi.org.uk/eval-logs, github.com/UKGovernmentBEIS/inspect_ai. An archive has `header.json` and a
+    file `samples/<id>_epoch_<n>.json` per sample, compressed by deflate or zstd.
 
+    - Every `model` event is a call with its whole request; those that extend each other are one conversation, as in
+      logs of requests. Calls of another agent, or of a scorer, are conversations of their own:
+      `<task>/<sample>/<name>`.
+    - Messages may stand in `message_pool`, to which `input_refs` refer by ranges, and long texts in `attachments`.
+    - `input_tokens` holds what was read from the cache or not, by version and provider: `total_tokens` tells.
+    - Answers from Inspect's own cache have no usage: nobody was billed.
+    - A sample without events has its last messages alone, without usage.
+    """
 
-class _Output(msgspec.Struct):
-    model: str = ""
-    choices: list[_Choice] = []
-    usage: dict[str, Any] | None = None
-    time: float | None = None
-    error: str | None = None
-
-
-class _ModelEvent(msgspec.Struct):
-    model: str = ""
-    input: list[_SampleMessage] = []
-    input_refs: list[tuple[int, int]] | None = None
-    tools: list[dict[str, Any]] = []
-    config: _Config = msgspec.field(default_factory=_Config)
-    output: _Output = msgspec.field(default_factory=_Output)
-    timestamp: str | None = None
-    completed: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Inspect:
-    """Samples of Inspect's evaluations."""
-
-    about: ClassVar[str] = "Inspect logs (.eval and .json)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
-        frozenset({".eval", ".eval.task", ".samples", ".samples[].epoch", ".samples[].messages[].role"}),
-    )
-    folder: ClassVar[bool] = False
+    about = "Inspect logs (.eval and .json)"
+    shapes = (frozenset({".eval", ".eval.task", ".samples", ".samples[].epoch", ".samples[].messages[].role"}),)
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:
@@ -157,7 +108,7 @@ class Inspect:
             for place, raw in _archived(path, problems) if archived else _listed(path, problems):
                 with problems.collect():
                     if place.field in ("header.json", "eval"):
-                        task = decode(raw, _Header, place).eval.task
+                        task = Fields(decode(raw, _Log, place).eval, place).text("task")
                     else:
                         yield from _conversations(decode(raw, _Sample, place), task, place, problems)
 
@@ -211,20 +162,19 @@ def _conversations(sample: _Sample, task: str, place: Place, problems: Problems)
     name = numbered("/".join(part for part in (task, str(sample.id)) if part), sample.epoch)
     meta: dict[str, Scalar] = {"task": task} if task else {}
     for score, given in (sample.scores or {}).items():
-        if isinstance(given.value, (str, int, float)):
-            meta[f"score {score}"] = given.value
+        if isinstance(value := given.get("value"), (str, int, float)):
+            meta[f"score {score}"] = value
     requests: dict[str, list[LoggedRequest]] = {}
     spans = _Spans()
     for at, recorded in enumerate(sample.events):
         where = place.below(f"events[{at}]")
         with problems.collect():
-            kind = convert(recorded, _EventKind, where)
-            spans.follow(kind)
-            if kind.event == "model":
-                event = _typed(recorded, _ModelEvent, sample.attachments, where)
-                request = _request(event, sample, where, problems)
+            event = convert(recorded, _Event, where)
+            spans.follow(event)
+            if event.event == "model":
+                request = _request(Fields(_resolved(recorded, sample, where), where), sample, problems)
                 if request is not None:
-                    requests.setdefault(spans.owner(kind.span_id), []).append(request)
+                    requests.setdefault(spans.owner(event.span_id), []).append(request)
     main = next(iter(requests), "")
     for owner, calls in requests.items():
         for group in series(calls):
@@ -237,7 +187,7 @@ def _conversations(sample: _Sample, task: str, place: Place, problems: Problems)
         for at, recorded in enumerate(sample.messages):
             where = place.below(f"messages[{at}]")
             with problems.collect():
-                message = _typed(recorded, _SampleMessage, sample.attachments, where)
+                message = convert(_resolved(recorded, sample, where), _SampleMessage, where)
                 history.add(_message(message, f"m{at}", where, problems), where)
         if history.messages:
             yield place, Conversation(name, history.in_order(), meta=meta)
@@ -247,10 +197,10 @@ def _conversations(sample: _Sample, task: str, place: Place, problems: Problems)
 class _Spans:
     """Spans of a sample: who made a call. Logs up to 2025 have steps instead, which do not overlap."""
 
-    _known: dict[str, _EventKind] = field(default_factory=dict)
+    _known: dict[str, _Event] = field(default_factory=dict)
     _steps: list[str] = field(default_factory=list)
 
-    def follow(self, event: _EventKind) -> None:
+    def follow(self, event: _Event) -> None:
         """Enter or leave the span or step that an event begins or ends."""
         if event.event == "span_begin" and event.id:
             self._known[event.id] = event
@@ -271,65 +221,69 @@ class _Spans:
         return next((name for name in reversed(self._steps) if name), "")
 
 
-def _typed(value: Any, kind: type[T], attachments: dict[str, str], place: Place) -> T:
-    """Convert a decoded value with its attachments to `kind`. Raises RecordingError if it cannot be."""
+def _resolved(value: Any, sample: _Sample, place: Place) -> Any:
+    """Return a value with the texts that stand among the attachments. Raises RecordingError if it is too deep."""
+
+    def resolved(value: Any) -> Any:
+        if isinstance(value, str):
+            is_reference = value.startswith(_REFERENCE)
+            return sample.attachments.get(value[len(_REFERENCE) :], value) if is_reference else value
+        if isinstance(value, list):
+            return [resolved(part) for part in value]
+        if isinstance(value, dict):
+            # `call` repeats request and response as they were sent
+            return {name: resolved(part) for name, part in value.items() if name != "call"}
+        return value
+
     try:
-        return convert(_resolved(value, attachments), kind, place)
+        return resolved(value)
     except RecursionError:
         raise RecordingError(place, "nested too deep", "flatten it") from None
 
 
-def _resolved(value: Any, attachments: dict[str, str]) -> Any:
-    """Return a value with the texts that stand among the attachments."""
-    if isinstance(value, str):
-        return attachments.get(value[len(_REFERENCE) :], value) if value.startswith(_REFERENCE) else value
-    if isinstance(value, list):
-        return [_resolved(part, attachments) for part in value]
-    if isinstance(value, dict):
-        # `call` repeats request and response as they were sent
-        return {name: _resolved(part, attachments) for name, part in value.items() if name != "call"}
-    return value
-
-
-def _request(event: _ModelEvent, sample: _Sample, place: Place, problems: Problems) -> LoggedRequest | None:
+def _request(event: Fields, sample: _Sample, problems: Problems) -> LoggedRequest | None:
     """Return a call; None if it was not answered."""
-    if not event.output.choices:
+    if not event.typed("output.choices", LIST):
         return None
-    sent = [*event.input, *_pooled(event, sample, place)]
+    place, output = event.place, event.place.below("output")
+    sent = [*(event.typed("input", list[_SampleMessage]) or ()), *_pooled(event, sample)]
     messages = tuple(
         _message(message, f"m{at}", place.below(f"input[{at}]"), problems) for at, message in enumerate(sent)
     )
-    started = iso_seconds(event.timestamp, place.below("timestamp")) if event.timestamp else None
-    finished = iso_seconds(event.completed, place.below("completed")) if event.completed else None
-    if finished is None and started is not None and event.output.time is not None and event.output.time >= 0:
-        finished = started + event.output.time
-    choice = event.output.choices[0]
-    provider, _, model = event.model.rpartition("/")
-    reported = event.output.usage
-    cost = dollars(reported.get("total_cost"), place.below("output.usage.total_cost"), problems) if reported else None
+    times = ((event.typed(name, str), place.below(name)) for name in ("timestamp", "completed"))
+    started, finished = (iso_seconds(text, where) if text else None for text, where in times)
+    took = event.typed("output.time", float)
+    if finished is None and started is not None and took is not None and took >= 0:
+        finished = started + took
+    provider, _, asked = event.text("model").rpartition("/")
+    reported, model = event.typed("output.usage", OBJECT), event.text("output.model") or asked
+    cost = dollars((reported or {}).get("total_cost"), output.below("usage.total_cost"), problems)
     call = Call(
-        event.output.model or model,
+        model,
         provider.partition("/")[0],
-        usage(reported, place.below("output.usage"), problems, cost, _has_whole_prompt(reported)),
+        usage(reported, output.below("usage"), problems, cost, _has_whole_prompt(reported)),
         started,
-        effort=effort(event.config.reasoning_effort, event.config.reasoning_tokens),
-        stop=choice.stop_reason or "",
-        requested=other_than(event.output.model or model, model),
-        error=event.output.error or "",
+        effort=effort(event.at("config.reasoning_effort"), event.at("config.reasoning_tokens")),
+        stop=event.text("output.choices.0.stop_reason"),
+        requested=other_than(model, asked),
+        error=event.text("output.error"),
     )
-    answer = _message(choice.message, f"m{len(messages)}", place.below("output.choices[0].message"), problems)
+    said, where = event.needed("output.choices.0.message", _SampleMessage), output.below("choices[0].message")
+    answer = _message(said, f"m{len(messages)}", where, problems)
     answer = msgspec.structs.replace(answer, time=finished, call=call)
-    return LoggedRequest(place, messages, answer, tuple(tool(schema) for schema in event.tools))
+    tools = event.typed("tools", list[dict[str, Any]]) or ()
+    return LoggedRequest(place, messages, answer, tuple(map(tool, tools)))
 
 
-def _pooled(event: _ModelEvent, sample: _Sample, place: Place) -> Iterator[_SampleMessage]:
+def _pooled(event: Fields, sample: _Sample) -> Iterator[_SampleMessage]:
     """Yield the messages of a request that stand in the sample's pool."""
-    for first, end in event.input_refs or ():
+    place = event.place.below("input_refs")
+    for first, end in event.typed("input_refs", list[tuple[int, int]]) or ():
         if not 0 <= first <= end <= len(sample.message_pool):
             what = f"messages {first} to {end} of a pool of {len(sample.message_pool)}"
-            raise RecordingError(place.below("input_refs"), what, "correct it, or leave this event out")
+            raise RecordingError(place, what, "correct it, or leave this event out")
         for message in sample.message_pool[first:end]:
-            yield _typed(message, _SampleMessage, sample.attachments, place.below("input_refs"))
+            yield convert(_resolved(message, sample, place), _SampleMessage, place)
 
 
 def _has_whole_prompt(reported: dict[str, Any] | None) -> bool:
@@ -344,13 +298,15 @@ def _has_whole_prompt(reported: dict[str, Any] | None) -> bool:
 
 
 def _message(message: _SampleMessage, name: str, place: Place, problems: Problems) -> Message:
-    role = role_of(message.role, place)
-    content = message.content
-    if isinstance(content, list):
-        content = [_block(block) for block in content]
+    role, content = role_of(message.role, place), message.content
+    if isinstance(content, list):  # reasoning stands under its own name
+        content = [
+            {**block, "text": block.get("reasoning")} if isinstance(block, dict) and "reasoning" in block else block
+            for block in content
+        ]
     text, media, thinking = texts(content, place.below("content"), problems)
     if message.error is not None:  # it is sent in the place of the result
-        text = message.error.message
+        text = text_of(message.error.get("message"))
     calls = (ToolCall(call.id, call.function, as_text(call.arguments or {})) for call in message.tool_calls or ())
     return Message(
         name,
@@ -362,10 +318,3 @@ def _message(message: _SampleMessage, name: str, place: Place, problems: Problem
         thinking=thinking,
         media=media,
     )
-
-
-def _block(block: dict[str, Any] | str) -> dict[str, Any] | str:
-    """Return a content block; reasoning, which stands under its own name, as the text of its block."""
-    if isinstance(block, dict) and block.get("type") == "reasoning":
-        return {**block, "text": block.get("reasoning")}
-    return block

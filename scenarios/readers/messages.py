@@ -422,9 +422,18 @@ class History:
     problems: Problems
     messages: list[Message] = field(default_factory=list)
     _calls: set[str] = field(default_factory=set)
+    _count: int = 0
+
+    @property
+    def next(self) -> str:
+        """Id that the next message gets if it has none: `m0`, `m1` …"""
+        return f"m{self._count}"
 
     def add(self, message: Message, place: Place) -> None:
         """Add the next message, which stands at `place`."""
+        if not message.id:
+            message = msgspec.structs.replace(message, id=self.next)
+        self._count += 1
         if message.role == "tool" and message.answers not in self._calls:
             what = f"tool result for {message.answers!r}, which no message before it called"
             self.problems.add(RecordingError(place, what, "restore the line with the call"))

@@ -1,36 +1,23 @@
-"""OpenTelemetry traces of model calls, by the GenAI conventions and those before them (`attributes.py`).
-
-    OTLP       {resourceSpans: [{scopeSpans: [{spans: [{traceId, spanId, attributes: [{key, value: {intValue}}]}]}]}]}
-               as JSON, JSON Lines (the collector's file exporter), or protobuf (`.pb`, `.binpb`, `.otlp`; extra: otlp)
-    Tempo      the same with `batches`, older exports with `instrumentationLibrarySpans`
-    Jaeger     {data: [{traceID, spans: [{spanID, operationName, references, startTime, tags: [{key, value}]}]}]}
-    SDKs       the objects that exporters print: {name, spanContext | context, attributes, startTime | start_time}
-    Phoenix    {name, context.span_id, parent_id, attributes} with flat or nested attributes
-    Logfire    rows of its table `records`: {span_name, span_id, parent_span_id, start_timestamp, attributes}, as its
-               API answers: {rows: [row]} or {columns: [{name, values}]}
-
-All files of a folder are read together, for a session may have several traces. Spans that are no model call, agent or
-tool only connect the others. Times of prompts are not recorded; an answer has the end of its span.
-"""
+"""Traces of OpenTelemetry and of what writes its spans."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ..errors import MissingExtra, Place, RecordingError
 from ..model import Call
-from ..source import Problems, decode, whole_file
-from . import Recordings
+from ..source import Problems, convert, decode, whole_file
+from . import Reader, Recordings
 from .attributes import Attributes, model_call, seconds_of
+from .fields import LIST, OBJECT, Fields, as_object, decoded
 from .messages import iso_seconds
-from .prompts import as_object, decoded
 from .spans import TraceSpan, sound, span_records, traces
 
 _PROTOBUF = (".pb", ".binpb", ".otlp")
@@ -47,78 +34,6 @@ class _KeyValue(msgspec.Struct):
     value: Any = None
 
 
-class _OtlpEvent(msgspec.Struct):
-    name: str = ""
-    attributes: list[_KeyValue] = []
-
-
-class _Status(msgspec.Struct):
-    code: Any = None
-
-
-class _OtlpSpan(msgspec.Struct, rename="camel"):
-    span_id: str
-    trace_id: str = ""
-    parent_span_id: str | None = None
-    name: str = ""
-    start_time_unix_nano: Any = None
-    end_time_unix_nano: Any = None
-    attributes: list[_KeyValue] = []
-    events: list[_OtlpEvent] = []
-    status: _Status | None = None
-
-
-class _Scope(msgspec.Struct):
-    spans: list[msgspec.Raw] = []
-
-
-class _Resource(msgspec.Struct, rename="camel"):
-    scope_spans: list[_Scope] | None = None
-    instrumentation_library_spans: list[_Scope] | None = None
-
-
-class _Reference(msgspec.Struct, rename={"span_id": "spanID", "kind": "refType"}):
-    span_id: str
-    kind: str = ""
-
-
-class _Log(msgspec.Struct):
-    fields: list[_KeyValue] = []
-
-
-class _JaegerSpan(msgspec.Struct, rename={"span_id": "spanID", "trace_id": "traceID"}):
-    span_id: str
-    trace_id: str = ""
-    operation: str = msgspec.field(default="", name="operationName")
-    references: list[_Reference] = []
-    start: int | None = msgspec.field(default=None, name="startTime")
-    duration: int = 0
-    tags: list[_KeyValue] = []
-    logs: list[_Log] = []
-
-
-class _JaegerTrace(msgspec.Struct):
-    spans: list[msgspec.Raw] = []
-
-
-class _Column(msgspec.Struct):
-    name: str = ""
-    values: list[Any] | None = None
-
-
-class _Record(msgspec.Struct, rename="camel"):
-    resource_spans: list[_Resource] | None = None
-    batches: list[_Resource] | None = None
-    trace: Any = None
-    data: list[_JaegerTrace] | None = None
-    rows: list[msgspec.Raw] | None = None
-    columns: list[_Column] | None = None
-
-
-class _TempoTrace(msgspec.Struct, rename="camel"):
-    resource_spans: list[_Resource] = []
-
-
 class _Recorded(NamedTuple):
     """A span of any form."""
 
@@ -129,14 +44,24 @@ class _Recorded(NamedTuple):
     failed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Otel:
-    """Traces of OpenTelemetry and of what writes its spans."""
+class Otel(Reader):
+    """OpenTelemetry traces of model calls, by the GenAI conventions and those before them (`attributes.py`).
 
-    about: ClassVar[str] = (
-        "OpenTelemetry GenAI spans: OTLP JSON or protobuf, Tempo, Jaeger, SDK exports, Phoenix, Logfire"
-    )
-    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(
+        OTLP       {resourceSpans: [{scopeSpans: [{spans: [{traceId, spanId, attributes: [{key, value}]}]}]}]}
+                   as JSON, JSON Lines (the collector's file exporter), or protobuf (`.pb`, `.binpb`, `.otlp`)
+        Tempo      the same with `batches`, older exports with `instrumentationLibrarySpans`
+        Jaeger     {data: [{traceID, spans: [{spanID, operationName, references, startTime, tags: [{key, value}]}]}]}
+        SDKs       the objects that exporters print: {name, spanContext | context, attributes, startTime | start_time}
+        Phoenix    {name, context.span_id, parent_id, attributes} with flat or nested attributes
+        Logfire    rows of its table `records`: {span_name, span_id, parent_span_id, start_timestamp, attributes}, as
+                   its API answers: {rows: [row]} or {columns: [{name, values}]}
+
+    All files of a folder are read together, for a session may have several traces. Spans that are no model call, agent
+    or tool only connect the others. Times of prompts are not recorded; an answer has the end of its span.
+    """
+
+    about = "OpenTelemetry GenAI spans: OTLP JSON or protobuf, Tempo, Jaeger, SDK exports, Phoenix, Logfire"
+    shapes = tuple(
         frozenset(f"{outer}{key}" for key in keys)
         for outer in ("", "[]")
         for keys in (
@@ -159,7 +84,7 @@ class Otel:
             (".columns[].name", ".columns[].datatype", ".columns[].values"),
         )
     )
-    folder: ClassVar[bool] = True
+    folder = True
 
     @staticmethod
     def recognises(path: Path, head: bytes) -> bool:
@@ -180,65 +105,55 @@ def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
 
 
 def _span(make: Callable[[], _Recorded], problems: Problems) -> TraceSpan:
-    recorded = make()
-    return model_call(*recorded, problems, "otel")
+    return model_call(*make(), problems, "otel")
 
 
 def _json(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[[], _Recorded]]]:
     """Yield the place of every span of a JSON file, and a function that reads it."""
     for place, raw in span_records(path, problems):
         with problems.collect():
-            record = decode(raw, _Record, place)
-            yield from _record(record, raw, place)
+            for read, fields in _unpacked(Fields(decode(raw, OBJECT, place), place)):
+                yield fields.place, partial(read, fields)
 
 
-def _record(record: _Record, raw: bytes, place: Place) -> Iterator[tuple[Place, Callable[[], _Recorded]]]:
-    if record.data is not None:
-        for number, trace in enumerate(record.data):
-            for span_number, span in enumerate(trace.spans):
-                where = place.below(f"data[{number}].spans[{span_number}]")
-                yield where, partial(_jaeger, span, where)
-        return
-    if record.rows is not None:
-        for number, row in enumerate(record.rows):
-            yield place.below(f"rows[{number}]"), partial(_object, row, place.below(f"rows[{number}]"))
-        return
-    if record.columns is not None:
-        named = {column.name: column.values for column in record.columns if column.values is not None}
-        for number, cells in enumerate(zip(*named.values(), strict=False)):
-            row_place = place.below(f"columns[].values[{number}]")
-            yield row_place, partial(_object, msgspec.json.encode(dict(zip(named, cells, strict=True))), row_place)
-        return
-    several, key = record.resource_spans or record.batches, "resourceSpans" if record.resource_spans else "batches"
-    if several is None and isinstance(record.trace, dict):
-        several, key = decode(raw, _TempoRecord, place).trace.resource_spans, "trace.resourceSpans"
-    if several is None:
-        yield place, partial(_object, raw, place)
-        return
-    for number, resource in enumerate(several):
-        name = "instrumentationLibrarySpans" if resource.scope_spans is None else "scopeSpans"
-        for scope_number, scope in enumerate(resource.scope_spans or resource.instrumentation_library_spans or ()):
-            for span_number, span in enumerate(scope.spans):
-                where = place.below(f"{key}[{number}].{name}[{scope_number}].spans[{span_number}]")
-                yield where, partial(_otlp, span, where)
+def _unpacked(record: Fields) -> Iterator[tuple[Callable[[Fields], _Recorded], Fields]]:
+    """Yield the spans of a record, each with the function that reads it."""
+    if record.at("data") is not None:
+        for trace in _each(record, "data"):
+            yield from ((_jaeger, span) for span in _each(trace, "spans"))
+    elif record.at("rows") is not None:
+        yield from ((_object, row) for row in _each(record, "rows"))
+    elif record.at("columns") is not None:
+        columns = [column for column in _each(record, "columns") if column.at("values") is not None]
+        names = [column.text("name") for column in columns]
+        values = (column.needed("values", LIST) for column in columns)
+        for number, cells in enumerate(zip(*values, strict=False)):
+            row = dict(zip(names, cells, strict=True))
+            yield _object, Fields(row, record.place.below(f"columns[].values[{number}]"))
+    elif (name := record.first("resourceSpans|batches|trace.resourceSpans")) and record.at(name) is not None:
+        for resource in _each(record, name):
+            for scope in _each(resource, resource.first("scopeSpans|instrumentationLibrarySpans")):
+                yield from ((_otlp, span) for span in _each(scope, "spans"))
+    else:
+        yield _object, record
 
 
-class _TempoRecord(msgspec.Struct):
-    trace: _TempoTrace
+def _each(fields: Fields, name: str) -> Iterator[Fields]:
+    for at, one in enumerate(fields.typed(name, LIST) or ()):
+        yield Fields(one, fields.place.below(f"{name}[{at}]"))
 
 
-def _otlp(raw: msgspec.Raw, place: Place) -> _Recorded:
-    span = decode(raw, _OtlpSpan, place)
+def _otlp(span: Fields) -> _Recorded:
+    start, end = (
+        seconds_of(span.at(name), span.place.below(name)) for name in ("startTimeUnixNano", "endTimeUnixNano")
+    )
+    own, trace, parent = span.needed("spanId", str), span.typed("traceId", str), span.typed("parentSpanId", str)
     return _Recorded(
-        _timed(
-            TraceSpan(place, span.span_id, span.trace_id, span.parent_span_id or ""),
-            seconds_of(span.start_time_unix_nano, place.below("startTimeUnixNano")),
-            seconds_of(span.end_time_unix_nano, place.below("endTimeUnixNano")),
-        ),
-        span.name,
-        _typed(span.attributes),
-        [(event.name, _typed(event.attributes)) for event in span.events],
-        span.status is not None and span.status.code in _ERRORS,
+        _timed(TraceSpan(span.place, own, trace or "", parent or ""), start, end),
+        span.text("name"),
+        _typed(span),
+        [(event.text("name"), _typed(event)) for event in _each(span, "events")],
+        span.at("status.code") in _ERRORS,
     )
 
 
@@ -247,8 +162,9 @@ def _timed(span: TraceSpan, start: float | None, end: float | None) -> TraceSpan
     return replace(span, call=Call(started=start), end=end)
 
 
-def _typed(attributes: Sequence[_KeyValue]) -> Attributes:
-    return Attributes({attribute.key: _value(attribute.value) for attribute in attributes})
+def _typed(fields: Fields) -> Attributes:
+    listed = fields.typed("attributes", list[_KeyValue]) or ()
+    return Attributes({attribute.key: _value(attribute.value) for attribute in listed})
 
 
 def _value(typed: Any) -> Any:
@@ -271,28 +187,27 @@ def _value(typed: Any) -> Any:
     return value
 
 
-def _jaeger(raw: msgspec.Raw, place: Place) -> _Recorded:
-    span = decode(raw, _JaegerSpan, place)
-    parents = [reference.span_id for reference in span.references if reference.kind in ("", "CHILD_OF")]
-    start = None if span.start is None else span.start / 1e6
-    attributes = Attributes({tag.key: tag.value for tag in span.tags})
-    events = [{field.key: field.value for field in log.fields} for log in span.logs]
+def _jaeger(span: Fields) -> _Recorded:
+    references = [each for each in _each(span, "references") if each.at("refType") in (None, "", "CHILD_OF")]
+    start, duration = span.typed("startTime", int), span.typed("duration", int) or 0
+    start_time = None if start is None else start / 1e6
+    end = None if start_time is None else start_time + duration / 1e6
+    own, trace = span.needed("spanID", str), span.typed("traceID", str) or ""
+    attributes = Attributes({tag.key: tag.value for tag in span.typed("tags", list[_KeyValue]) or ()})
+    logs = (log.typed("fields", list[_KeyValue]) or () for log in _each(span, "logs"))
+    events = [{field.key: field.value for field in log} for log in logs]
     return _Recorded(
-        _timed(
-            TraceSpan(place, span.span_id, span.trace_id, parents[0] if parents else ""),
-            start,
-            None if start is None else start + span.duration / 1e6,
-        ),
-        span.operation,
+        _timed(TraceSpan(span.place, own, trace, references[0].text("spanID") if references else ""), start_time, end),
+        span.text("operationName"),
         attributes,
         [(str(event.get("event") or ""), Attributes(event)) for event in events],
         attributes.get("otel.status_code") == "ERROR" or attributes.get("error") is True,
     )
 
 
-def _object(raw: bytes | msgspec.Raw, place: Place) -> _Recorded:
+def _object(span: Fields) -> _Recorded:
     """Return a span as SDKs print it, and as Phoenix and Logfire write it."""
-    fields = Attributes(decode(raw, dict[str, Any], place))
+    place, fields = span.place, Attributes(convert(span.record, OBJECT, span.place))
     own = fields.text(*_SPAN_IDS)
     if not own:
         raise RecordingError(place, f"no span id ({', '.join(_SPAN_IDS)})", "correct it, or leave this span out")
@@ -303,12 +218,10 @@ def _object(raw: bytes | msgspec.Raw, place: Place) -> _Recorded:
         attributes = Attributes({})
     events = decoded(fields.get("events", "otel_events"))
     named = [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
+    start = _moment(fields.get("startTime", "start_time", "start_timestamp"), place.below("startTime"))
+    end = _moment(fields.get("endTime", "end_time", "end_timestamp"), place.below("endTime"))
     return _Recorded(
-        _timed(
-            TraceSpan(place, own, fields.text(*_TRACE_IDS), fields.text(*_PARENT_IDS)),
-            _moment(fields.get("startTime", "start_time", "start_timestamp"), place.below("startTime")),
-            _moment(fields.get("endTime", "end_time", "end_timestamp"), place.below("endTime")),
-        ),
+        _timed(TraceSpan(place, own, fields.text(*_TRACE_IDS), fields.text(*_PARENT_IDS)), start, end),
         fields.text("name", "span_name"),
         attributes,
         [

@@ -1,42 +1,21 @@
-"""Sessions of the pi coding agent: JSON Lines, one entry a line.
-
-Source: github.com/badlogic/pi-mono, `packages/coding-agent` (session versions 1 to 3), and github.com/can1357/oh-my-pi,
-which goes on from it. Entries are `session` (the header), `message`, `compaction`, `branch_summary`, `custom_message`
-and settings. The sessions have no tool schemas or cache marks; pi's have no system prompt. Entries of another type are
-counted in the notes of the run.
-
-- oh-my-pi has the system prompt and the names of the tools (`session_init`), messages of the role `developer`, which
-  count as the system's, and in `usage.cttl` what was written to the cache for an hour.
-
-- There are two times. The entry's is when a message was complete and written. The message's own is when it began; for
-  an assistant's that is the start of the request (in the samples within 20 ms of the message before, but for 5 of 937
-  calls; 0 to 192 s before the entry's). So `Message.time` is the entry's, `Call.started` the assistant message's own.
-- `usage.input` excludes cached tokens; ours is the sum. A call that was stopped before any answer has all zeros, which
-  is no count: its usage is None.
-- `bashExecution` is a command that the user ran; pi shows it to the model as a user's text, and so do we, in its
-  words. A command run with `!!` was hidden from the model and is left out.
-- A thinking level that is set while the model works counts from the user's next message on.
-- From version 2 on, entries are a tree (`id`, `parentId`). The conversation is the branch that ends at the last entry;
-  `meta["off_branch"]` counts the entries that are not on it. An entry whose parent is lost follows the line before it.
-- `firstKeptEntryIndex` counts the file's lines from 0, the header included; newer files name `firstKeptEntryId`.
-"""
+"""Sessions of the pi coding agent, and what OpenClaw, which is built on it, writes of its own agents."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from ..errors import Place
+from ..errors import Place, RecordingError
 from ..media import sized
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, Tool, ToolCall
 from ..source import Problems, decode, json_text, objects
-from . import Recordings
+from . import Reader, Recordings
 from .messages import History, Moment, moment_seconds
-from .requests import dollars, other_than, usage
+from .requests import dollars, numbered, other_than, usage
 
 
 class _Text(msgspec.Struct, tag_field="type", tag="text"):
@@ -153,16 +132,37 @@ class _Line(NamedTuple):
         return self.entry.id or f"e{self.number}"
 
 
-@dataclass(frozen=True, slots=True)
-class Pi:
-    """Sessions of the pi coding agent."""
+class Pi(Reader):
+    """Sessions of the pi coding agent: JSON Lines, one entry a line.
 
-    about: ClassVar[str] = "pi coding agent sessions (JSON Lines)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = (
+    Source: github.com/badlogic/pi-mono, `packages/coding-agent` (session versions 1 to 3), and
+    github.com/can1357/oh-my-pi, which goes on from it. Entries are `session` (the header), `message`, `compaction`,
+    `branch_summary`, `custom_message` and settings. The sessions have no tool schemas or cache marks; pi's have no
+    system prompt. Entries of another type are counted in the notes of the run.
+
+    - oh-my-pi has the system prompt and the names of the tools (`session_init`), messages of the role `developer`,
+      which count as the system's, and in `usage.cttl` what was written to the cache for an hour.
+
+    - There are two times. The entry's is when a message was complete and written. The message's own is when it began;
+      for an assistant's that is the start of the request (in the samples within 20 ms of the message before, but for 5
+      of 937 calls; 0 to 192 s before the entry's). So `Message.time` is the entry's, `Call.started` the assistant
+      message's own.
+    - `usage.input` excludes cached tokens; ours is the sum. A call that was stopped before any answer has all zeros,
+      which is no count: its usage is None.
+    - `bashExecution` is a command that the user ran; pi shows it to the model as a user's text, and so do we, in its
+      words. A command run with `!!` was hidden from the model and is left out.
+    - A thinking level that is set while the model works counts from the user's next message on.
+    - From version 2 on, entries are a tree (`id`, `parentId`). The conversation is the branch that ends at the last
+      entry; `meta["off_branch"]` counts the entries that are not on it. An entry whose parent is lost follows the line
+      before it.
+    - `firstKeptEntryIndex` counts the file's lines from 0, the header included; newer files name `firstKeptEntryId`.
+    """
+
+    about = "pi coding agent sessions (JSON Lines)"
+    shapes = (
         frozenset({".type", ".timestamp", ".message", ".message.role", ".message.timestamp"}),
         frozenset({".type", ".timestamp", ".message", ".message.role", ".message.stopReason"}),
     )
-    folder: ClassVar[bool] = False
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
@@ -193,7 +193,9 @@ def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Pr
                 compactions.append(_compaction(line, branch, history))
         elif line.entry.type == "session_init":
             tools = line.entry.tools
-            if (prompt := _prompt(line.entry)) and not any(message.text == prompt for message in history.messages):
+            prompt = line.entry.system_prompt
+            prompt = prompt if isinstance(prompt, str) else "\n\n".join(prompt)
+            if prompt and not any(message.text == prompt for message in history.messages):
                 history.add(Message(line.name, "system", prompt, time=moment_seconds(line.entry.timestamp)), line.place)
         elif (message := _message(line, effort, problems)) is not None:
             history.add(message, line.place.at("message"))
@@ -203,10 +205,6 @@ def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Pr
     name = header.id or path.stem
     offered = tuple(map(Tool, tools))
     return Conversation(name, history.in_order(), tools=offered, compactions=tuple(compactions), meta=meta)
-
-
-def _prompt(entry: _Entry) -> str:
-    return entry.system_prompt if isinstance(entry.system_prompt, str) else "\n\n".join(entry.system_prompt)
 
 
 def _branch(entries: list[_Line]) -> list[_Line]:
@@ -258,30 +256,20 @@ def agent_message(
     message: AgentMessage, name: str, time: float | None, effort: str, place: Place, problems: Problems
 ) -> Message | None:
     """Return a message of pi in our form, with the id `name`; None if the model never saw it."""
+    if isinstance(message, _Bash):
+        return None if message.exclude_from_context else Message(name, "user", _bash_text(message), time=time)
+    text, thinking, media = _parts(message.content)
     match message:
         case _Assistant():
-            text, thinking, media = _parts(message.content)
-            calls = tuple(
-                ToolCall(block.id, block.name, json_text(block.arguments))
-                for block in message.content
-                if isinstance(block, _ToolCall)
-            )
+            made = (block for block in message.content if isinstance(block, _ToolCall))
+            calls = tuple(ToolCall(block.id, block.name, json_text(block.arguments)) for block in made)
             call = _call(message, effort, place, problems)
             return Message(name, "assistant", text, calls, time=time, thinking=thinking, media=media, call=call)
-        case _ToolResult(tool_call_id=call_id, tool_name=tool, content=content):
-            text, _, media = _parts(content)
-            return Message(name, "tool", text, answers=call_id, name=tool, time=time, media=media)
-        case _Bash() as bash:
-            return None if bash.exclude_from_context else Message(name, "user", _bash_text(bash), time=time)
-        case _User(content=content):
-            text, _, media = _parts(content)
-            return Message(name, "user", text, time=time, media=media)
-        case _Developer(content=content):
-            text, _, media = _parts(content)
-            return Message(name, "system", text, time=time, media=media)
-        case _Custom(content=content, custom_type=kind):
-            text, _, media = _parts(content)
+        case _ToolResult(tool_call_id=answers, tool_name=tool):
+            return Message(name, "tool", text, answers=answers, name=tool, time=time, media=media)
+        case _Custom(custom_type=kind):
             return Message(name, "user", text, name=kind, time=time, media=media)
+    return Message(name, "system" if isinstance(message, _Developer) else "user", text, time=time, media=media)
 
 
 def _parts(content: _Content) -> tuple[str, str, tuple[Media, ...]]:
@@ -325,3 +313,101 @@ def _bash_text(bash: _Bash) -> str:
     if bash.truncated and bash.full_output_path:
         parts.append(f"[Output truncated. Full output: {bash.full_output_path}]")
     return "\n\n".join(parts)
+
+
+_REPEATING = ("tool.start", "tool.end", "message.in", "message.sending", "message.out")
+_SUMMARY = "compactionSummary"
+
+
+class _Event(msgspec.Struct, rename="camel"):
+    type: str
+    session_key: str = ""
+    messages: list[msgspec.Raw] | None = None
+
+
+class _Stamped(msgspec.Struct):
+    role: str
+    timestamp: float | None = None
+    summary: str = ""
+
+
+@dataclass(slots=True)
+class _Session:
+    """Histories of one session: those that are over, and the current one."""
+
+    histories: list[tuple[Place, list[bytes]]] = field(default_factory=list)
+
+    def add(self, history: list[bytes], place: Place) -> None:
+        """Add the next history, which mostly goes on with the one before it."""
+        if self.histories:
+            latest = self.histories[-1][1]
+            if latest[: len(history)] == history:
+                return
+            if history[: len(latest)] == latest:
+                self.histories.pop()
+        self.histories.append((place, history))
+
+
+class OpenClawTelemetry(Reader):
+    """Telemetry of OpenClaw: JSON Lines of events, as its plug-in writes them for the agents of one machine.
+
+        {type: "agent.start" | "agent.end", sessionKey, agentId, prompt, messages: [pi's messages, with usage]}
+        {type: "tool.start" | "tool.end" | "message.in" | "message.sending" | "message.out", …}
+
+    Source: github.com/knostic/openclaw-telemetry and github.com/schwartzadev/openclaw-telemetry-hal, whose version has
+    the messages. They are no spans: at the start and the end of each run of an agent its whole history is written, in
+    the form of pi (`pi.py`), on which OpenClaw is built. The longest history of a session is the conversation; one that
+    does not begin with the history before it (a reset, a compaction) is the next (`<session>.2` …). What was said after
+    the last of them is not in the file, and neither are system prompts and tools. The other events repeat parts of it.
+    """
+
+    about = "OpenClaw telemetry events with messages (JSON Lines)"
+    shapes = (
+        frozenset({".type", ".sessionKey", ".agentId", ".prompt"}),
+        frozenset({".type", ".sessionKey", ".agentId", ".messages", ".messages[].role"}),
+    )
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            sessions: dict[str, _Session] = {}
+            for place, raw in objects(path, problems):
+                try:
+                    event = decode(raw, _Event, place)
+                except RecordingError as error:
+                    problems.add(error)
+                    continue
+                if event.messages:
+                    sessions.setdefault(event.session_key, _Session()).add(list(map(bytes, event.messages)), place)
+                elif event.type.startswith("agent."):
+                    sessions.setdefault(event.session_key, _Session())
+                elif event.type not in _REPEATING:
+                    problems.unknown(f"openclaw_telemetry: event of type {event.type!r}", place)
+            for name, session in sessions.items():
+                if not session.histories:
+                    problems.unknown("openclaw_telemetry: agent without a history", Place(str(path)))
+                yield from _conversations(name or path.stem, session, problems)
+
+
+def _conversations(name: str, session: _Session, problems: Problems) -> Recordings:
+    for number, (place, recorded) in enumerate(session.histories, 1):
+        history = History(problems)
+        for at, raw in enumerate(recorded):
+            where = place.at(f"messages[{at}]")
+            with problems.collect():
+                for message in _claw_message(raw, f"m{at}", where, problems):
+                    history.add(message, where)
+        if history.messages:
+            yield place, Conversation(numbered(name, number), history.in_order())
+
+
+def _claw_message(raw: bytes, name: str, place: Place, problems: Problems) -> Iterator[Message]:
+    """Yield a message; its time is when it began, so that an answer has none."""
+    stamped = decode(raw, _Stamped, place)
+    time = None if stamped.timestamp is None or stamped.role == "assistant" else stamped.timestamp / 1000
+    if stamped.role == _SUMMARY:
+        yield Message(name, "user", stamped.summary, name=_SUMMARY, time=time)
+        return
+    kind: Any = AgentMessage
+    message = agent_message(decode(raw, kind, place), name, time, "", place, problems)
+    if message is not None:
+        yield message

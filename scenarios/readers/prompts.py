@@ -25,6 +25,7 @@ from ..errors import Place, RecordingError
 from ..media import media_of, sized
 from ..model import Call, Mark, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text
+from .fields import as_object, decoded
 from .messages import tool
 from .requests import mark
 
@@ -125,27 +126,6 @@ def stored_messages(
         if call is not None:
             history.add_call(call)
     return tuple(history.take())
-
-
-def decoded(logged: Any) -> Any:
-    """Return the object or list that a text holds as JSON; anything else as it is."""
-    if isinstance(logged, str) and logged.lstrip()[:1] in ("{", "["):
-        try:
-            return msgspec.json.decode(logged)
-        except (msgspec.DecodeError, RecursionError, UnicodeError):
-            return logged
-    return logged
-
-
-def as_object(value: Any) -> dict[str, Any]:
-    """Return an object, or that which a text holds as JSON; an empty one for anything else."""
-    value = decoded(value)
-    return value if isinstance(value, dict) else {}
-
-
-def text_of(value: Any) -> str:
-    """Return a text; an empty one for anything else."""
-    return value if isinstance(value, str) else ""
 
 
 def _begins_with_system(prompt: Any) -> bool:
@@ -282,8 +262,10 @@ class _Messages:
         config = request.get("config")
         for source in (request, config if isinstance(config, dict) else {}):
             for name in _SYSTEM:
-                if source.get(name):
-                    self.read(decoded(source[name]), f"{at}.{name}".removeprefix("."), "system")
+                if told := decoded(source.get(name)):
+                    if isinstance(told, dict):  # Gemini's SDKs give it the role of the user
+                        told = {key: value for key, value in told.items() if key != "role"}
+                    self.read(told, f"{at}.{name}".removeprefix("."), "system")
             for name in _TOOLS:
                 self.read_tools(source.get(name))
         self.read(decoded(request[key]), f"{at}.{key}".removeprefix("."), role)
@@ -387,7 +369,7 @@ class _Messages:
             if isinstance(part.get(key), dict):
                 part = {"type": kind, **part[key]} if kind else part[key]
                 break
-        kind = _kind(part)
+        kind = "thinking" if part.get("thought") is True else _kind(part)  # Gemini's
         if kind not in _RESULTS:
             turn.control = _control(part) or turn.control
             if "cachePoint" in part:

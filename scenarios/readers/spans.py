@@ -41,6 +41,7 @@ from ..errors import Place, RecordingError
 from ..model import STOPPED, Call, Conversation, Mark, Message, Scalar, Tool
 from ..source import Problems, convert, decode, records
 from . import Recordings
+from .fields import OBJECT
 from .messages import in_order, iso_seconds
 from .prompts import LoggedCall
 from .requests import LoggedRequest, Responses, numbered, series
@@ -190,14 +191,14 @@ def paged_records(path: Path, problems: Problems, *lists: str) -> Iterator[tuple
     """Yield the objects of a file, those in lists of these names one by one: an answer of an API is a page of them."""
     for place, raw in span_records(path, problems):
         with problems.collect():
-            record = decode(raw, dict[str, Any], place)
+            record = decode(raw, OBJECT, place)
             name = next((name for name in lists if isinstance(record.get(name), list)), "")
             if not name:
                 yield place, record
             for number, one in enumerate(record[name] if name else ()):
                 where = place.below(f"{name}[{number}]")
                 with problems.collect():
-                    yield where, convert(one, dict[str, Any], where)
+                    yield where, convert(one, OBJECT, where)
 
 
 def paged_traces(

@@ -1,24 +1,32 @@
-"""Files of stored conversations, whatever their dialect: a list of messages, or objects that hold one.
+"""Stored conversations, whatever their dialect: a list of messages, or objects that hold one, as JSON or in SQLite.
 
     [message, …] · a list on each line · {messages: [message, …], id} on lines, in an array, or alone
 
 An `id`, `thread_id`, `session_id` or `conversation_id` beside the list is the conversation's, else the file's name.
+SQLite databases are opened in memory, so that one may stand in an archive. What a database has in its write-ahead log
+(`-wal`) is not in the file; a log that holds anything is a problem.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from ..errors import Place
-from ..model import Conversation
-from ..source import Problems, decode
-from . import Recordings
-from .prompts import LoggedCall
-from .requests import LoggedRequest, numbered, series
-from .spans import span_records
+import msgspec
+
+from ..errors import Place, RecordingError
+from ..model import Call, Conversation, Message
+from ..source import Problems, decode, record_head, records, whole_file
+from . import Reader, Recordings
+from .fields import LIST, OBJECT, Fields, as_object, text_of
+from .prompts import LoggedCall, exchange, stored_messages
+from .requests import LoggedRequest, conversations, numbered, tier, usage
+from .responses_api import COMPACTIONS, HOSTED, OUTPUTS
+from .spans import counted, span_records
 
 _NAMES = ("thread_id", "session_id", "conversation_id", "id")
 
@@ -29,62 +37,480 @@ def around(*keys: str, list_name: str = "messages") -> Iterator[frozenset[str]]:
         yield frozenset(f"{outer}{key}" for key in keys)
 
 
-def chats(
-    files: Sequence[Path],
-    problems: Problems,
-    read: Callable[[Any, Place], LoggedCall],
-    list_names: Sequence[str] = ("messages",),
-) -> Recordings:
-    """Yield the conversations of the files. `read` gets a list of messages, or the object that holds it."""
-    for path in files:
-        unnamed = 0
-        for place, name, logged in _stored(path, problems, read, list_names):
-            unnamed += not name
-            yield place, _conversation(name or numbered(path.stem, unnamed), logged)
+class StoredChats(Reader):
+    """A dialect of stored messages: it says how a list of them, or the object that holds one, is read."""
+
+    lists: ClassVar[tuple[str, ...]] = ("messages",)
+    """Fields that may hold the list."""
+
+    def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
+        """Return the messages of a list, or of the object that holds it. Raises RecordingError."""
+        raise NotImplementedError
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            unnamed = 0
+            for place, name, logged in self.stored(path, problems):
+                unnamed += not name
+                name = name or numbered(path.stem, unnamed)
+                yield place, Conversation(name, logged.messages, tools=logged.tools)
+
+    def stored(self, path: Path, problems: Problems) -> Iterator[tuple[Place, str, LoggedCall]]:
+        """Yield the conversations of a file with their places and their names, which may be empty."""
+        elements: list[Any] = []  # of a list that is the file
+        for place, raw in span_records(path, problems):
+            with problems.collect():
+                is_list = raw.startswith(b"[")
+                record: Any = decode(raw, LIST, place) if is_list else decode(raw, OBJECT, place)
+                if isinstance(record, dict) and not any(name in record for name in self.lists):
+                    elements.append(record)
+                    continue
+                held = record if isinstance(record, dict) else {}
+                name = next((str(held[key]) for key in _NAMES if isinstance(held.get(key), (str, int))), "")
+                yield place, name, self.logged(record, place, problems)
+        if elements:
+            start = Place(str(path))
+            with problems.collect():
+                yield start, "", self.logged(elements, start, problems)
+
+    def listed(self, record: Any) -> tuple[str, list[Any]]:
+        """Return the list of messages that a record is or holds, and its field."""
+        if isinstance(record, list):
+            return "", record
+        name = next(name for name in self.lists if name in record)
+        return name, record[name] if isinstance(record[name], list) else [record[name]]
 
 
-def growing_chats(
-    files: Sequence[Path], problems: Problems, read: Callable[[Any, Place], LoggedCall], list_names: Sequence[str]
-) -> Recordings:
-    """Yield the conversations of files of requests: those without a name that extend each other are one."""
-    for path in files:
-        stored = _stored(path, problems, read, list_names)
-        for is_named, run in groupby(stored, key=lambda chat: bool(chat[1])):
-            if is_named:
-                yield from ((place, _conversation(name, logged)) for place, name, logged in run)
+_HEADER = b"SQLite format 3\0"
+_READ_VERSION = slice(18, 20)  # 2 says that there is a write-ahead log, without which SQLite opens nothing
+
+
+def has_tables(head: bytes, *names: str) -> bool:
+    """Return whether a file begins as a database with tables of these names."""
+    created = ([f"CREATE TABLE {quote}{name}{quote}".encode() for quote in ("", '"', "`")] for name in names)
+    return head.startswith(_HEADER) and all(any(text in head for text in texts) for texts in created)
+
+
+def rows(path: Path, query: str, problems: Problems) -> Iterator[tuple[Place, tuple[Any, ...]]]:
+    """Yield the rows of a query, each with its number. Raises RecordingError if the database cannot be read."""
+    data, number = bytearray(whole_file(path, problems)), 0
+    log = path.with_name(f"{path.name}-wal")
+    if log.is_file() and log.stat().st_size:
+        what, remedy = "its newest rows are not in the database yet", "close the program, or copy it by `.backup`"
+        problems.add(RecordingError(Place(str(log)), what, remedy))
+    data[_READ_VERSION] = b"\1\1"
+    try:
+        with closing(sqlite3.connect(":memory:")) as database:
+            database.deserialize(bytes(data))
+            for number, row in enumerate(database.execute(query), 1):
+                yield Place(str(path), number), row
+    except (sqlite3.Error, OverflowError) as error:
+        raise RecordingError(Place(str(path), number), f"cannot be read as SQLite: {error}", "copy it again") from None
+
+
+class LangChain(StoredChats):
+    """LangChain's messages: lists as `messages_to_dict`, `dumpd` or `model_dump` write them, or `{messages: list}`.
+
+        messages_to_dict  {type: "human" | "ai" | "tool" | "system", data: {content, tool_calls, usage_metadata …}}
+        dumpd             {lc: 1, type: "constructor", id: [… "AIMessage"], kwargs: {content, …}}
+        model_dump        {type: "ai", content, additional_kwargs, response_metadata, tool_calls, usage_metadata}
+
+    Source: github.com/langchain-ai/langchain, `libs/core/langchain_core/messages`; tested on what langchain-core 1.7
+    writes. `convert_to_openai_messages` writes OpenAI's chat form, which `openai_chat` reads. An answer has its usage,
+    its model and why it ended; no times and no tool schemas. JSON, a list on each line, or a JSON array of
+    `{messages}`.
+    """
+
+    about = "LangChain messages (messages_to_dict, dumpd, model_dump)"
+    shapes = (
+        *around(".type", ".data", ".data.content", ".data.type"),
+        *around(".lc", ".id", ".kwargs", ".kwargs.content"),
+        *around(".type", ".content", ".additional_kwargs", ".response_metadata"),
+    )
+
+    def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
+        name, messages = self.listed(record)
+        return LoggedCall(history(messages, name, place, problems, "langchain"))
+
+
+def history(
+    messages: Sequence[Any], name: str, place: Place, problems: Problems, format_name: str
+) -> tuple[Message, ...]:
+    """Return LangChain's messages in our form, each answer with its call. The list stands at `name` below `place`."""
+    stored = (
+        (f"{name}[{at}]", message, _call(message, place.below(f"{name}[{at}]"), problems))
+        for at, message in enumerate(messages)
+    )
+    return stored_messages(stored, place, problems, format_name)
+
+
+def metadata_counts(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the counts of `usage_metadata`, whose input is the whole prompt."""
+    details, generated = (as_object(metadata.get(f"{side}_token_details")) for side in ("input", "output"))
+    counts = (metadata.get("input_tokens"), metadata.get("output_tokens"), details.get("cache_read"))
+    reported = counted(*counts, details.get("cache_creation"), metadata.get("total_tokens"), generated.get("reasoning"))
+    audio = {"audio_input_tokens": details.get("audio"), "audio_output_tokens": generated.get("audio")}
+    return reported and {**reported, **audio}
+
+
+def _call(message: Any, place: Place, problems: Problems) -> Call:
+    """Return what a message says of the call that made it."""
+    logged = as_object(message)
+    fields = next((logged[key] for key in ("kwargs", "data") if isinstance(logged.get(key), dict)), logged)
+    response = as_object(fields.get("response_metadata"))
+    counts = fields.get("usage_metadata")
+    names = ("model_name", "model", "model_id")
+    return Call(
+        model=next((response[name] for name in names if isinstance(response.get(name), str)), ""),
+        provider=text_of(response.get("model_provider")),
+        usage=usage(metadata_counts(as_object(counts)), place.below("usage_metadata"), problems),
+        stop=text_of(response.get("finish_reason")) or text_of(response.get("stop_reason")),
+        request_id=text_of(response.get("id")),
+        tier=tier(response),
+    )
+
+
+# Ends of branches alone: each checkpoint repeats the messages of its parent.
+_LEAVES = """SELECT thread_id, checkpoint_ns, type, checkpoint FROM checkpoints AS one WHERE NOT EXISTS (SELECT 1 FROM
+checkpoints AS two WHERE two.thread_id = one.thread_id AND two.checkpoint_ns = one.checkpoint_ns
+AND two.parent_checkpoint_id = one.checkpoint_id) ORDER BY thread_id, checkpoint_ns, checkpoint_id"""
+_ARRAY, _SNAPSHOT = 6, 7
+
+
+class LangGraph(Reader):
+    """LangGraph's checkpoints: the SQLite database of `SqliteSaver`, rows of other savers, states of threads as JSON.
+
+        checkpoints(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type: "msgpack" | "json", checkpoint)
+        checkpoint: {ts, channel_values: {messages: [message]}}
+        {thread_id, checkpoint_ns, checkpoint_id, checkpoint}    rows of the same table, on lines, in a list or a table
+        {config: {configurable: {thread_id}}, checkpoint}        what `list` gives; a checkpoint may stand alone
+        {values: {messages: [message]}, next, created_at, checkpoint: {thread_id, checkpoint_ns}}  state, or a list
+        {thread_id, status, values: {messages: [message]}}       threads, as the platform's API gives them
+
+    Source: github.com/langchain-ai/langgraph, `libs/checkpoint-sqlite` and `langgraph/checkpoint/serde/jsonplus.py`;
+    the database is tested on what langgraph-checkpoint-sqlite 3.1 writes, rows in JSON on written examples. Messages
+    are LangChain's, with usage; no tool schemas.
+
+    - Of each thread the last states are read, one for each branch. A state whose messages begin another one is its
+      past.
+    - Messages that a graph removed before its last state are not there. Writes that are pending are not read.
+    - A subgraph's thread is `<thread>/<name>`, with `meta["parent"]`.
+    - Objects of Python stand as the values they are made of; nothing is imported to read them.
+    """
+
+    about = "LangGraph checkpoints (SQLite) and states of threads (JSON)"
+    shapes = tuple(
+        frozenset(f"{outer}{key}" for key in (values, f"{values}.messages", f"{values}.messages[].{kind}", beside))
+        for outer in ("", "[]")
+        for kind in ("type", "lc")
+        for values, beside in (
+            *((".values", name) for name in (".next", ".thread_id")),
+            (".checkpoint.channel_values", ".checkpoint"),
+            (".channel_values", ".channel_versions"),
+        )
+    )
+
+    @staticmethod
+    def recognises(_path: Path, head: bytes) -> bool:
+        """Return whether a file is a database of checkpoints."""
+        return has_tables(head, "checkpoints", "writes")
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            is_database = self.recognises(path, record_head(path))
+            threads: dict[tuple[str, str], list[_State]] = {}
+            for thread, state in (_checkpoints if is_database else _states)(path, problems):
+                threads.setdefault(thread, []).append(state)
+            for thread, states in threads.items():
+                yield from _branches(thread, states)
+
+
+_State = tuple[Place, tuple[Message, ...]]
+"""State of a thread, which is named by its id and its namespace."""
+
+
+def _checkpoints(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, str], _State]]:
+    for place, (thread, namespace, kind, checkpoint) in rows(path, _LEAVES, problems):
+        with problems.collect():
+            held = Fields({"checkpoint": _loaded(kind, checkpoint, place.at("checkpoint"))}, place)
+            for state in _state(held, "checkpoint.channel_values", problems):
+                yield (str(thread), str(namespace or "")), state
+
+
+def _states(path: Path, problems: Problems) -> Iterator[tuple[tuple[str, str], _State]]:
+    for place, raw in records(path, problems):
+        with problems.collect():
+            held = Fields(decode(raw, OBJECT, place), place)
+            thread = held.text("thread_id|checkpoint.thread_id|config.configurable.thread_id") or path.stem
+            namespace = held.text("checkpoint_ns|checkpoint.checkpoint_ns|config.configurable.checkpoint_ns")
+            names = ("values", "channel_values", "checkpoint.channel_values")
+            name = next((name for name in names if as_object(held.at(name))), names[0])
+            for state in _state(held, name, problems):
+                yield (thread, namespace), state
+
+
+def _state(held: Fields, name: str, problems: Problems) -> Iterator[_State]:
+    messages = held.at(f"{name}.messages")
+    if isinstance(messages, list) and messages:
+        yield held.place, history(messages, f"{name}.messages", held.place, problems, "langgraph")
+    else:
+        problems.unknown("langgraph: state without messages", held.place)
+
+
+def _branches(thread: tuple[str, str], states: list[_State]) -> Recordings:
+    """Yield the states of a thread that no other one goes on from."""
+    last: list[_State] = []
+    # The longest first, so that every state which another one begins with comes after that.
+    for place, messages in sorted(states, key=lambda state: len(state[1]), reverse=True):
+        if not any(longer[: len(messages)] == messages for _, longer in last):
+            last.append((place, messages))
+    name, agent = thread[0], thread[1].split("|")[-1].partition(":")[0]
+    for number, (place, messages) in enumerate(last, 1):
+        whole = numbered(f"{name}/{agent}" if agent else name, number)
+        yield place, Conversation(whole, messages, meta={"parent": name} if agent else {})
+
+
+def _loaded(kind: Any, stored: Any, place: Place) -> Any:
+    data = stored.encode() if isinstance(stored, str) else stored
+    if kind not in ("msgpack", "json") or not isinstance(data, bytes):
+        raise RecordingError(place, f"stored as {kind!r}", "only msgpack and json are read; is it encrypted?")
+    if kind == "json":
+        return decode(data, Any, place)
+    try:
+        return msgspec.msgpack.decode(data, ext_hook=_extension)
+    except (msgspec.MsgspecError, RecursionError, ValueError, TypeError) as error:
+        raise RecordingError(place, f"not msgpack: {error}", "the row was cut off or changed") from None
+
+
+def _extension(code: int, data: memoryview) -> Any:
+    """Return the values of an object of Python: the fields of a model, the first argument of anything else."""
+    held = None if code == _ARRAY else msgspec.msgpack.decode(data, ext_hook=_extension)
+    if code == _SNAPSHOT:
+        return held
+    return held[2] if isinstance(held, list) and len(held) > 2 else None
+
+
+_SCREEN = ("source-url", "source-document", "source", "data-")
+
+
+class AiSdk(StoredChats):
+    """Messages of Vercel's AI SDK: `UIMessage` of the user interface (versions 4 to 6), and `ModelMessage`.
+
+        {id, role, parts: [{type: "text" | "reasoning", text} · {type: "tool-<name>" | "dynamic-tool", toolCallId,
+          toolName, state, input, output, errorText} · {type: "tool-invocation", toolInvocation: {toolCallId, toolName,
+          args, result}} · {type: "file", mediaType} · {type: "step-start"}]}
+        {role, content: text | [{type: "text" | "reasoning" | "tool-call" | "tool-result" …, toolCallId, toolName,
+          input, output: {type, value}}]}
+
+    Source: github.com/vercel/ai, `packages/ai/src/ui`; tested on written examples alone. No usage and no times.
+
+    - An assistant's `UIMessage` holds all steps of an answer: each is a call, with its tools' results behind it.
+    - A tool's error is its result. Sources and `data-` parts are for the screen.
+    """
+
+    about = "Vercel AI SDK messages (UIMessage, ModelMessage)"
+    shapes = (
+        *around(".id", ".role", ".parts", ".parts[].type"),
+        *around(".id", ".role", ".toolInvocations", ".toolInvocations[].toolCallId"),
+        *around(".role", ".content", ".content[].type", ".content[].toolCallId"),
+    )
+
+    def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
+        name, messages = self.listed(record)
+        stored = (
+            (f"{name}[{at}]", part, Call()) for at, message in enumerate(messages) for part in _model_messages(message)
+        )
+        return LoggedCall(stored_messages(stored, place, problems, "ai_sdk"))
+
+
+def _model_messages(message: Any) -> Iterator[Any]:
+    """Yield a message as messages of a model: an answer for each step, and the results of its tools."""
+    if not isinstance(message, dict):
+        yield message
+        return
+    parts, invoked = message.get("parts"), message.get("toolInvocations")
+    if not isinstance(parts, list):
+        parts = message.get("content")
+        parts = parts if isinstance(parts, list) else [{"type": "text", "text": parts or ""}]
+        calls = invoked if isinstance(invoked, list) else []
+        parts = [*({"type": "tool-invocation", "toolInvocation": call} for call in calls), *parts]
+    content: list[Any] = []
+    results: list[Any] = []
+    for part in parts:
+        kind = text_of(part.get("type")) if isinstance(part, dict) else ""
+        # What follows a tool's result was said in the next step, also where no `step-start` says so.
+        if kind == "step-start" or (results and _part_call(part, kind) is None and not kind.startswith(_SCREEN)):
+            yield from _step(message, content, results)
+            content, results = [], []
+        if (call := _part_call(part, kind)) is not None:
+            content.append({**call, "type": "tool-call"})
+            for name in ("output", "result", "errorText"):
+                if call.get(name) is not None:
+                    results.append({**call, "type": "tool-result", "output": _value(call[name]), "input": None})
+                    break
+        elif kind == "tool-result":
+            content.append({**part, "output": _value(part.get("output", part.get("result")))})
+        elif kind != "step-start" and not kind.startswith(_SCREEN):
+            content.append(part)
+    yield from _step(message, content, results)
+
+
+def _step(message: dict[str, Any], content: list[Any], results: list[Any]) -> Iterator[Any]:
+    if content:
+        yield {"role": message.get("role"), "content": content}
+    for result in results:
+        yield {"role": "tool", "content": [result]}
+
+
+def _part_call(part: Any, kind: str) -> dict[str, Any] | None:
+    """Return the tool call of a part of the user interface, with its name; None if the part is none."""
+    if kind == "tool-invocation":
+        return as_object(part.get("toolInvocation"))
+    if kind == "dynamic-tool":
+        return dict(part)
+    if kind.startswith("tool-") and kind not in ("tool-call", "tool-result"):
+        return {**part, "toolName": kind.removeprefix("tool-")}
+    return None
+
+
+def _value(output: Any) -> Any:
+    """Return an output without its type: `{type: "json", value}`."""
+    return output["value"] if isinstance(output, dict) and output.keys() >= {"type", "value"} else output
+
+
+_LISTS = ("data", "items")
+_CALL = (".type", ".call_id", ".name", ".arguments")
+_MESSAGE = (".type", ".role", ".content", ".content[].type", ".status")
+_QUERY = "SELECT session_id, message_data FROM agent_messages ORDER BY session_id, id"
+
+
+class OpenAIItems(StoredChats):
+    """Items of OpenAI's Responses API that were stored: lists of them, and sessions of the Agents SDK.
+
+        [item, …] · {object: "list", data: [item, …]}                     input items, items of a conversation
+        agent_messages(id, session_id, message_data: item)                SQLite, `SQLiteSession` of the Agents SDK
+
+    Source: platform.openai.com/docs/api-reference/conversations and github.com/openai/openai-agents-python,
+    `src/agents/memory`; tested on what openai-agents 0.24 writes. No usage, no models, no times and no tool schemas.
+
+    - The items between two inputs are one answer. What OpenAI ran itself (a web search) has no result: it is counted in
+      the notes, and so are compactions.
+    - The API lists items from the newest to the oldest by default: such a list is turned around.
+    """
+
+    about = "OpenAI Responses items (lists; Agents SDK sessions, SQLite or JSON)"
+    shapes = (
+        *(shape for name in _LISTS for keys in (_CALL, _MESSAGE) for shape in around(*keys, list_name=name)),
+        frozenset(_CALL),
+    )
+
+    lists = _LISTS
+
+    @staticmethod
+    def recognises(_path: Path, head: bytes) -> bool:
+        """Return whether a file is a database of sessions."""
+        return has_tables(head, "agent_sessions", "agent_messages")
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            if self.recognises(path, record_head(path)):
+                yield from _sessions(path, problems)
             else:
-                requests = (LoggedRequest(place, logged.messages, None, logged.tools) for place, _, logged in run)
-                yield from (group.conversation(path.stem) for group in series(requests))
+                yield from super().read([path], problems)
+
+    def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
+        name, items = self.listed(record)
+        return LoggedCall(_messages([*_oldest_first(items)], name, place, problems))
 
 
-def _stored(
-    path: Path, problems: Problems, read: Callable[[Any, Place], LoggedCall], list_names: Sequence[str]
-) -> Iterator[tuple[Place, str, LoggedCall]]:
-    """Yield the conversations of a file with their places and their names, which may be empty."""
-    elements: list[Any] = []  # of a list that is the file
-    for place, raw in span_records(path, problems):
+def _sessions(path: Path, problems: Problems) -> Recordings:
+    for session, stored in groupby(rows(path, _QUERY, problems), key=lambda row: row[1][0]):
+        items, start = list[Any](), Place(str(path))
+        for place, (_, item) in stored:
+            start = start if items else place
+            with problems.collect():
+                items.append(decode(str(item).encode(), OBJECT, place.at("message_data")))
         with problems.collect():
-            is_list = raw.startswith(b"[")
-            record: Any = decode(raw, list[Any], place) if is_list else decode(raw, dict[str, Any], place)
-            if isinstance(record, dict) and not any(name in record for name in list_names):
-                elements.append(record)
-                continue
-            held = record if isinstance(record, dict) else {}
-            name = next((str(held[key]) for key in _NAMES if isinstance(held.get(key), (str, int))), "")
-            yield place, name, read(record, place)
-    if elements:
-        start = Place(str(path))
-        with problems.collect():
-            yield start, "", read(elements, start)
+            yield start, Conversation(str(session), _messages(items, "", start, problems))
 
 
-def listed(record: Any, name: str = "messages") -> tuple[str, list[Any]]:
-    """Return the list of messages that a record is or holds, and its field."""
-    if isinstance(record, list):
-        return "", record
-    messages = record[name]
-    return name, messages if isinstance(messages, list) else [messages]
+def _messages(items: Sequence[Any], name: str, place: Place, problems: Problems) -> tuple[Message, ...]:
+    read = list[tuple[str, Any, None]]()
+    for at, item in enumerate(items):
+        where, kind = f"{name}[{at}]", item.get("type") if isinstance(item, dict) else None
+        if kind in (*HOSTED, *COMPACTIONS):
+            problems.unknown(f"openai_items: item of type {kind!r}", place.below(where))
+        else:
+            read.append((where, item, None))
+    return stored_messages(read, place, problems, "openai_items")
 
 
-def _conversation(name: str, logged: LoggedCall) -> Conversation:
-    return Conversation(name, logged.messages, tools=logged.tools)
+def _oldest_first(items: Sequence[Any]) -> Sequence[Any]:
+    """Return the items turned around if an output stands before its call, or an answer before the first input."""
+    outputs, held = set[str](), list(map(as_object, items))
+    for item in held:
+        name = text_of(item.get("call_id"))
+        if name and item.get("type") in OUTPUTS:
+            outputs.add(name)
+        elif name and name in outputs:
+            return items[::-1]
+    is_answered = len(held) > 1 and (held[0].get("role"), held[-1].get("role")) == ("assistant", "user")
+    return items[::-1] if is_answered and not outputs else items
+
+
+class ProviderRequests(StoredChats):
+    """Requests to model APIs as plain files: OpenAI's Responses, Gemini's contents, Bedrock's Converse, Ollama's chats.
+
+        {input: text | [{role, content} · {type: "function_call"} …], instructions, model, tools}
+        {contents: [{role, parts: [{text} · {functionCall} · {functionResponse}]}], systemInstruction, tools}
+        {messages: [{role, content: [{text} · {toolUse} · {toolResult}]}], system: [{text}], toolConfig, modelId}
+        {model, messages: [{role, content, images, tool_calls, tool_name}], tools, stream, options}
+
+    Sources: platform.openai.com/docs/api-reference/responses, ai.google.dev/api/caching#Content,
+    docs.aws.amazon.com/bedrock (API_runtime_Converse), github.com/ollama/ollama `docs/api.md`; tested on written
+    examples alone. A file is one request, an array of them, or one on each line; those that extend each other are one
+    conversation. Gemini's and Bedrock's lists of messages are read alone too. No usage and no times: requests with
+    their responses are read by `api_calls`.
+    """
+
+    about = "requests to OpenAI Responses, Gemini, Bedrock Converse and Ollama (plain JSON)"
+    shapes = (
+        *around(".role", ".parts", ".parts[].text", list_name="contents"),
+        *(
+            shape
+            for part in ("toolUse.toolUseId", "toolResult.toolUseId")
+            for shape in around(".role", ".content", f".content[].{part}")
+        ),
+        *(
+            frozenset(f"{outer}{key}" for key in keys)
+            for outer in ("", "[]")
+            for keys in (
+                (".model", ".input", ".instructions"),
+                (".model", ".input", ".previous_response_id"),
+                (".model", ".input", ".input[].role", ".tools"),
+                (".model", ".input", ".input[].call_id"),
+                (".messages", ".messages[].role", ".messages[].content[].text", ".modelId"),
+                (".messages", ".messages[].role", ".messages[].content[].text", ".inferenceConfig"),
+                (".messages", ".messages[].role", ".model", ".options", ".stream"),
+                (".messages", ".messages[].role", ".messages[].images"),
+                (".messages", ".messages[].role", ".messages[].tool_name"),
+            )
+        ),
+    )
+
+    lists = ("contents", "messages", "input")
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            for is_named, run in groupby(self.stored(path, problems), key=lambda chat: bool(chat[1])):
+                if is_named:
+                    for place, name, logged in run:
+                        yield place, Conversation(name, logged.messages, tools=logged.tools)
+                else:  # those without a name that extend each other are one
+                    requests = (LoggedRequest(place, logged.messages, None, logged.tools) for place, _, logged in run)
+                    yield from conversations(requests, path.stem)
+
+    def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
+        request = {"contents": record} if isinstance(record, list) else record
+        tools = as_object(request.get("toolConfig")).get("tools")
+        return exchange(request, None, place, problems, "provider_requests", tools=tools, names=("", ""))

@@ -43,7 +43,7 @@ def replay_archive(path: Path) -> str:
         asking(2, "and now?", "hall", LONG[:4100], time=2e9),
         asking(3, "what did you say earlier about the gate?", "x", "short", time=3e9),
     )
-    strategy = parse(f"archive(threshold=1000, store='sqlite:///{path}', trigger='hybrid', wait={WAIT}, fresh=False)")
+    strategy = parse(f"archive(threshold=1000, store='{path}', trigger='hybrid', wait={WAIT}, fresh=False)")
     digest = hashlib.sha256()
     for step in steps(strategy, talk):
         for message in step.context.messages:

@@ -24,7 +24,7 @@ STRATEGIES = ("none", "summary(threshold=6, every=2)")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a run of two shards under two strategies, with answers and grades."""
     folder = tmp_path_factory.mktemp("made")
-    conversations = [*scenario("load", turns=2, conversations=4)]
+    conversations = [*scenario("smoke")][2:6]
     (folder / "talks.jsonl").write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ctxbench.harness.engine.plan.SHARD_CONVERSATIONS", 2)

@@ -82,9 +82,9 @@ def test_a_worker_is_killed(tmp_path: Path, whole: dict[str, str], monkeypatch: 
     monkeypatch.chdir(tmp_path)
     recording(tmp_path, conversations=600, turns=3)
     with subprocess.Popen([*COMMAND, "-j", "2"], start_new_session=True, stderr=subprocess.PIPE, text=True) as process:
-        while process.poll() is None and not (found := workers(process.pid)):
+        while process.poll() is None and len(found := servers_and_workers(process.pid)) < 2:
             time.sleep(0.01)
-        os.kill(found[0], signal.SIGKILL)
+        os.kill(max(found), signal.SIGKILL)  # the fork server, which starts workers, is the first
         _, errors = process.communicate()
     assert "Traceback" not in errors
     assert process.returncode == 2, errors
@@ -92,8 +92,8 @@ def test_a_worker_is_killed(tmp_path: Path, whole: dict[str, str], monkeypatch: 
     assert bytes_of(tmp_path / "run") == whole
 
 
-def workers(leader: int) -> list[int]:
-    """Return the worker processes of a run: its group without itself and Python's keeper of semaphores."""
+def servers_and_workers(leader: int) -> list[int]:
+    """Return the fork server of a run and its workers: its group without itself and Python's keeper of semaphores."""
     found = [pid for pid in group(leader) if pid != leader]
     return [pid for pid in found if b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
 

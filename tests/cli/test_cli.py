@@ -100,7 +100,7 @@ def test_help(command: list[str], tmp_path: Path) -> None:
     assert "bool" not in help_page  # as if a value had to follow an option that takes none
 
 
-DATA_LIBRARIES = {"pandas", "pyarrow", "litellm", "quicktok", "tiktoken"}
+DATA_LIBRARIES = {"pandas", "pyarrow", "litellm", "quicktok", "genai_prices"}
 
 
 def alone(*words: str | Path, before: str = "", after: str, cwd: Path | None = None) -> None:

@@ -14,12 +14,12 @@ from ctxbench.cli import app
 
 # Options whose help differs between commands although their meaning is the same, and what that is.
 SAME = {
+    "--as": "a form to write; each command says of what",
     "--answerer": "who answers; `quality` has a small model of its own by default",
     "--grader": "who grades; `calibrate` compares several",
     "--model": "the model billed; `tune` has one, and `tokens`",
+    "--no-text": "leave recorded text out; each command says of what",
     "--out": "a folder to make; each command says what will be in it",
-    "--repair": "mends what is damaged; each command says how",
-    "--report": "whether the report is made as well",
     "--seed": "what chance goes by; each command says what is drawn",
     "--strategy": "a strategy: to run, to compare, or one of the run's",
     "--yes": "go on without asking; each command says before what",

@@ -91,7 +91,7 @@ def test_more_marks_than_a_provider_takes(tmp_path: Path) -> None:
 
 def test_many_calls_that_cannot_be_compared(tmp_path: Path) -> None:
     """The first are named one by one, the rest counted; --json has all."""
-    path = recorded(tmp_path, 0, *[0] * 60)  # from the 41st call on over the model's window
+    path = recorded(tmp_path, 0, *[0] * 60, model="claude-opus-4-5")  # from the 41st call on over the model's window
     ran = ctxbench("lab", "validate", path, "--json", cwd=tmp_path)
     assert ran.stderr.count("not compared: ") == 9
     assert "13 more; --json has all" in ran.stderr

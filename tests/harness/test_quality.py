@@ -146,16 +146,6 @@ def test_what_was_not_recorded_is_missing(tmp_path: Path, monkeypatch: pytest.Mo
     assert f"{window['missing']} of 520 replies of the answerer {model} (not recorded: `make record`)" in line
 
 
-@pytest.mark.usefixtures("other")
-def test_the_check_says_what_is_lacking_and_unused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`ctxbench lab cassette check` replays the scenario, and fails on what is lacking and what is unused."""
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["lab", "cassette", "check"])
-    assert done.exit_code == 1
-    assert "are stale or were never recorded" in done.stdout
-    assert "replies are no longer needed: run `make record`" in done.stdout
-
-
 def test_a_model_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     """`--answerer` asks a server instead of the recorded replies, and grades by rules."""
     monkeypatch.setattr(quality, "STRATEGIES", ("none",))

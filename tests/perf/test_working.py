@@ -1,4 +1,4 @@
-"""`make perf`: LRU-K with history beside libcachesim's without, and the accesses a second of the tier itself."""
+"""`make perf`: LRU-K with history beside libcachesim's without."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ctxbench.strategies.tiers.working.fast import lru_k
+from ctxbench.strategies.tiers.working.compiled import lru_k
 
 pytestmark = pytest.mark.perf
 Bench = Any

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.engine.plan import RunInputs
+from ctxbench.scenarios import source
 from ctxbench.scenarios.errors import RecordingError, SpecError
 from ctxbench.scenarios.model import Call, Conversation
 from ctxbench.scenarios.read import find, read
@@ -158,6 +159,17 @@ def test_probes_that_point_nowhere(
     assert (problem.place.line, problem.place.field, problem.what) == (1, field, what)
     assert problem.remedy
     assert [(each.id, each.evidence) for each in chat.probes] == left
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_line_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """No line can take all memory, the first one neither: it is passed over and the others are read."""
+    monkeypatch.setattr(source, "LONGEST", 200)
+    lines = [CHAT % b"a", CHAT % b"b"]
+    lines.insert(at, CHAT % (b"x" * 1000))
+    ids, [problem] = load(written(tmp_path / "chats.jsonl", *lines))
+    assert ids == ["a", "b"]
+    assert (problem.place.line, problem.what) == (at + 1, "a line of over 0 MiB")
 
 
 def test_a_damaged_element_of_an_array(tmp_path: Path) -> None:

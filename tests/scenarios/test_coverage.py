@@ -49,27 +49,10 @@ def test_json_in_a_string_is_looked_into(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_counts_and_keys(tmp_path: Path) -> None:
-    """A user sees what was read of each file, and which keys hold the rest; a file of no known format is an error."""
+    """A user sees what was read of the files, and which keys hold the rest."""
     path = chat(tmp_path / "a.jsonl", screen=NOTE)
-    printed = ctxbench("lab", "check-reader", path, cwd=tmp_path).stdout
+    printed = ctxbench("describe", path, "--coverage", cwd=tmp_path).stdout
     assert "openai_chat" in printed
     assert ".screen" in printed
-    [row] = json.loads(ctxbench("lab", "check-reader", path, "--json", cwd=tmp_path).stdout)
+    [row] = json.loads(ctxbench("describe", path, "--coverage", "--json", cwd=tmp_path).stdout)["coverage"]
     assert (row["messages"], row["calls"], row["not_read"]) == (2, 1, {".screen": len(NOTE)})
-    (tmp_path / "b.txt").write_text("hello")
-    assert "nothing to check" in ctxbench("lab", "check-reader", tmp_path / "b.txt", cwd=tmp_path, code=2).stderr
-
-
-def test_the_command_counts_what_providers_said_of_calls(tmp_path: Path) -> None:
-    """A second table says how many calls have reasoning tokens, ids and the like; it has no column that would be 0."""
-    usage = {"input": 9, "output": 5, "reasoning": 3}
-    call = {"usage": usage, "request_id": "r-1", "tier": "priority"}
-    messages = [{"id": "u", "role": "user"}, {"id": "a", "role": "assistant", "call": call}]
-    path = tmp_path / "a.jsonl"
-    path.write_text(json.dumps({"ctxbench": "1", "id": "c", "messages": messages}) + "\n")
-    printed = ctxbench("lab", "check-reader", path, cwd=tmp_path).stdout
-    assert "Of how many calls did the provider say more?" in printed
-    assert "tier" in printed
-    assert "audio" not in printed
-    [row] = json.loads(ctxbench("lab", "check-reader", path, "--json", cwd=tmp_path).stdout)
-    assert (row["reasoning"], row["request_id"], row["tier"], row["first_token"], row["audio_input"]) == (1, 1, 1, 0, 0)

@@ -372,3 +372,19 @@ def test_what_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
     expected = "s3://bucket/a.jsonl: fsspec is not installed (pip install 'ctxbench[remote]')"
     assert problem("s3://bucket/a.jsonl") == expected
+
+
+def test_bombs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What unpacks to more than a thousand times its size is an error, before it fills memory or disk."""
+    monkeypatch.setattr(packed, "FREE", 1 << 20)
+    monkeypatch.setattr(packed, "RATIO", 10)
+    bomb = b"[" + b" " * (8 << 20) + b"]"
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(gzip.compress(bomb))
+    archives = [archive(tmp_path / f"bomb{kind}", **{"a.json": bomb}) for kind in (".zip", ".tar.gz", ".tar.xz")]
+    for packed_file in (path, *archives):
+        found, problems = load(packed_file)
+        assert not found
+        assert [str(error) for error in problems.errors] == [
+            f"{packed_file}: unpacks to over 1 MiB, 10 times its size (leave it out, or unpack it yourself)"
+        ]

@@ -16,8 +16,10 @@ import pytest
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems
-from tests.scenarios.readers import test_langsmith, test_mlflow_traces, test_otel, test_tracers
-from tests.scenarios.readers.traces import SHOWN, shown
+from tests.scenarios.readers import test_otel
+from tests.scenarios.readers.samples import SAMPLES
+from tests.scenarios.readers.test_fuzz import contents
+from tests.scenarios.readers.traces import CALLED, LATER, PROMPT, SAID, SHOWN, shown
 
 Rows = list[dict[str, Any]]
 
@@ -67,13 +69,25 @@ def load(path: Path) -> tuple[list[Conversation], Problems]:
     return list(read(find([path], problems), problems)), problems
 
 
+def run(name: str, second: int, kind: str, inputs: Any, outputs: Any) -> dict[str, Any]:
+    """A run of LangSmith."""
+    times = {"start_time": f"2025-01-01T00:00:0{second}+00:00", "end_time": f"2025-01-01T00:00:0{second + 1}+00:00"}
+    ids = {"id": name, "trace_id": "T", "parent_run_id": None if name == "a" else "a"}
+    extra = {"metadata": {"ls_model_name": "asked", "thread_id": "s1"}}
+    return {**ids, "run_type": kind, **times, "inputs": inputs, "outputs": outputs, "extra": extra}
+
+
+RUNS = [
+    run("c", 5, "llm", {"messages": LATER}, {"choices": [{"message": SAID, "finish_reason": "stop"}]}),
+    run("b", 2, "llm", {"messages": PROMPT}, {"choices": [{"message": CALLED, "finish_reason": "stop"}]}),
+    run("a", 1, "chain", {"input": "?"}, None),
+    run("t", 4, "tool", {"input": "1"}, {"output": "a cat"}),
+]
+TRACERS = ("braintrust", "helicone", "langsmith", "litellm_proxy", "openai_agents", "weave")
 FORMATS: dict[str, Any] = {
-    "langsmith": test_langsmith.RUNS,
-    "weave": test_tracers.spans(test_tracers.weave),
-    "openai_agents": [*test_tracers.spans(test_tracers.openai_agents), test_tracers.GROUP],
-    "braintrust": test_tracers.spans(test_tracers.braintrust),
+    **{name: SAMPLES[name].records(1) for name in TRACERS},
     "logfire": test_otel.logfire(*test_otel.spans()),
-    "mlflow": [{"trace_id": "T", "trace": json.dumps(test_mlflow_traces.TRACE), "trace_metadata": "{}"}],
+    "mlflow": [{"trace_id": "T", "trace": json.dumps(SAMPLES["mlflow_traces"].make("T")), "trace_metadata": "{}"}],
 }
 
 
@@ -81,17 +95,19 @@ FORMATS: dict[str, Any] = {
 @pytest.mark.parametrize("name", FORMATS)
 def test_rows_are_records(file: str, name: str, tmp_path: Path) -> None:
     """A table of spans, with JSON in its cells, reads like the same spans as JSON Lines."""
-    path = tmp_path / file
-    WRITERS[file](path, flat(FORMATS[name]))
-    [chat], problems = load(path)
+    WRITERS[file](tmp_path / file, flat(FORMATS[name]))
+    lines = tmp_path / "rows.jsonl"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in FORMATS[name]))
+    (rows, problems), (records, _) = load(tmp_path / file), load(lines)
     assert not problems.errors
-    assert (chat.id, shown(chat)) == ("s1", SHOWN)
+    assert records
+    assert contents(rows) == contents(records)
 
 
 def test_nested_columns(tmp_path: Path) -> None:
     """Structs and lists of a table are objects and lists, without the nulls that other rows bring."""
     path = tmp_path / "runs.parquet"
-    parquet(path, test_langsmith.RUNS)
+    parquet(path, RUNS)
     [chat], problems = load(path)
     assert not problems.errors
     assert (chat.id, shown(chat)) == ("s1", SHOWN)
@@ -113,7 +129,7 @@ def test_a_table_of_chats_within_an_archive(tmp_path: Path) -> None:
 def test_a_bad_row_costs_only_itself(tmp_path: Path) -> None:
     """Its error has the number of the row, from 1."""
     path = tmp_path / "runs.csv"
-    rows = flat(test_langsmith.RUNS)
+    rows = flat(RUNS)
     comma_separated(path, [*rows, {**rows[0], "id": "x", "start_time": "soon"}])
     [chat], problems = load(path)
     assert shown(chat) == SHOWN
@@ -125,7 +141,7 @@ def test_a_bad_row_costs_only_itself(tmp_path: Path) -> None:
 def test_a_damaged_table_is_one_problem(tmp_path: Path) -> None:
     """A table that was cut off is named, and so is what is wrong with it, if its format is given."""
     path = tmp_path / "runs.parquet"
-    parquet(path, flat(test_langsmith.RUNS))
+    parquet(path, flat(RUNS))
     path.write_bytes(path.read_bytes()[:-40])
     problems = Problems()
     assert not list(read(find([path], problems, "langsmith"), problems))
@@ -137,9 +153,7 @@ def test_a_damaged_table_is_one_problem(tmp_path: Path) -> None:
 def test_long_cells(tmp_path: Path) -> None:
     """A prompt is longer than the cells that Python's CSV library takes by itself, and may hold line ends."""
     path = tmp_path / "runs.csv"
-    long = test_langsmith.run(
-        "b", 1, "llm", {"messages": [{"role": "user", "content": "x\n" * 200_000}]}, {"content": "y"}
-    )
+    long = run("b", 1, "llm", {"messages": [{"role": "user", "content": "x\n" * 200_000}]}, {"content": "y"})
     comma_separated(path, flat([long]))
     [chat], problems = load(path)
     assert not problems.errors

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.archive.archives import KEYWORDS
 from ctxbench.strategies.archive.record import identify, query_of, sources_of, summary_of
 from ctxbench.strategies.archive.session import mentions
 from ctxbench.strategies.events import Archived, Event, Failed, Loaded
 from ctxbench.strategies.parts.passages import relevant_passages
-from tests.strategies.tool_results import COUNTER, LONG, Fake, Opening, asking, at_file, conversation
+from tests.strategies.tool_results import COUNTER, Fake, Opening, asking, at_file, conversation
 
 FERRY = "The ferry to Norderney leaves at 09:30 from quay four. " * 220
 MUSEUM = "The museum shows coins of the Hanse until 14 March. " * 220
@@ -53,14 +52,6 @@ def test_a_keyword_loads_for_its_turn_only() -> None:
     assert whole(opened.at("a3")) == ["t1"]
     assert opened.events == ()
     assert whole(opened.at("c4")) == []
-
-
-def test_with_no_word_in_common_the_newest_is_meant() -> None:
-    """刚才 alone refers to what came last."""
-    talk = conversation(
-        asking(1, "a", "ferry", FERRY), asking(2, "b", "museum", MUSEUM), asking(3, "刚才呢？", "", "x")
-    )
-    assert whole(Opening(Archive(trigger="keyword"), talk).at("c3")) == ["t2"]
 
 
 def test_similarity_loads_what_is_near_enough() -> None:
@@ -224,13 +215,3 @@ def test_a_summary_is_within_its_length(text: str, most: int) -> None:
     assert len(made) <= most
     made.encode()
     assert "\x00" not in made
-
-
-def test_a_conversation_that_only_calls() -> None:
-    """Without any user message there is no turn, and nothing is loaded."""
-    said = tuple(message for message in TALK.messages if message.role != "user")
-    opened = Opening(Archive(trigger="keyword"), Conversation("talk", said, TALK.tools))
-    assert whole(opened.at("a5")) == []
-    assert isinstance(opened.events[0], Archived)
-    assert LONG not in opened.at("a5").values()
-    assert Message("s", "system", "Be brief.") in opened.context.messages

@@ -63,8 +63,8 @@ def archive(
 ) -> None:
     """Archive recordings in a temporary folder, and measure sizes, losses and speed.
 
-    Lossless: the archive against zstd, xz, brotli and the bound of a model. Dictionaries: from the earlier half of the
-    conversations, tested on the later half. Lossy: extractive summaries and quantised embeddings.
+    Lossless: the archive against zstd, xz, brotli and the bound of a model. Lossy: extractive summaries and quantised
+    embeddings.
     """
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.harness.tier_bench.archive import archived

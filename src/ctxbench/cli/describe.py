@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -16,16 +18,21 @@ def describe(
     ],
     form: FormatOption = None,
     encoding: EncodingOption = "o200k_base",
+    coverage: Annotated[
+        bool,
+        typer.Option("--coverage", help="Also show how much of the text in the files is in a message."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Describe recordings side by side: length, tools, repetition, pauses, and how hard their questions are.
 
-    Beside the embedded set `standard` it shows what is different about your own.
+    Beside the embedded set `standard` it shows what is different about your own. --coverage is for those who add a
+    format: it names the keys under which text stands that is in no message.
     """
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.metrics.profile import profile
     from ctxbench.metrics.tokens import text_counter
-    from ctxbench.reports.profile import profile_table
+    from ctxbench.reports.profile import coverage_tables, profile_table
     from ctxbench.scenarios.errors import RunError
     from ctxbench.scenarios.source import Problems
 
@@ -44,7 +51,18 @@ def describe(
             done(1)
     if not any(figures["conversations"] for figures in profiles.values()):
         raise RunError("no conversation could be read: there is nothing to describe")
+    rows = list(_coverage(recordings, form)) if coverage else []
     if as_json:
-        print_json(profiles)
+        print_json({**profiles, "coverage": rows} if coverage else profiles)
     else:
-        print_tables([profile_table(profiles)])
+        print_tables([profile_table(profiles), *(coverage_tables(rows) if coverage else ())])
+
+
+def _coverage(recordings: list[str], form: str | None) -> Iterator[dict[str, Any]]:
+    """Yield what was read of each recording beside what stands in its files. Embedded scenarios have none."""
+    from ctxbench.scenarios.coverage import compared
+    from ctxbench.scenarios.read import find
+    from ctxbench.scenarios.source import Problems
+
+    paths = [Path(name) for name in recordings if Path(name).exists()]
+    yield from (compared(batch, Problems()) for batch in find(paths, Problems(), form))

@@ -12,12 +12,10 @@ from typing import Literal
 
 import zstandard
 
-from ctxbench.scenarios.errors import SpecError
+from ...parts.units import at_least
 
 Kind = Literal["none", "trained", "raw"]
-KINDS: tuple[Kind, ...] = ("none", "trained", "raw")
 
-LEVELS = range(1, 23)
 FAST = 3
 """Level of small parts, which are written again soon."""
 TRAINED_BYTES = 112_640
@@ -27,7 +25,6 @@ _SEGMENT = 256
 _SAMPLE = 2048  # bytes of a training sample
 # Logarithms of the longest match distance: a block and the largest dictionary; zstd's `--long`.
 _WINDOW, _LONG_WINDOW = 24, 27
-_LARGEST = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +42,10 @@ class Coding:
     """Tokens of an extractive summary stored beside each block, as a share of the block's tokens; 0 = none."""
 
     def __post_init__(self) -> None:
-        if self.level not in LEVELS:
-            raise SpecError(f"level {self.level} is not one of zstd's: give 1 to 22")
-        if self.dictionary not in KINDS:
-            raise SpecError(f"dictionary {self.dictionary!r}: give one of {', '.join(KINDS)}")
-        if not 1 <= self.dictionary_bytes <= _LARGEST:
-            raise SpecError(f"dictionary_bytes {self.dictionary_bytes}: give 1 to {_LARGEST}")
-        if self.block_tokens < 1:
-            raise SpecError(f"block_tokens {self.block_tokens}: give at least 1")
-        if not 0 <= self.summary < 1:
-            raise SpecError(f"summary {self.summary}: give a share of the block, 0 (none) to below 1")
+        at_least(1, at_most=22, level=self.level)
+        at_least(1, at_most=8 << 20, dictionary_bytes=self.dictionary_bytes)
+        at_least(1, block_tokens=self.block_tokens)
+        at_least(0, below=1, summary=self.summary)
 
 
 class Dictionary:

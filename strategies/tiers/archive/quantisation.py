@@ -1,6 +1,6 @@
 """Embeddings by product quantisation: 16 times smaller than 32-bit floats, reranked in half precision.
 
-A vector is cut into pieces, and each piece becomes the number of the nearest of 16 (or 256) centroids. A search ranks
+A vector is cut into pieces, and each piece becomes the number of the nearest of 16 centroids. A search ranks
 by the codes alone, or takes more candidates from them and ranks those by their vectors in half precision (`rerank`).
 The codes are searched in memory; the originals may stay on disk. With too few vectors to train centroids, search is
 exact.
@@ -11,7 +11,6 @@ machine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -19,62 +18,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ctxbench.scenarios.errors import MissingExtra, SpecError
+from ctxbench.scenarios.errors import MissingExtra
 
 Vectors = NDArray[np.float32]
 Places = NDArray[np.int64]
 
-FLOAT = 4
-"""Bytes of a coordinate."""
 RATIO = 16
 """Compression ratio of the document (004 §2.3)."""
-_POINTS = 39  # training vectors that faiss wants for each centroid
+BITS = 4
+"""Bits of the number of a centroid. 4 are searched in registers; 8 are a little better, and far slower."""
+LEAST = 39 << BITS
+"""Fewest vectors for quantisation: faiss wants 39 for each centroid."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quantisation:
-    """How vectors are coded."""
-
-    ratio: int = RATIO
-    bits: int = 4
-    """Bits of the number of a centroid. 4 are searched in registers; 8 are a little better, and far slower."""
-
-    def __post_init__(self) -> None:
-        if self.bits not in (4, 8):
-            raise SpecError(f"bits {self.bits}: give 4 or 8")
-        if self.ratio < 1:
-            raise SpecError(f"ratio {self.ratio}: give 1 or more")
-
-    def pieces(self, width: int) -> int:
-        """Return the number of pieces of a vector of `width` coordinates: a divisor of it."""
-        wanted = max(1, width * FLOAT * 8 // (self.ratio * self.bits))
-        return max(number for number in range(1, min(wanted, width) + 1) if width % number == 0)
-
-    def least(self) -> int:
-        """Return the number of vectors needed to train the centroids."""
-        return _POINTS << self.bits
+def pieces_of(width: int, ratio: int = RATIO) -> int:
+    """Return the number of pieces of a vector of `width` 32-bit coordinates: a divisor of it."""
+    wanted = max(1, width * 32 // (ratio * BITS))
+    return max(number for number in range(1, min(wanted, width) + 1) if width % number == 0)
 
 
 class Quantised:
     """Quantised vectors. Places count from 0 in the order of the vectors."""
 
-    def __init__(self, vectors: Vectors, quantisation: Quantisation | None = None) -> None:
+    def __init__(self, vectors: Vectors, ratio: int = RATIO) -> None:
         """Train centroids on these vectors, one per row, and code them."""
         faiss = _faiss()
-        quantisation = quantisation or Quantisation()
         count, width = vectors.shape
-        self.exact = count < quantisation.least()
+        self.exact = count < LEAST
         """Whether there are too few vectors to quantise."""
-        self.bytes_each = width * FLOAT
+        self.bytes_each = width * 4
         """Bytes of a vector's code."""
         self._codes: Any = faiss.IndexFlatIP(width)
         if not self.exact:
-            pieces = quantisation.pieces(width)
-            kind = faiss.IndexPQFastScan if quantisation.bits == 4 else faiss.IndexPQ
-            self._codes = kind(width, pieces, quantisation.bits, faiss.METRIC_INNER_PRODUCT)
-            if quantisation.bits == 8:
-                self._codes.do_polysemous_training = False
-            self.bytes_each = (pieces * quantisation.bits + 7) // 8
+            pieces = pieces_of(width, ratio)
+            self._codes = faiss.IndexPQFastScan(width, pieces, BITS, faiss.METRIC_INNER_PRODUCT)
+            self.bytes_each = (pieces * BITS + 7) // 8
         self._originals: Any = faiss.IndexScalarQuantizer(
             width, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
         )

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from operator import is_
+from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ctxbench.metrics.extract import extract
-from ctxbench.metrics.structure import Structure
-from ctxbench.metrics.tokens import PRIMING, Ledger, TokenCounter
-from ctxbench.scenarios.model import Compaction, ContextEdit, Fact, Message, Tool
+from ctxbench.metrics.tokens import PRIMING
+from ctxbench.scenarios.model import Tool
 from ctxbench.scenarios.view import Messages
 
-from ...base import Context, ModelError, Prompt, StrategyContext, View
-from ...events import Event, OverBudget
+from ...base import Context, StrategyContext, View
+from ...events import OverBudget
 from ...parts.language import ConversationLanguage, LanguageSetting
 from ...parts.summarize import PROMPTS, Summariser
 from ...parts.units import Dialogue, at_least
@@ -104,22 +97,18 @@ class Focus:
         """Largest request in tokens."""
         return self.limit
 
-    def open(self, desk: StrategyContext | None = None, counter: TokenCounter | None = None) -> FocusSession:
-        """Open the tier for one conversation.
-
-        Without a `desk` it counts with `counter` (by default o200k_base) and extracts its summaries itself.
-        """
-        services = desk or StandaloneContext(counter or TokenCounter())
+    def open(self, services: StrategyContext) -> FocusSession:
+        """Open the tier for one conversation."""
         return FocusSession(self._token_budget(), self._quota(), self._truncation(services), services)
 
-    def start(self, desk: StrategyContext) -> View:
-        tier = self.open(desk)
+    def start(self, services: StrategyContext) -> View:
+        tier = self.open(services)
 
         def view(context: Context) -> Context:
             history = context.messages
             request = tier.send(history, context.tools)
             if request.over_budget is not None:
-                return context.sending(desk.systems(history))
+                return context.sending(services.systems(history))
             return context if request.messages is history else context.sending(request.messages)
 
         return view
@@ -154,140 +143,38 @@ class Focus:
         )
 
 
-class StandaloneContext:
-    """A `StrategyContext` without a harness: it counts and extracts summaries; no embedder, clock or tools."""
-
-    conversation = ""
-    now: float | None = None
-
-    def __init__(self, counter: TokenCounter) -> None:
-        self._counter = counter
-        self._events: list[Event] = []
-        self._begin()
-
-    def _begin(self) -> None:
-        self._messages: list[Message] = []
-        self._ids: set[str] = set()
-        self._ledger, self._structure = Ledger(self._counter, self._messages), Structure(self._messages)
-
-    def read(self, messages: Sequence[Message]) -> Messages:
-        """Take in the conversation as it is now. Raises ValueError if two of its messages have the same id."""
-        known = self._messages
-        common = min(len(known), len(messages))
-        if not all(map(is_, known, messages)) and known[:common] != list(messages[:common]):
-            self._begin()
-            known, common = self._messages, 0
-        for message in messages[common:]:
-            if message.id in self._ids:
-                raise ValueError(f"two messages have the id {message.id!r}: give each one of its own")
-            self._ids.add(message.id)
-            known.append(message)
-        return Messages.prefix(known, len(messages))
-
-    def events(self) -> tuple[Event, ...]:
-        """Return the events recorded since the previous call."""
-        events, self._events = tuple(self._events), []
-        return events
-
-    def record(self, event: Event) -> None:
-        self._events.append(event)
-
-    def complete(self, prompt: Prompt) -> str:
-        """Return the most important sentences of the material. Raises ModelError if none fits."""
-        text = extract(prompt.material, prompt.max_tokens, self._counter.text)
-        if not text:
-            raise ModelError(f"nothing of the material fits in {prompt.max_tokens} tokens")
-        return text
-
-    def embed(self, texts: Sequence[str], query: bool = False) -> NDArray[np.float32]:  # noqa: ARG002
-        raise ModelError("there is no embedder without a harness")
-
-    def offer(self, tool: Tool, answer: Callable[[str], str]) -> None:
-        """Ignore the tool: without a harness no model can call it."""
-
-    def facts(self, message: Message) -> tuple[Fact, ...] | None:  # noqa: ARG002
-        return None
-
-    def compactions(self) -> tuple[Compaction, ...]:
-        return ()
-
-    def edits(self) -> tuple[ContextEdit, ...]:
-        return ()
-
-    def text_tokens(self, text: str) -> int:
-        return self._counter.text(text)
-
-    def tokens(self, message: Message) -> int:
-        return self._ledger.tokens(message)
-
-    def total(self, messages: Messages) -> int:
-        return self._ledger.total(messages)
-
-    def schemas(self, tools: tuple[Tool, ...]) -> int:
-        return self._counter.tools(tools)
-
-    def fit(self, messages: Messages, budget: int) -> int:
-        return self._ledger.fit(messages, budget)
-
-    def systems(self, messages: Messages) -> Messages:
-        return self._structure.systems(messages)
-
-    def opening(self, messages: Messages, start: int) -> int | None:
-        return self._structure.opening(messages, start)
-
-    def whole(self, messages: Messages) -> Messages:
-        return self._structure.whole(messages)
-
-
 TIER = "focus"
 
 
 @dataclass(frozen=True, slots=True)
 class Focused:
-    """One request, and the conversation that it is cut from."""
+    """One request."""
 
     messages: Messages
     """In order, summaries and merged messages included. Empty if the request is over budget."""
-    conversation: Messages
-    """All messages but the system's."""
     used: BudgetUse
     """Tokens of the request by part."""
     over_budget: OverBudget | None = None
     """Set if no request fits: the messages that cannot be cut are over the limit."""
-    events: tuple[Event, ...] = field(default=(), compare=False)
-    """Crossed limits and summaries. Empty if the session was opened with a `desk`, which has recorded them already."""
-
-    @property
-    def overflow(self) -> tuple[Message, ...]:
-        """Messages of the conversation that the request leaves out or replaces."""
-        sent = {message.id for message in self.messages}
-        return tuple(message for message in self.conversation if message.id not in sent)
 
 
 class FocusSession:
     """The Focus tier of one conversation. Every call is given the whole conversation."""
 
-    __slots__ = ("_budget", "_dialogue", "_last", "_quotas", "_services", "_standalone", "_truncation")
+    __slots__ = ("_budget", "_dialogue", "_last", "_quotas", "_services", "_truncation")
 
     def __init__(self, budget: TokenBudget, quota: Quota, truncation: Truncation, services: StrategyContext) -> None:
         self._budget, self._truncation, self._services = budget, truncation, services
         self._dialogue = Dialogue(services)
         self._quotas = Quotas({TIER: quota}, services.record)
         self._last: tuple[Messages, tuple[Tool, ...], int, Focused] | None = None
-        self._standalone = services if isinstance(services, StandaloneContext) else None
 
-    @property
-    def held(self) -> int:
-        """Tokens of the last request."""
-        return self._quotas.held(TIER)
-
-    def send(self, messages: Sequence[Message], tools: tuple[Tool, ...] = (), spare: int = 0) -> Focused:
+    def send(self, history: Messages, tools: tuple[Tool, ...] = (), spare: int = 0) -> Focused:
         """Return the request for a conversation. The same conversation gives the same request.
 
         If the conversation has to be cut, `spare` tokens are left free for the caller, as far as the newest message
-        allows. Raises ValueError if two messages have the same id.
+        allows.
         """
-        history = Messages.of(messages) if self._standalone is None else self._standalone.read(messages)
         if self._last is None or self._last[:3] != (history, tools, spare):
             self._last = history, tools, spare, self._cut(history, tools, spare)
         return self._last[3]
@@ -304,20 +191,16 @@ class FocusSession:
         newest = services.total(conversation[start:])
         if over_budget := _over_budget(budget.limit, BudgetUse(system, functions, newest)):
             services.record(over_budget)
-            return self._hold(Focused(Messages(), conversation, BudgetUse(0, 0, 0), over_budget))
+            return Focused(Messages(), BudgetUse(0, 0, 0), over_budget)
         least, opening = newest, services.opening(conversation, start)
         if opening is not None:
             turn = newest + services.tokens(conversation[opening])
             least = turn if BudgetUse(system, functions, turn).total <= budget.limit else newest
         room = max(budget.room(system, functions), least)
         if tokens <= room:
-            return self._hold(Focused(history, conversation, BudgetUse(system, functions, tokens)))
+            return Focused(history, BudgetUse(system, functions, tokens))
         sent = self._truncation.cut(history, dialogue, max(room - spare, least))
-        return self._hold(Focused(sent, conversation, BudgetUse(system, functions, services.total(sent) - system)))
-
-    def _hold(self, request: Focused) -> Focused:
-        self._quotas.hold(TIER, request.used.total)
-        return request if self._standalone is None else replace(request, events=self._standalone.events())
+        return Focused(sent, BudgetUse(system, functions, services.total(sent) - system))
 
 
 def _over_budget(limit: int, least: BudgetUse) -> OverBudget | None:

@@ -70,12 +70,3 @@ def top_k(numbers: Numbers, scores: Scores, k: int) -> Ranked:
         numbers, scores = numbers[keep], scores[keep]
     order = np.lexsort((-numbers, -scores))[:k]
     return Ranked(numbers[order], scores[order])
-
-
-def is_among(numbers: Numbers, among: Numbers) -> NDArray[np.bool_]:
-    """Return which of the numbers are in the sorted `among`."""
-    if not len(among):
-        return np.zeros(len(numbers), np.bool_)
-    places = np.minimum(np.searchsorted(among, numbers), len(among) - 1)
-    present: NDArray[np.bool_] = among[places] == numbers
-    return present

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ctxbench.metrics.rows import Rows
 
 from ..snapshot_file import SnapshotReader, SnapshotWriter
-from .fusion import Numbers, Ranked, Scores, is_among, top_k
+from .fusion import Numbers, Ranked, Scores, top_k
 
 Terms = NDArray[np.int32]
 Times = NDArray[np.int32]
@@ -274,13 +274,9 @@ class TextIndex(ABC):
         self._postings = Postings()
         self._last: tuple[str, Ranked] | None = None
 
-    def search(self, query: str, k: int, among: Numbers | None = None) -> Ranked:
-        """Return the `k` best of the matching texts, all or among the sorted numbers `among`."""
-        numbers, scores = self._scored(query)
-        if among is not None:
-            allowed = is_among(numbers, among)
-            numbers, scores = numbers[allowed], scores[allowed]
-        return top_k(numbers, scores, k)
+    def search(self, query: str, k: int) -> Ranked:
+        """Return the `k` best of the matching texts."""
+        return top_k(*self._scored(query), k)
 
     def score(self, query: str, numbers: Numbers) -> Scores:
         """Return the score of each of these texts, 0 for one that does not match."""

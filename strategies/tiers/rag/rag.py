@@ -1,8 +1,8 @@
 """The RAG tier (S9, design document 004 §2.4): passages searched by vectors, words and entities together.
 
     rag = Rag(RagRules(), services.embed)
-    rag.add([passage(message, user="ann")], now=services.now)
-    hits = rag.search("Where is the cabin?", k=5, now=services.now, user="ann")
+    rag.add([passage(message)])
+    hits = rag.search("Where is the cabin?", k=5)
 
 Three retrievers rank the passages: `vector` (cosine of embeddings), `bm25` and `graph` (a walk from the query's
 entities). Their rankings are fused, and the best passages may be reranked by the exact scores of all three. A retriever
@@ -23,13 +23,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ctxbench.metrics.rows import Rows
 from ctxbench.scenarios.model import Message
 
 from ...parts.units import at_least
 from ..snapshot_file import SnapshotReader, SnapshotWriter
 from .bm25 import Bm25
-from .fusion import NOTHING, Numbers, Ranked, Scores, reciprocal_rank, relative, top_k, weighted
+from .fusion import NOTHING, Ranked, Scores, reciprocal_rank, relative, top_k, weighted
 from .graph import EntityGraph
 from .vectors import GRAPH, Graph, Index, Vectors
 
@@ -37,24 +36,15 @@ Retriever = Literal["vector", "bm25", "graph"]
 
 RETRIEVERS: tuple[Retriever, ...] = get_args(Retriever)
 
-DAY = 86_400.0
 
-
-class Passage(msgspec.Struct, frozen=True, omit_defaults=True):
+class Passage(NamedTuple):
     """A text that is stored and retrieved."""
 
     id: str
     text: str
-    """The text that is searched."""
-    user: str = ""
-    time: float | None = None
-    """Seconds; None = the time of the addition."""
-    tokens: int = 0
-    message: Message | None = None
-    """The message of the passage, returned with it."""
 
 
-def passage(message: Message, user: str = "", tokens: int = 0) -> Passage:
+def passage(message: Message) -> Passage:
     """Return a message as a passage: its text and its tool calls, a line each.
 
     The name of the speaker is part of the text, so that a query about a person finds that person's messages.
@@ -62,7 +52,7 @@ def passage(message: Message, user: str = "", tokens: int = 0) -> Passage:
     text = "\n".join((message.text.strip(), *(f"{call.name} {call.arguments}" for call in message.calls))).strip()
     if message.name and message.role in ("user", "assistant"):
         text = f"{message.name}: {text}"
-    return Passage(message.id, text, user, message.time, tokens, message)
+    return Passage(message.id, text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,19 +66,14 @@ class Fusion:
     """Passages that each retriever ranks."""
     rerank: int = 0
     """Fused passages that are reranked by the weighted exact scores of all retrievers; 0 = none."""
-    recency: float = 0.0
-    """Weight of recency in reranking: a passage of now counts 1, one of `half_life` ago ½."""
-    half_life: float = 30 * DAY
     floor: float = 0.0
     """Cosine that a passage must exceed to be found by `vector`."""
 
     def __post_init__(self) -> None:
-        if self.by not in ("rrf", "weighted"):
-            raise ValueError(f"by={self.by!r}: give rrf or weighted")
         if len(self.weights) != len(RETRIEVERS) or not all(0 <= weight < math.inf for weight in self.weights):
             raise ValueError(f"weights={self.weights!r}: give 0 or more for each of {', '.join(RETRIEVERS)}")
-        if self.candidates < 1 or self.rerank < 0 or not self.recency >= 0 or not self.half_life > 0:
-            raise ValueError("candidates are 1 or more, rerank and recency 0 or more, half_life above 0")
+        at_least(1, candidates=self.candidates)
+        at_least(0, rerank=self.rerank)
 
 
 FUSING = Fusion()
@@ -132,13 +117,8 @@ class Hit(NamedTuple):
     """Score of each retriever that found the passage."""
 
 
-class _Query(NamedTuple):
-    text: str
-    vector: NDArray[np.float32] | None  # None if `vector` is not among the retrievers of this search
-
-
 class Rag:
-    """Passages by id. The caller gives the time."""
+    """Passages by id."""
 
     def __init__(self, rules: RagRules = RULES, embed: Embed | None = None) -> None:
         if "vector" in rules.retrievers and embed is None:
@@ -147,8 +127,6 @@ class Rag:
         self.passages: list[Passage | None] = []
         """Passages by number; None for a deleted one."""
         self.numbers: dict[str, int] = {}
-        self.times, self.alive = Rows(np.float64), Rows(np.bool_)
-        self.users: dict[str, Rows[np.int64]] = {}
         self.waiting: list[int] = []
         """Numbers of passages that are not embedded yet."""
         self.vectors: Vectors | None = None
@@ -161,44 +139,22 @@ class Rag:
     def __contains__(self, name: object) -> bool:
         return name in self.numbers
 
-    def get(self, name: str) -> Passage | None:
-        """Return the passage with an id, or None."""
-        number = self.numbers.get(name)
-        return None if number is None else self.passages[number]
-
-    def add(self, passages: Iterable[Passage], now: float) -> None:
-        """Add passages. Raises ValueError for an id that is present and for an invalid time, and adds none."""
-        new = [
-            passage if passage.time is not None else msgspec.structs.replace(passage, time=now) for passage in passages
-        ]
-        ids: set[str] = set()
+    def add(self, passages: Iterable[Passage]) -> None:
+        """Add passages. Raises ValueError for an id that is present, and adds none."""
+        new = list(passages)
+        ids = {passage.id for passage in new}
         # All are checked before any is added: the three indexes number texts by themselves and must not drift apart.
+        if len(ids) < len(new) or not ids.isdisjoint(self.numbers):
+            raise ValueError(f"there is a passage of one of these ids already, delete it first: {sorted(ids)}")
         for passage in new:
-            if passage.id in self.numbers or passage.id in ids:
-                raise ValueError(f"there is a passage {passage.id!r} already: delete it first")
-            if not _is_encodable(passage):
-                raise ValueError(f"passage {passage.id!r} contains half of a surrogate pair, which is no character")
-            if not math.isfinite(passage.time or 0.0):
-                raise ValueError(f"passage {passage.id!r} has the time {passage.time}: give seconds, a finite number")
-            ids.add(passage.id)
-        for passage in new:
-            self._add(passage)
-
-    def _add(self, passage: Passage) -> None:
-        number = len(self.passages)
-        self.passages.append(passage)
-        self.numbers[passage.id] = number
-        self.times.add(np.array([passage.time], np.float64))
-        self.alive.add(np.ones(1, np.bool_))
-        # Numbers ascend and are never taken out of these rows, so the
-        # rows stay sorted; the dead are filtered when they are read.
-        self.users.setdefault(passage.user, Rows(np.int64)).add(np.array([number]))
-        if "vector" in self.rules.retrievers:
-            self.waiting.append(number)
-        if "bm25" in self.rules.retrievers:
-            self.bm25.add(passage.text)
-        if "graph" in self.rules.retrievers:
-            self.graph.add(passage.text)
+            number = self.numbers[passage.id] = len(self.passages)
+            self.passages.append(passage)
+            if "vector" in self.rules.retrievers:
+                self.waiting.append(number)
+            if "bm25" in self.rules.retrievers:
+                self.bm25.add(passage.text)
+            if "graph" in self.rules.retrievers:
+                self.graph.add(passage.text)
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete passages. Raises KeyError for an unknown id, and deletes none."""
@@ -206,7 +162,6 @@ class Rag:
         numbers = np.sort(np.array([self.numbers[name] for name in unique], np.int64))
         for name in unique:
             del self.numbers[name]
-        self.alive.all[numbers] = False
         dead = set(numbers.tolist())
         self.waiting = [number for number in self.waiting if number not in dead]
         if self.vectors is not None:
@@ -219,23 +174,13 @@ class Rag:
                 self.graph.delete(number)
 
     def search(
-        self,
-        query: str,
-        k: int = 5,
-        *,
-        now: float,
-        user: str | None = None,
-        since: float | None = None,
-        until: float | None = None,
-        by: Collection[Retriever] | None = None,
-        fusing: Fusion | None = None,
+        self, query: str, k: int = 5, *, by: Collection[Retriever] | None = None, fusing: Fusion | None = None
     ) -> list[Hit]:
-        """Return the best `k` passages, best first: those of this `user`, from `since` on and before `until`.
+        """Return the best `k` passages, best first. `by` are the retrievers to use, all if None.
 
-        `by` are the retrievers to use, all if None. Raises the errors of the embedder; then search without `vector`.
+        Raises the errors of the embedder; then search without `vector`.
         """
-        if k < 1:
-            raise ValueError(f"k={k}: ask for 1 or more")
+        at_least(1, k=k)
         if not query.strip() or not self.numbers:
             return []
         how = fusing or self.rules.fusing
@@ -243,15 +188,18 @@ class Rag:
         if unknown:
             raise ValueError(f"by={unknown}: the retrievers of this tier are {', '.join(self.rules.retrievers)}")
         retrievers = [name for name in self.rules.retrievers if by is None or name in by]
-        embedded = _Query(query, self._embed_query(query) if "vector" in retrievers else None)
-        among = self._among(user, since, until)
+        vector = self._embed_query(query) if "vector" in retrievers else None
         most = max(k, how.candidates, how.rerank)
-        rankings = {name: self._ranking(name, embedded, most, among, how.floor) for name in retrievers}
+        rankings = {name: self._ranking(name, query, vector, most, how.floor) for name in retrievers}
         weights = [how.weights[RETRIEVERS.index(name)] for name in retrievers]
         fuse = reciprocal_rank if how.by == "rrf" else weighted
         fused = fuse(list(rankings.values()), weights, max(k, how.rerank))
         if how.rerank:
-            fused = self._rerank(fused, dict(zip(retrievers, weights, strict=True)), embedded, now, how)
+            # Each retriever's exact scores are divided by the best of them.
+            exact = [relative(self._exact(name, query, vector, fused.numbers)) for name in retrievers]
+            weighed = (weight * part for weight, part in zip(weights, exact, strict=True))
+            scores: Scores = sum(weighed, np.zeros(len(fused.numbers)))
+            fused = top_k(fused.numbers, scores, len(scores))
         return self._hits(fused, rankings, k)
 
     def forget(self) -> None:
@@ -265,34 +213,18 @@ class Rag:
             return
         while self.waiting:
             batch = self.waiting[:_BATCH]
-            vectors = self._embed([self._at(number).text for number in batch], False)
+            vectors = self._embed([self.at(number).text for number in batch], False)
             if self.vectors is None:
                 self.vectors = Vectors(vectors.shape[1], self.rules.index, self.rules.graph)
             self.vectors.add(np.array(batch, np.int64), vectors)
             # Only after the vectors are stored: an embedder that fails leaves its batch waiting for the next search.
             self.waiting = self.waiting[_BATCH:]
 
-    def _at(self, number: int) -> Passage:
+    def at(self, number: int) -> Passage:
+        """Return the passage with a number, which must not be deleted."""
         passage = self.passages[number]
         assert passage is not None
         return passage
-
-    def _among(self, user: str | None, since: float | None, until: float | None) -> Numbers | None:
-        """Return the numbers of the passages that pass the filters, sorted; None = no filter."""
-        if user is None and since is None and until is None:
-            return None
-        if user is None:
-            numbers = np.flatnonzero(self.alive.all)
-        else:
-            rows = self.users.get(user)
-            numbers = np.zeros(0, np.int64) if rows is None else rows.all[self.alive.all[rows.all]]
-        times = self.times.all[numbers]
-        keep = np.ones(len(numbers), np.bool_)
-        if since is not None:
-            keep &= times >= since
-        if until is not None:
-            keep &= times < until
-        return numbers[keep]
 
     def _embed_query(self, query: str) -> NDArray[np.float32]:
         """Return the query's vector, after embedding the passages that wait for it."""
@@ -301,37 +233,32 @@ class Rag:
         vector: NDArray[np.float32] = self._embed([query], True)[0]
         return vector
 
-    def _ranking(self, name: Retriever, query: _Query, most: int, among: Numbers | None, floor: float) -> Ranked:
+    def _ranking(
+        self, name: Retriever, query: str, vector: NDArray[np.float32] | None, most: int, floor: float
+    ) -> Ranked:
         if name == "bm25":
-            return self.bm25.search(query.text, most, among)
+            return self.bm25.search(query, most)
         if name == "graph":
-            return self.graph.search(query.text, most, among)
-        if self.vectors is None or query.vector is None:
+            return self.graph.search(query, most)
+        if self.vectors is None or vector is None:
             return NOTHING
-        numbers, cosines = self.vectors.search(query.vector, most, among)
+        numbers, cosines = self.vectors.search(vector, most)
         # Hashed cosines are hardly ever exactly 0, so without a floor every passage is "found" by vectors
         # (docs/decisions/0017).
         above = cosines > floor
         return Ranked(numbers[above], cosines[above])
 
-    def _rerank(self, fused: Ranked, weights: dict[Retriever, float], query: _Query, now: float, how: Fusion) -> Ranked:
-        """Rank the fused passages by recency and the exact scores of all retrievers, each divided by its best."""
-        numbers = fused.numbers
-        age = np.maximum(now - self.times.all[numbers], 0)
-        scores: Scores = how.recency * np.exp2(-age / how.half_life)
-        for name, weight in weights.items():
-            scores = scores + weight * relative(self._exact(name, query, numbers))
-        return top_k(numbers, scores, len(numbers))
-
-    def _exact(self, name: Retriever, query: _Query, numbers: Numbers) -> Scores:
+    def _exact(
+        self, name: Retriever, query: str, vector: NDArray[np.float32] | None, numbers: NDArray[np.int64]
+    ) -> Scores:
         """Return the score of each passage by one retriever."""
         if name == "bm25":
-            return self.bm25.score(query.text, numbers)
+            return self.bm25.score(query, numbers)
         if name == "graph":
-            return self.graph.score(query.text, numbers)
-        if self.vectors is None or query.vector is None:
+            return self.graph.score(query, numbers)
+        if self.vectors is None or vector is None:
             return np.zeros(len(numbers))
-        return self.vectors.score(query.vector, numbers)
+        return self.vectors.score(vector, numbers)
 
     def _hits(self, fused: Ranked, rankings: dict[Retriever, Ranked], k: int) -> list[Hit]:
         """Return the first `k` passages, each with the scores of the retrievers that found it."""
@@ -342,17 +269,9 @@ class Rag:
         }
         best = zip(numbers, fused.scores[:k].tolist(), strict=True)
         return [
-            Hit(self._at(number), score, {name: by[number] for name, by in scores.items() if number in by})
+            Hit(self.at(number), score, {name: by[number] for name, by in scores.items() if number in by})
             for number, score in best
         ]
-
-
-def _is_encodable(passage: Passage) -> bool:
-    try:
-        msgspec.json.encode(passage)
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 class _About(msgspec.Struct, frozen=True):
@@ -387,13 +306,7 @@ def load(reader: SnapshotReader, rules: RagRules = RULES, embed: Embed | None = 
     if "graph" in rules.retrievers and about.words != rules.words:
         raise reader.refuse(f"its entities were made with words={about.words}: build it again")
     rag.passages = reader.json("passages", list[Passage | None])
-    for number, passage in enumerate(rag.passages):
-        # Deleted passages keep their number in every index; their time is never read.
-        rag.times.add(np.array([passage.time if passage is not None else 0.0], np.float64))
-        rag.alive.add(np.array([passage is not None]))
-        if passage is not None:
-            rag.numbers[passage.id] = number
-            rag.users.setdefault(passage.user, Rows(np.int64)).add(np.array([number]))
+    rag.numbers = {passage.id: number for number, passage in enumerate(rag.passages) if passage is not None}
     if "bm25" in rules.retrievers:
         rag.bm25 = Bm25.load(reader, most=rules.entries)
     if "graph" in rules.retrievers:

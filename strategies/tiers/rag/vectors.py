@@ -3,9 +3,8 @@
 **Exact** search is one matrix product. It is the default: nothing is missed, and it needs nothing beside NumPy.
 
 **hnsw** compares a query with a few vectors of a graph: faster from tens of thousands of vectors on, but a near vector
-may be missed. Few vectors that pass a filter are compared one by one, exactly, if that is less work than a walk, which
-a filter makes longer. If a walk finds too few, all that pass are compared. A deleted vector stays in the graph as a
-passage; when a share of all is dead (`DEAD`), the graph is built again from the rest.
+may be missed. If a walk finds too few, all are compared. A deleted vector stays in the graph as a passage; when a share
+of all is dead (`DEAD`), the graph is built again.
 
 Equal vectors wreck a graph: their nearest neighbours are each other, so no link leads in or out (20 000 equal vectors
 among 2 000 others: recall 0.011). So each different vector is stored once, in a slot, and its documents share it.
@@ -56,26 +55,18 @@ class Graph:
 GRAPH = Graph()
 
 
-def is_cheaper_exactly(among: int, of: int, graph: Graph) -> bool:
-    """Return whether comparing `among` vectors is less work than a walk over `of` vectors of which only these pass.
-
-    A walk that needs `search` passing vectors meets `search · of / among`, and compares about `links` for each.
-    """
-    return among * among <= graph.search * graph.links * of
-
-
 class Vectors:
-    """Unit vectors under the numbers of documents, which ascend."""
+    """Unit vectors under the numbers of documents."""
 
-    __slots__ = ("_graph", "_keys", "_matrix", "_slot_of", "_slots", "_uses", "_walker", "dimension", "index")
+    __slots__ = ("_graph", "_matrix", "_slot_of", "_slots", "_table", "_uses", "_walker", "dimension", "index")
 
     def __init__(self, dimension: int, index: Index = "exact", graph: Graph = GRAPH) -> None:
         self.dimension, self.index, self._graph = dimension, index, graph
-        self._keys = Keys()
         self._clear()
 
     def _clear(self) -> None:
-        self._slots = Rows(np.int64)  # slot of the vector of each document
+        self._slots: dict[int, int] = {}  # slot of the vector of each document
+        self._table: tuple[Numbers, Numbers] | None = None  # the same as two arrays, for searches
         self._uses = Rows(np.int64)  # number of documents of each slot
         self._slot_of: dict[bytes, int] = {}  # by digest of the vector
         self._matrix: Rows[np.float32] = Rows(np.float32, self.dimension)  # empty if hnswlib has the vectors
@@ -83,7 +74,7 @@ class Vectors:
 
     def __len__(self) -> int:
         """Return the number of documents."""
-        return self._keys.live
+        return len(self._slots)
 
     @property
     def different(self) -> int:
@@ -92,31 +83,27 @@ class Vectors:
 
     def add(self, numbers: Numbers, vectors: Matrix) -> None:
         """Add the vectors of documents. Raises ValueError for vectors that do not fit, and adds none."""
-        matrix = _checked(vectors, self.dimension)
-        if len(matrix) != len(numbers):
-            raise ValueError(f"{len(matrix)} vectors for {len(numbers)} documents")
-        self._keys.add(numbers)
-        self._store(matrix)
-
-    def _store(self, matrix: Matrix) -> None:
+        matrix, documents = _checked(vectors, self.dimension), numbers.tolist()
+        if len(matrix) != len(documents):
+            raise ValueError(f"{len(matrix)} vectors for {len(documents)} documents")
+        if len(set(documents)) < len(documents) or not self._slots.keys().isdisjoint(documents):
+            raise ValueError("a document has a vector already")
         slots, new = [], list[int]()
         for at, vector in enumerate(matrix):
             next_slot = self._uses.size + len(new)
             slots.append(self._slot_of.setdefault(_digest(vector), next_slot))
             if slots[-1] == next_slot:
                 new.append(at)
-        self._slots.add(np.array(slots, np.int64))
-        if self._walker is None:
-            self._matrix.add(matrix[new])
-        else:
-            self._walker.add(matrix[new])
+        self._slots.update(zip(documents, slots, strict=True))
+        self._table = None
+        (self._walker or self._matrix).add(matrix[new])
         self._uses.add(np.zeros(len(new), np.int64))
         np.add.at(self._uses.all, slots, 1)
 
     def delete(self, numbers: Numbers) -> None:
         """Delete documents. Unknown ones are ignored."""
-        rows = self._keys.delete(numbers)
-        slots = self._slots.all[rows]
+        slots = np.array([self._slots.pop(number) for number in numbers.tolist() if number in self._slots], np.int64)
+        self._table = None
         np.subtract.at(self._uses.all, slots, 1)
         unused = np.unique(slots[self._uses.all[slots] == 0])
         for vector in self._vectors(unused):
@@ -124,57 +111,37 @@ class Vectors:
         if self._walker is not None:
             self._walker.delete(unused)
         if self._uses.size - self.different > DEAD * self._uses.size:
-            self._compact()
+            living, left = self._arrays()
+            vectors = self._vectors(left)
+            self._clear()
+            self.add(living, vectors)
 
-    def _compact(self) -> None:
-        """Store everything anew, without dead rows and unused slots."""
-        living = self._vectors(self._slots.all[self._keys.drop_dead()])
-        self._clear()
-        self._store(living)
-
-    def search(self, query: Matrix, k: int, among: Numbers | None = None) -> Ranked:
-        """Return the `k` nearest documents by cosine, all or among the sorted `among`; of equals the later first."""
+    def search(self, query: Matrix, k: int) -> Ranked:
+        """Return the `k` nearest documents by cosine; of equals the later first."""
         if not len(self):
             return NOTHING
-        query = _checked(query, self.dimension)[0]
-        rows = self._keys.living() if among is None else self._keys.rows(among)
-        slots = self._slots.all[rows]
-        if self._walker is not None:
-            nearest = self._walk(query, k, slots, is_filtered=among is not None)
-            # Without equal vectors each document has the slot of its own row.
-            has_own = self._uses.size == len(self._keys) and among is None
-            rows = nearest if has_own else rows[np.isin(slots, nearest)]
-            slots = self._slots.all[rows]
-        elif among is None:
-            return top_k(self._keys.of(rows), _rounded(self._matrix.all @ query)[slots], k)
-        return top_k(self._keys.of(rows), _rounded(self._vectors(slots) @ query), k)
-
-    def _walk(self, query: Matrix, k: int, slots: Numbers, is_filtered: bool) -> Numbers:
-        """Return the slots nearest to a query among these: those that a walk finds, or all if that is less work."""
-        assert self._walker is not None
-        passing = np.unique(slots) if is_filtered else None
-        size = self.different if passing is None else len(passing)
-        if passing is not None and is_cheaper_exactly(size, self._uses.size, self._graph):
-            return passing
-        nearest = self._walker.search(query, min(k, size), passing)
-        return np.unique(slots) if nearest is None else nearest
+        query, (numbers, slots) = _checked(query, self.dimension)[0], self._arrays()
+        if self._walker is None:
+            return top_k(numbers, _rounded(self._matrix.all @ query)[slots], k)
+        nearest = self._walker.search(query, min(k, self.different))
+        # If each document has the slot of its place, as without equal vectors and deletions, no look-up is needed.
+        places = nearest if self._uses.size == len(self) == self.different else np.flatnonzero(np.isin(slots, nearest))
+        return top_k(numbers[places], _rounded(self._vectors(slots[places]) @ query), k)
 
     def score(self, query: Matrix, numbers: Numbers) -> Scores:
         """Return the exact cosine of each document, -1 for an unknown one."""
-        rows, there = self._keys.find(numbers)
+        slots = np.array([self._slots.get(number, -1) for number in numbers.tolist()], np.int64)
         cosines = np.full(len(numbers), -1.0)
-        if there.any():
-            vectors = self._vectors(self._slots.all[rows[there]])
-            cosines[there] = _rounded(vectors @ _checked(query, self.dimension)[0])
+        cosines[slots >= 0] = _rounded(self._vectors(slots[slots >= 0]) @ _checked(query, self.dimension)[0])
         return cosines
 
     def save(self, writer: SnapshotWriter) -> None:
         """Write the documents and their vectors. A graph is built again from them."""
-        rows = self._keys.living()
-        slots, places = np.unique(self._slots.all[rows], return_inverse=True)
-        writer.array("vectors.documents", self._keys.of(rows))
+        numbers, slots = self._arrays()
+        used, places = np.unique(slots, return_inverse=True)
+        writer.array("vectors.documents", numbers)
         writer.array("vectors.slots", places)
-        writer.array("vectors", self._vectors(slots))
+        writer.array("vectors", self._vectors(used))
 
     @classmethod
     def load(cls, reader: SnapshotReader, index: Index = "exact", graph: Graph = GRAPH) -> Vectors:
@@ -184,6 +151,13 @@ class Vectors:
         store.add(reader.array("vectors.documents"), vectors[reader.array("vectors.slots")])
         return store
 
+    def _arrays(self) -> tuple[Numbers, Numbers]:
+        """Return the documents, in order of addition, and their slots."""
+        if self._table is None:
+            numbers, slots = (np.array(list(part), np.int64) for part in (self._slots, self._slots.values()))
+            self._table = numbers, slots
+        return self._table
+
     def _vectors(self, slots: Numbers) -> Matrix:
         return self._matrix.all[slots] if self._walker is None else self._walker.vectors(slots)
 
@@ -191,27 +165,29 @@ class Vectors:
 class HnswGraph:
     """The index of hnswlib over unit vectors, by inner product. Vectors are numbered in order of addition."""
 
-    __slots__ = ("_graph", "_index", "_size", "dimension")
+    __slots__ = ("_alive", "_graph", "_index", "dimension")
 
     def __init__(self, dimension: int, graph: Graph) -> None:
         try:
             import hnswlib
         except ModuleNotFoundError:
             raise MissingExtra("hnswlib", "hnswlib") from None
-        self.dimension, self._graph, self._size = dimension, graph, 0
+        self.dimension, self._graph, self._alive = dimension, graph, Rows(np.bool_)
         self._index: Any = hnswlib.Index(space="ip", dim=dimension)
         self._index.init_index(1024, M=graph.links, ef_construction=graph.construction, random_seed=SEED)
 
     def add(self, vectors: Matrix) -> None:
         """Add vectors."""
-        start, self._size = self._size, self._size + len(vectors)
-        if self._size > self._index.get_max_elements():
-            self._index.resize_index(max(self._size, 2 * self._index.get_max_elements()))
+        start = self._alive.size
+        self._alive.add(np.ones(len(vectors), np.bool_))
+        if self._alive.size > self._index.get_max_elements():
+            self._index.resize_index(max(self._alive.size, 2 * self._index.get_max_elements()))
         if len(vectors):
-            self._index.add_items(vectors, np.arange(start, self._size), num_threads=self._graph.threads)
+            self._index.add_items(vectors, np.arange(start, self._alive.size), num_threads=self._graph.threads)
 
     def delete(self, numbers: Numbers) -> None:
         """Mark vectors as deleted."""
+        self._alive.all[numbers] = False
         for number in numbers.tolist():
             self._index.mark_deleted(number)
 
@@ -221,18 +197,13 @@ class HnswGraph:
             return np.zeros((0, self.dimension), np.float32)
         return np.asarray(self._index.get_items(numbers, return_type="numpy"), np.float32)
 
-    def search(self, query: Matrix, k: int, among: Numbers | None) -> Numbers | None:
-        """Return the `k` nearest that a walk finds, all or among these; None if it finds fewer."""
-        keep, passes = max(self._graph.search, k), None
-        if among is not None:
-            passing = np.zeros(self._size, np.bool_)
-            passing[among] = True
-            keep, passes = min(self._size, keep * self._size // max(len(among), 1)), passing.__getitem__
-        self._index.set_ef(keep)
+    def search(self, query: Matrix, k: int) -> Numbers:
+        """Return the `k` nearest that a walk finds; all that are not deleted if it finds fewer."""
+        self._index.set_ef(max(self._graph.search, k))
         try:
-            nearest, _ = self._index.knn_query(query, k, num_threads=1, filter=passes)
+            nearest, _ = self._index.knn_query(query, k, num_threads=1)
         except RuntimeError:
-            return None
+            return np.flatnonzero(self._alive.all)
         numbers: Numbers = nearest[0].astype(np.int64)
         return numbers
 
@@ -254,78 +225,3 @@ def _checked(vectors: Matrix, dimension: int) -> Matrix:
 def _rounded(cosines: Matrix) -> Scores:
     rounded: Scores = cosines.astype(np.float64).round(DECIMALS)
     return rounded
-
-
-class Keys:
-    """Ascending keys, one per row. A deleted row stays as a dead row until `drop_dead`."""
-
-    __slots__ = ("_keys", "alive", "live")
-
-    def __init__(self) -> None:
-        self._keys = Rows(np.int64)
-        self.alive = Rows(np.bool_)
-        self.live = 0
-        """Number of living rows."""
-
-    def __len__(self) -> int:
-        """Return the number of rows, dead ones included."""
-        return self._keys.size
-
-    @property
-    def dead(self) -> int:
-        """Number of dead rows."""
-        return len(self) - self.live
-
-    def add(self, keys: Numbers) -> None:
-        """Append rows. Raises ValueError for keys that do not ascend."""
-        # A slice, which is empty before the first key; `[-1]` would raise.
-        last = self._keys.all[-1:]
-        if (np.diff(np.concatenate((last, keys))) <= 0).any():
-            raise ValueError("keys must ascend: one is not above the key before it")
-        self._keys.add(keys)
-        self.alive.add(np.ones(len(keys), np.bool_))
-        self.live += len(keys)
-
-    def delete(self, keys: Numbers) -> Numbers:
-        """Delete keys and return their rows. Unknown keys are ignored."""
-        rows = self.rows(keys)
-        self.alive.all[rows] = False
-        self.live -= len(rows)
-        return rows
-
-    def rows(self, keys: Numbers) -> Numbers:
-        """Return the living rows of keys, in their order."""
-        rows, there = self.find(keys)
-        return rows[there]
-
-    def find(self, keys: Numbers) -> tuple[Numbers, NDArray[np.bool_]]:
-        """Return a row for each key, and whether the row is really its own and alive."""
-        if not len(self):
-            return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
-        if self._keys.all[-1] == len(self) - 1:  # no key was skipped, so each key is its own row
-            at = np.clip(keys, 0, len(self) - 1)
-        else:
-            at = np.minimum(np.searchsorted(self._keys.all, keys), len(self) - 1)
-        return at, (self._keys.all[at] == keys) & self.alive.all[at]
-
-    @property
-    def all(self) -> Numbers:
-        """Keys of all rows, dead ones included."""
-        return self._keys.all
-
-    def of(self, rows: NDArray[np.int64]) -> Numbers:
-        """Return the keys of rows."""
-        return self._keys.all[rows]
-
-    def living(self) -> Numbers:
-        """Return the living rows."""
-        return np.flatnonzero(self.alive.all)
-
-    def drop_dead(self) -> Numbers:
-        """Remove dead rows and number the others without gaps. Return their old rows."""
-        rows = self.living()
-        keys = self._keys.all[rows]
-        # `keys` is a copy (made by an index array), so the rows may be overwritten from the start.
-        self._keys.size = self.alive.size = self.live = 0
-        self.add(keys)
-        return rows

@@ -9,7 +9,6 @@ the figures.
 from __future__ import annotations
 
 from .session import Tiered
-from .stores import TierRules
 from .tiers import Tiers
 
-__all__ = ["TierRules", "Tiered", "Tiers"]
+__all__ = ["Tiered", "Tiers"]

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ctxbench.metrics.grounding import named
 from ctxbench.metrics.values import Spellings, occurs
+from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message, Tool
 from ctxbench.scenarios.view import Messages, Span
 
@@ -23,8 +24,10 @@ from ..focus import Focus, Focused, FocusSession
 from ..focus.strategy import TruncationMode
 from ..focus.truncation import both_ends
 from ..migration import Trigger
-from ..rag import Retriever
-from .stores import ARCHIVE_TOKENS, POLICY, WORKING_TOKENS, TierRules
+from ..rag import RagRules, Retriever
+from ..working.belady import Belady
+from ..working.policies import POLICIES, parse
+from .stores import ARCHIVE_TOKENS, POLICY, WORKING_TOKENS
 from .tiers import ARCHIVE, FOCUS, RAG, WORKING, Tiers
 
 QUERY = 400
@@ -178,7 +181,7 @@ class TieredSession:
                 return None
             if message.id not in self.tiers.loans.sent:
                 trigger = Trigger.FOCUS_REFERENCE if is_named else _TRIGGERS[self.tiers.migration.tier(message.id)]
-                loans.append((message.id, self.tiers.read(message.id, trigger, now).tier))
+                loans.append((message.id, self.tiers.read(message.id, trigger, now)))
         return loans
 
     def _units(self, history: Messages, here: set[str], room: int) -> Units:
@@ -352,7 +355,15 @@ class Tiered:
     def __post_init__(self) -> None:
         at_least(1, limit=self.limit, k=self.k)
         at_least(0, below=self.limit, recall=self.recall)
-        self._rules()
+        at_least(1, working=self.working, archive=self.archive)
+        try:
+            recipe = parse(self.policy)
+        except SpecError as error:
+            raise ValueError(f"policy: {error}") from None
+        recipe.sized(self.working)
+        if issubclass(POLICIES[recipe.name], Belady):
+            raise ValueError(f"policy={self.policy!r} needs future accesses, which a strategy does not know")
+        RagRules(retrievers=self.retrievers)
         try:
             self._focus(self.limit - self.recall)
         except ValueError as error:
@@ -363,19 +374,14 @@ class Tiered:
         """Largest request in tokens."""
         return self.limit
 
-    def start(self, desk: StrategyContext) -> View:
-        return self.open(desk).view
+    def start(self, services: StrategyContext) -> View:
+        return self.open(services).view
 
-    def open(self, desk: StrategyContext, tiers: Tiers | None = None) -> TieredSession:
+    def open(self, services: StrategyContext, tiers: Tiers | None = None) -> TieredSession:
         """Open one conversation, or continue one with its restored `tiers`."""
         if tiers is None:
-            tiers = Tiers(self._rules(), desk.record, desk.embed)
-        return TieredSession(self._focus(self.limit).open(desk), tiers, desk, self.limit, self.recall, self.k)
-
-    def _rules(self) -> TierRules:
-        return TierRules(
-            self.working, self.archive, self.policy, self.retrievers, self.preload, self.tune, self.collect
-        )
+            tiers = Tiers(self, services.record, services.embed)
+        return TieredSession(self._focus(self.limit).open(services), tiers, services, self.limit, self.recall, self.k)
 
     def _focus(self, limit: int) -> Focus:
         share = self.limit // RESERVE

@@ -29,7 +29,8 @@ from ..rag import load as load_index
 from ..rag import save as save_index
 from ..snapshot_file import SnapshotReader, reading, writing
 from .quotes import Prints, Quotes
-from .stores import KEPT, DictStore, TierRules
+from .session import Tiered
+from .stores import KEPT, DictStore
 from .tiers import Event, Loans, Tiers
 
 KIND = "memory tiers"
@@ -106,7 +107,7 @@ def _restored(reader: SnapshotReader, record: Callable[[Event], None], embed: Em
     if state.files:
         store.replace({name: reader.bytes(f"archive/{name}") for name in state.files}, ())
     archive = ArchiveTier(store, msgspec.convert(state.coding, Coding), keep=KEPT)
-    tiers = Tiers(msgspec.convert(state.rules, TierRules), _ignore, embed, archive, state.block)
+    tiers = Tiers(msgspec.convert(state.rules, Tiered), _ignore, embed, archive, state.block)
     tiers.clock.now, tiers.focus, tiers.loans = state.now, state.focus, state.loans
     tiers.question, tiers.gauges, tiers.quotes = state.question, Gauges(state.gauges), Quotes(state.prints)
     _hold(tiers.working, state.working)

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
-from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message
 
 from ...events import Compressed
-from ...parts.units import at_least
 from ..archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
 from ..migration.migration import Sum, content_sum
-from ..rag import Retriever
-from ..rag.rag import RagRules
-from ..working.belady import Belady
-from ..working.policies import POLICIES, parse
 
 DEAD = 0.5
 """Share of a block's messages that may be deleted before it is rewritten."""
@@ -139,32 +131,3 @@ DICTIONARY_BYTES = 1 << 18
 def memory_archive(block: int) -> ArchiveTier:
     """Return an empty archive in memory, with blocks of some tokens."""
     return ArchiveTier(BlockTable(), Coding(LEVEL, "raw", DICTIONARY_BYTES, block_tokens=block), keep=KEPT)
-
-
-@dataclass(frozen=True, slots=True)
-class TierRules:
-    """Parameters of the tiers below Focus, which `Tiered` explains."""
-
-    working: int = WORKING_TOKENS
-    archive: int = ARCHIVE_TOKENS
-    policy: str = POLICY
-    retrievers: tuple[Retriever, ...] = ("bm25",)
-    preload: bool = False
-    tune: bool = False
-    collect: bool = False
-
-    def __post_init__(self) -> None:
-        at_least(1, working=self.working, archive=self.archive)
-        try:
-            recipe = parse(self.policy)
-        except SpecError as error:
-            raise ValueError(f"policy: {error}") from None
-        recipe.sized(self.working)
-        if issubclass(POLICIES[recipe.name], Belady):
-            raise ValueError(f"policy={self.policy!r} needs future accesses, which a strategy does not know")
-        RagRules(retrievers=self.retrievers)
-
-    @property
-    def block(self) -> int:
-        """Tokens of a block of the Archive tier."""
-        return max(1, self.archive // BLOCKS)

@@ -1,6 +1,6 @@
 """The tiers below Focus as one memory: messages are demoted, searched, read where they are, and promoted.
 
-    tiers = Tiers(TierRules(), record)
+    tiers = Tiers(Tiered(), record)
     now = tiers.clock.tick(seconds)
     tiers.add(message, tokens, now)          # the message is in Focus
     tiers.keep({"m7", "m8"}, now)            # these stay in Focus; all others are demoted
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -34,16 +34,19 @@ from ..migration import Migration, Replacement, Tier, Trigger
 from ..migration.alarms import Gauges
 from ..migration.selection import Coldest, Heat
 from ..quota import Quota
-from ..rag import Embed, Passage, Rag, passage
+from ..rag import Embed, Rag, passage
 from ..rag.fusion import relative
 from ..rag.rag import RagRules
 from ..working.hybrid import Hybrid
 from ..working.lru import Lru
 from ..working.policies import parse
 from ..working.policy import Policy
-from ..working.tier import Successors
+from ..working.successors import Successors
 from .quotes import Quotes
-from .stores import Blocks, DictStore, TierRules, content_of, memory_archive, message_of
+from .stores import BLOCKS, Blocks, DictStore, content_of, memory_archive
+
+if TYPE_CHECKING:
+    from .session import Tiered
 
 FOCUS, WORKING, ARCHIVE, RAG = "focus", "working", "archive", "rag"
 UNBOUNDED = 1 << 62
@@ -69,24 +72,12 @@ class Loans:
     """Ids of all messages of the last request."""
 
 
-class Read(NamedTuple):
-    """Content of a message, and the tier that it was in."""
-
-    content: bytes
-    tier: str
-
-    @property
-    def message(self) -> Message:
-        """Decoded message."""
-        return message_of(self.content)
-
-
 class Tiers:
     """Messages of one conversation by id. `run` records the moves of each edge as one event."""
 
     def __init__(
         self,
-        rules: TierRules,
+        rules: Tiered,
         record: Callable[[Event], None],
         embed: Embed | None = None,
         archive: ArchiveTier | None = None,
@@ -102,9 +93,8 @@ class Tiers:
         heat = Heat()
         cooling = heat if rules.collect else None
         self.by_policy = ByPolicy(parse(rules.policy).sized(rules.working), cooling)
-        if archive is None:
-            archive = memory_archive(rules.block)
-        self.blocks = Blocks(archive, rules.block if block is None else block)
+        size = max(1, rules.archive // BLOCKS)
+        self.blocks = Blocks(memory_archive(size) if archive is None else archive, size if block is None else block)
         self.working, self.rag = DictStore(), DictStore()
         rows = (
             Tier(WORKING, self.working, Quota(rules.working), replacement=self.by_policy),
@@ -142,20 +132,20 @@ class Tiers:
             message, tokens = self.focus.pop(id)
             tier = self.migration.put(id, content_of(message), tokens, WORKING, now)
             self._note(Moved((id,), FOCUS, tier, tokens))
-            entry = msgspec.structs.replace(passage(message, tokens=tokens), message=None, time=now)
+            entry = passage(message)
             if entry.text:
-                self.index.add([entry], now)
+                self.index.add([entry])
                 self.quotes.add(self.index.numbers[id], entry.text)
 
     def search(self, query: str, k: int) -> list[tuple[str, float]]:
         """Return the best `k` messages below Focus for a query, best first, with their scores."""
         self.question, self._like = query, None
         try:
-            hits = self.index.search(query, k, now=self.clock.now)
+            hits = self.index.search(query, k)
         except ModelError as error:
             others = [name for name in self.rules.retrievers if name != "vector"]
             self.record(Failed("embedding", str(error), "searched by words" if others else "nothing is searched for"))
-            hits = self.index.search(query, k, now=self.clock.now, by=others) if others else []
+            hits = self.index.search(query, k, by=others) if others else []
         return [(hit.passage.id, round(hit.score, 4)) for hit in hits]
 
     def containing(self, value: Spellings) -> str | None:
@@ -164,35 +154,36 @@ class Tiers:
             number
             for spelling in value
             for number in self.index.bm25.containing_all(spelling, 10 * FORM).tolist()
-            if occurs(spelling, self._passage(number).text)
+            if occurs(spelling, self.index.at(number).text)
         }
-        return self._passage(max(numbers)).id if 0 < len(numbers) <= FORM else None
+        return self.index.at(max(numbers)).id if 0 < len(numbers) <= FORM else None
 
     def quoted(self, text: str) -> list[str]:
         """Return the messages below that a text quotes."""
-        return [self._passage(number).id for number in self.quotes.quoted(text, lambda at: self._passage(at).text)]
+        return [self.index.at(number).id for number in self.quotes.quoted(text, lambda at: self.index.at(at).text)]
 
-    def read(self, id: str, trigger: Trigger, now: float, asked: bool = True) -> Read:
-        """Read a message where it is. A look-up (`asked`) counts as a hit or a miss.
+    def read(self, id: str, trigger: Trigger, now: float, asked: bool = True) -> str:
+        """Read a message where it is, and return its tier. A look-up (`asked`) counts as a hit or a miss.
 
         The message is promoted to Working if it was named or is hot. Most search results are never named, and promoting
         them would evict messages that are.
         """
-        tier, content = self.migration.tier(id), self.migration.get(id, now)
+        tier = self.migration.tier(id)
+        self.migration.get(id, now)
         if asked:
             self.gauges.look(tier == WORKING)
         hot = self.migration.heat.score(id, now) >= self.migration.tuning.threshold
         if tier != WORKING and (hot or trigger is Trigger.FOCUS_REFERENCE):
             self.migration.promote(id, WORKING, trigger, now)
         self._predict(id, now)
-        return Read(content, tier)
+        return tier
 
     def forget(self, id: str, now: float) -> None:
         """Delete a message below Focus."""
         self.migration.forget(id, now)
         if id in self.index:
             number = self.index.numbers[id]
-            self.quotes.delete(number, self._passage(number).text)
+            self.quotes.delete(number, self.index.at(number).text)
             self.index.delete([id])
 
     def run(self, now: float, used: float) -> None:
@@ -221,11 +212,6 @@ class Tiers:
             scores = self.index.bm25.score(self.question, np.arange(len(self.index.passages)))
             self._like = relative(scores)
         return 0.0 if number is None else float(self._like[number])
-
-    def _passage(self, number: int) -> Passage:
-        entry = self.index.passages[number]
-        assert entry is not None
-        return entry
 
     def _collect(self, now: float) -> None:
         """Request the demotion of what has gone cold, and of as much as a store holds beyond its tier's limit.

@@ -1,5 +1,1 @@
-"""The Working tier: a message cache sized in tokens. `tier.Working` is the component, `policies` lists its policies."""
-
-from .tier import CAPACITY, CachedMessage, Put, Working
-
-__all__ = ["CAPACITY", "CachedMessage", "Put", "Working"]
+"""The Working tier: cache policies whose items have a size in tokens; `policies` lists them."""

@@ -1,4 +1,6 @@
-"""LRU-K as machine code: `lru_k.py` in arrays. It imports numba, so only `fast.py` imports it.
+"""LRU-K as machine code: `lru_k.py` in arrays, at millions of accesses a second, with the same victims as `LruK`.
+
+It imports numba (the extra `tiers`), so `traces.py` imports it only when it is needed.
 
 Two queues are linked lists, `after` and `before`: items that may be within their correlated period, with item n as both
 ends, and items whose HIST(q, K) is empty, with n + 1 as both ends. Both are in order of LAST, so the second needs no
@@ -10,10 +12,15 @@ never has more than 2 n entries and a few.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+from ...parts.units import at_least
+
+Ints = NDArray[np.int64]
 
 SPARE = 1024
 _compiled: Callable[[Any], Any] = njit(cache=True)
@@ -85,7 +92,7 @@ def take(after: Any, before: Any, item: int) -> None:
 
 
 @_compiled
-def lru_k(
+def _lru_k(
     ids: Any, tokens: Any, times: Any, n: int, capacity: int, k: int, correlated: float, retained: float, fifo: bool
 ) -> Any:
     """Return whether each access is a hit, the victims in order, and the access for which each victim made room."""
@@ -167,3 +174,45 @@ def lru_k(
         last[p] = now
         append(after, before, n, p)
     return hits, victims[:evicted], reasons[:evicted]
+
+
+class FastReplay(NamedTuple):
+    """Hits and evictions of a trace."""
+
+    hits: NDArray[np.bool_]
+    """Whether each access was a hit."""
+    victims: Ints
+    """Evicted items, in order."""
+    reasons: Ints
+    """The access for which each victim made room."""
+
+
+def lru_k(
+    ids: Ints,
+    capacity: int,
+    tokens: Ints | None = None,
+    times: NDArray[np.float64] | None = None,
+    k: int = 2,
+    correlated: float = 0.0,
+    retained: float | None = None,
+    ties: Literal["lru", "fifo"] = "lru",
+) -> FastReplay:
+    """Replay accesses to items numbered from 0 under LRU-K (`lru_k.LruK` explains the parameters).
+
+    Memory is proportional to the highest number. Without `tokens` each item has size 1; without `times` the clock is
+    the number of the access, from 0. Raises ValueError for impossible values.
+    """
+    at_least(1, capacity=capacity, k=k)
+    at_least(0, correlated=correlated, retained=retained)
+    tokens = np.ones(len(ids), np.int64) if tokens is None else np.ascontiguousarray(tokens, np.int64)
+    times = np.arange(len(ids), dtype=np.float64) if times is None else np.ascontiguousarray(times, np.float64)
+    if not len(ids) == len(tokens) == len(times):
+        raise ValueError(f"ids, tokens and times must have the same length: {len(ids)}, {len(tokens)}, {len(times)}")
+    if len(ids) and (ids.min() < 0 or tokens.min() < 1 or (np.diff(times) < 0).any()):
+        raise ValueError("items are numbered from 0, take at least 1 token, and come in order of time")
+    size = int(ids.max()) + 1 if len(ids) else 0
+    retention = np.inf if retained is None else retained
+    ids = np.ascontiguousarray(ids, np.int64)
+    return FastReplay(
+        *_lru_k(ids, tokens, times, size, capacity, k, float(correlated), float(retention), ties == "fifo")
+    )

@@ -81,14 +81,6 @@ class Policy(ABC):
             self._evict()
         return tuple(self.evicted)
 
-    def shrink(self, tokens: int) -> tuple[str, ...]:
-        """Evict until the cache holds at most `tokens`. Return the victims."""
-        at_least(0, tokens=tokens)
-        self.evicted = []
-        while self.used > tokens:
-            self._evict()
-        return tuple(self.evicted)
-
     @abstractmethod
     def _hit(self, id: str) -> None:
         """Count a reference to an item in the cache."""

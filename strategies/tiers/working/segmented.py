@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from .policy import Policy
 
 Queues = list[dict[str, int]]
-NAMES = ("cold", "warm", "hot")
 
 
 @dataclass(eq=False)
@@ -34,11 +33,6 @@ class Segmented(Policy):
         if not self.shares or min(self.shares) < 0 or abs(sum(self.shares) - 1) > 1e-9:
             raise ValueError(f"shares must be 0 or more and add up to 1, not {self.shares}")
         self.queues = [OrderedDict() for _ in self.shares]
-
-    def segments(self) -> dict[str, int]:
-        """Return the tokens in each segment, by name if there are three, else by number."""
-        names = NAMES if len(self.shares) == len(NAMES) else tuple(map(str, range(len(self.shares))))
-        return {name: sum(queue.values()) for name, queue in zip(names, self.queues, strict=True)}
 
     def _hit(self, id: str) -> None:
         segment = min(self.at[id] + 1, len(self.queues) - 1)

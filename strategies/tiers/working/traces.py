@@ -23,14 +23,12 @@ from numpy.typing import NDArray
 from ctxbench.metrics.grounding import references
 from ctxbench.metrics.language import words
 from ctxbench.metrics.tfidf import Scores, TfIdf
-from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation, Message
 
 from .belady import Belady
-from .fast import lru_k
 from .hybrid import Hybrid
 from .policies import PolicyRecipe
-from .tier import Successors
+from .successors import Successors
 
 Ints = NDArray[np.int64]
 
@@ -88,7 +86,9 @@ def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successor
     """Replay a trace with an empty cache. After each access, the items that `preload` predicts are admitted."""
     # The compiled version knows no preloads, and needs numba: without it the loop below gives the same result.
     if recipe.name == "lru_k" and preload is None and len(trace.ids) >= LONG:
-        with suppress(MissingExtra):
+        with suppress(ModuleNotFoundError):
+            from .compiled import lru_k
+
             fast = lru_k(trace.ids, capacity, trace.tokens, trace.times, **recipe.parameters)
             return TraceReplay(fast.hits, len(fast.victims), _loaded(trace, fast.hits))
     cache = recipe.sized(capacity)

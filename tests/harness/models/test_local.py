@@ -87,14 +87,6 @@ def test_weights_that_cannot_be(tmp_path: Path) -> None:
             Settings("local", gguf=path).checked()
 
 
-def test_a_gguf_that_llama_cannot_load(tmp_path: Path) -> None:
-    """A broken model is a ModelError, which strategies live with."""
-    pytest.importorskip("xllamacpp")
-    (tmp_path / "m.gguf").write_bytes(b"GGUF" + b"x" * 1000)
-    with pytest.raises(ModelError, match=r"m.gguf: llama.cpp cannot load it"):
-        Local(str(tmp_path / "m.gguf")).chat(ModelRequest("local:m", "x", 0, 5))
-
-
 class Answered(NamedTuple):
     """What a model answered, and how much it read for that."""
 

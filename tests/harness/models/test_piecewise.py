@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,13 +31,3 @@ def test_what_follows_moves_no_end(before: str, one: str, other: str) -> None:
     within = [each for each in first if len(each) <= len(before) + 2]
     assert second[: len(within)] == within
     assert shared(first, second) >= len(within)
-
-
-@given(texts)
-def test_pieces_are_long_enough(text: str) -> None:
-    """Each is a start of the text, at least PIECE characters longer than the one before."""
-    found = starts(text)
-    ends = [0, *map(len, found)]
-    assert all(text.startswith(each) for each in found)
-    assert all(after - before >= PIECE for before, after in pairwise(ends))
-    assert shared(found, found) == len(found)

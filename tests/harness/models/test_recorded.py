@@ -153,14 +153,6 @@ def test_the_limit_by_hand(cassette: Cassette) -> None:
     assert ask(within, prompts[0]).text == "short"  # what is recorded is free
 
 
-def test_each_command_has_its_own_money(cassette: Cassette) -> None:
-    """What another command spent does not count."""
-    Purse(cassette, "before", 1.0).reserve("m", 0.9)
-    Purse(cassette, "now", 1.0).reserve("m", 0.9)
-    with pytest.raises(ModelError, match="the spend limit"):
-        Purse(cassette, "now", 1.0).reserve("m", 0.9)
-
-
 def test_a_price_that_is_not_known(cassette: Cassette) -> None:
     """Without a limit the cost is None and the call is counted as unpriced; with one the call is not made."""
     model = Scripted(*[ModelAnswer("short", TokenUsage(10, 1))] * 2)

@@ -29,7 +29,7 @@ def test_asking_changes_nothing_else(tmp_path: Path) -> None:
         run(tmp_path / str(probes), some(), "none", *STATEFUL, probes=probes)
     with_probes, without = bytes_of(tmp_path / "True"), bytes_of(tmp_path / "False")
     differ = {Path(path).parts[0] for path in with_probes if with_probes[path] != without.get(path)}
-    assert differ == {"probes", "answers", "grades", "receipts", "manifest.json"}
+    assert differ == {"probes", "answers", "grades", "manifest.json"}
 
 
 def test_workers_change_nothing(tmp_path: Path, small_shards: None) -> None:

@@ -13,7 +13,7 @@ from ctxbench.harness.tier_bench.rag import against, index_recall, measured, row
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.tiers import rag_json, rag_tables
 from ctxbench.scenarios.model import Conversation, Message, Probe
-from ctxbench.scenarios.readers.locomo import Locomo
+from ctxbench.scenarios.readers.question_sets import Locomo
 from ctxbench.scenarios.source import Problems
 from ctxbench.strategies.tiers.rag import RETRIEVERS
 from ctxbench.strategies.tiers.rag.vectors import Index

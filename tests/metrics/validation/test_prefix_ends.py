@@ -63,7 +63,7 @@ def test_each_end_is_that_of_the_list_computed_anew(
         sent = prompts[which]
         size = 1 + round(share * (len(sent.blocks) - 1))
         ends = known.of(sent, size, max(tokens, 0))
-        assert ends == ends_of(sent.blocks[:size].tolist(), sent.counts[:size].tolist(), max(tokens, 0), learned)
+        assert list(ends) == ends_of(sent.blocks[:size].tolist(), sent.counts[:size].tolist(), max(tokens, 0), learned)
         for place, told in news:
             number = int(sent.blocks[round(place * (len(sent.blocks) - 1))])
             learned[number] = told

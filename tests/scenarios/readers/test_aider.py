@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.scenarios.errors import Place
-from ctxbench.scenarios.model import Call, Conversation, check
+from ctxbench.scenarios.model import Conversation, check
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.aider import Aider
+from ctxbench.scenarios.readers.chats import Aider
 from ctxbench.scenarios.source import Problems
 
 CHAT = """
@@ -51,29 +51,6 @@ def load(path: Path, text: str) -> tuple[list[Conversation], Problems]:
     assert isinstance(detect(path), Aider)
     problems = Problems()
     return list(read(find([path], problems), problems)), problems
-
-
-def test_a_session(tmp_path: Path) -> None:
-    """Prompts of several lines, answers with headings and code, commands that are sent and those that are not."""
-    [told], problems = load(tmp_path / "project" / ".aider.chat.history.md", CHAT)
-    assert not problems.errors
-    assert not problems.notes
-    assert (told.id, told.meta) == ("project", {"started": "2025-06-19 14:32:16"})
-    assert [(m.role, m.text) for m in told.messages] == [
-        ("user", "Fix the bug\nin the loop."),
-        ("assistant", "# The loop\n\nThe bug is here:\n\n```python\nfor each in range(3):\n```"),
-        ("user", "/ask why?"),
-        ("assistant", "Because."),
-    ]
-    assert [m.call for m in told.messages if m.call] == [Call("gpt-4o"), Call("claude-x")]
-
-
-def test_several_sessions(tmp_path: Path) -> None:
-    """Each is a conversation with the line at which it begins; one without an answer is counted."""
-    silent = "\n# aider chat started at 2025-06-20 10:00:00\n\n> Model: m with x\n\n#### /exit\n"
-    told, problems = load(tmp_path / "a.md", CHAT + silent + CHAT)
-    assert [(one.id, one.source.rpartition(":")[2]) for one in told] == [("a", "2"), ("a.2", "36")]
-    assert problems.notes == [f"aider: session without an answer: 1 not read ({tmp_path / 'a.md'}:30)"]
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from ctxbench.scenarios.model import (
     Usage,
 )
 from ctxbench.scenarios.read import Batch, detect, read
-from ctxbench.scenarios.readers.ctxbench_jsonl import CtxbenchJsonl
+from ctxbench.scenarios.readers.chats import CtxbenchJsonl
 from ctxbench.scenarios.source import Problems
 
 text = st.text(max_size=12)

@@ -14,10 +14,9 @@ import pytest
 
 from ctxbench.scenarios.model import Conversation, Usage
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.langchain import LangChain
-from ctxbench.scenarios.readers.langgraph import LangGraph
+from ctxbench.scenarios.readers.stored_chats import LangChain, LangGraph
 from ctxbench.scenarios.source import Problems
-from tests.scenarios.readers.samples import langchain, langgraph
+from tests.scenarios.readers.samples import langchain
 
 MESSAGES = langchain("x")["messages"]
 CLASSES = {"human": "HumanMessage", "ai": "AIMessage", "tool": "ToolMessage"}
@@ -56,17 +55,6 @@ def test_all_forms_of_langchain_read_the_same(tmp_path: Path, messages: object) 
     assert call is not None
     assert (call.model, call.usage, call.stop) == ("m", Usage(input=100, output=5, cache_read=60), "tool_calls")
     assert chat.messages[2].answers == chat.messages[1].calls[0].id == "c1"
-
-
-def test_a_bad_message_is_named_with_its_field(tmp_path: Path) -> None:
-    """A message whose role nobody knows costs its list, and the next line is read."""
-    path = tmp_path / "h.jsonl"
-    bad = {"session_id": "bad", "messages": [*MESSAGES[:1], {"role": "wizard", "content": "hm"}]}
-    path.write_text("\n".join(json.dumps(record) for record in (langchain("one"), bad, langchain("two"))))
-    chats, problems = load(path)
-    [error] = problems.errors
-    assert [chat.id for chat in chats] == ["one", "two"]
-    assert (error.place.line, error.place.field) == (2, "messages[1].role")
 
 
 def database(path: Path, *checkpoints: tuple[str, str, str | None, list[Any]]) -> None:
@@ -122,40 +110,6 @@ def test_a_database_that_is_cut_off_is_one_error(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     _, problems = load(path)
     assert any("cannot be read as SQLite" in error.what for error in problems.errors)
-
-
-def test_states_of_a_thread_are_one_conversation(tmp_path: Path) -> None:
-    """A history of states, the newest first, is the conversation of its newest state."""
-    path = tmp_path / "history.json"
-    newest = langgraph("t")
-    older = {**newest, "values": {"messages": newest["values"]["messages"][:2]}}
-    path.write_text(json.dumps([newest, older]))
-    [chat], problems = load(path)
-    assert not problems.errors
-    assert (chat.id, len(chat.messages)) == ("t", 4)
-
-
-def test_checkpoints_in_json_are_their_thread(tmp_path: Path) -> None:
-    """Rows of the table, what a saver lists, a checkpoint alone, and a thread of the platform."""
-    messages = langgraph("t")["values"]["messages"]
-    held = [
-        {"v": 1, "ts": "x", "channel_values": {"messages": part}, "channel_versions": {}}
-        for part in (messages[:2], messages)
-    ]
-    rows = [
-        {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": f"{at}", "checkpoint": one}
-        for at, one in enumerate(held)
-    ]
-    listed = [{"config": {"configurable": {"thread_id": "t"}}, "checkpoint": one} for one in held]
-    thread = {"thread_id": "t", "status": "idle", "values": {"messages": messages}}
-    for at, content in enumerate((rows, listed, held[1], thread)):
-        path = tmp_path / f"{at}" / "t.json"
-        path.parent.mkdir()
-        path.write_text(json.dumps(content))
-        assert isinstance(detect(path), LangGraph)
-        [chat], problems = load(path)
-        assert not problems.errors
-        assert (chat.id, len(chat.messages)) == ("t", 4)
 
 
 def test_rows_that_are_in_the_log_alone_are_an_error(tmp_path: Path) -> None:

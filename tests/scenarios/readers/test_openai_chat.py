@@ -11,7 +11,7 @@ import pytest
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.openai_chat import OpenAIChat
+from ctxbench.scenarios.readers.chats import OpenAIChat
 from ctxbench.scenarios.source import Problems
 
 CHAT = [
@@ -58,57 +58,6 @@ def test_every_form_gives_the_same_messages(tmp_path: Path, name: str) -> None:
     assert chat.messages[3].answers == "c1"
 
 
-def test_tools_are_kept(tmp_path: Path) -> None:
-    """Tool schemas become tools, with their parameters as JSON text."""
-    path = tmp_path / "chat.json"
-    path.write_text(FORMS["object.json"])
-    [chat], _ = load(path)
-    assert [(tool.name, tool.description, tool.parameters) for tool in chat.tools] == [
-        ("look", "Looks", '{"type":"object"}')
-    ]
-
-
-def test_ids_come_from_the_record_or_the_file(tmp_path: Path) -> None:
-    """An id, conversation_id or thread_id is used; chats without one are numbered after the file."""
-    path = tmp_path / "chats.jsonl"
-    keys: list[dict[str, object]] = [{"id": 7}, {"conversation_id": "c"}, {"thread_id": "t"}, {}, {}]
-    path.write_text("\n".join(json.dumps({**key, "messages": CHAT}) for key in keys))
-    chats, found = load(path)
-    assert [chat.id for chat in chats] == ["7", "c", "t", "chats", "chats.2"]
-    assert not found
-
-
-def test_each_bare_list_of_a_line_is_a_chat(tmp_path: Path) -> None:
-    """Lines that are lists of messages are a chat each."""
-    path = tmp_path / "lists.jsonl"
-    path.write_text(json.dumps(CHAT[:2]) + "\n" + json.dumps(CHAT) + "\n")
-    chats, found = load(path)
-    assert [(chat.id, len(chat.messages)) for chat in chats] == [("lists", 2), ("lists.2", 5)]
-    assert not found
-
-
-@pytest.mark.parametrize(
-    ("record", "field", "what"),
-    [
-        ({"messages": [{"role": "wizard", "content": "hm"}]}, "messages[0].role", "unknown role 'wizard'"),
-        ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content", "expected str | array | null, got int"),
-        ({"messages": [{"content": "hm"}]}, "messages[0]", "object missing required field role"),
-        ({"messages": "hm"}, "messages", "expected array, got str"),
-        ({"messages": []}, "messages", "it has no messages"),
-        ({"messages": [{"role": "tool", "tool_call_id": "x"}]}, "messages[0].answers", "no earlier message called"),
-    ],
-)
-def test_a_bad_record_is_one_clear_error(tmp_path: Path, record: object, field: str, what: str) -> None:
-    """A bad line is named by file, line, field and reason, and its neighbours are read."""
-    path = tmp_path / "chats.jsonl"
-    good = json.dumps({"messages": CHAT})
-    path.write_text("\n".join([good, json.dumps(record), good]))
-    chats, [error] = load(path)
-    assert len(chats) == 2
-    assert (error.place.file, error.place.line, error.place.field) == (str(path), 2, field)
-    assert what in error.what
-
-
 def test_a_truncated_file_keeps_what_stands_before(tmp_path: Path) -> None:
     """An array that was cut off gives its whole elements and one error."""
     path = tmp_path / "chats.json"
@@ -116,17 +65,6 @@ def test_a_truncated_file_keeps_what_stands_before(tmp_path: Path) -> None:
     chats, [error] = load(path)
     assert len(chats) == 1
     assert "ends in the middle" in error.what
-
-
-def test_a_damaged_message_line_takes_its_result_along(tmp_path: Path) -> None:
-    """Where one line is a message, a lost call is one problem and its result, which answers nothing now, another."""
-    lines = [json.dumps(message) for message in CHAT]
-    lines[2] = lines[2][:30]
-    path = tmp_path / "chat.jsonl"
-    path.write_text("\n".join(lines))
-    [chat], found = load(path)
-    assert [message.role for message in chat.messages] == ["system", "user", "assistant"]
-    assert [error.place.line for error in found] == [3, 4]
 
 
 def test_what_follows_an_array_is_not_lost_in_silence(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from ctxbench.scenarios.model import Conversation, Usage
@@ -16,7 +15,7 @@ from ctxbench.scenarios.read import detect, find, read
 from ctxbench.scenarios.readers.otel import Otel
 from ctxbench.scenarios.source import Problems
 from tests.scenarios.readers.samples import FUNCTION
-from tests.scenarios.readers.traces import CALLED, LATER, PROMPT, SAID, SHOWN, load, sample_usages, shown, usages
+from tests.scenarios.readers.traces import CALLED, LATER, PROMPT, SAID, SHOWN, load, shown, usages
 
 Flat = dict[str, Any]
 
@@ -295,36 +294,6 @@ def columns(rows: list[Flat]) -> Flat:
     return {"columns": [{"name": n, "datatype": "x", "values": [row.get(n) for row in rows]} for n in names]}
 
 
-def data_frame() -> list[Flat]:
-    """Two calls as rows of Phoenix's `get_spans_dataframe`: their messages are lists of objects with flat names."""
-
-    def message(said: Flat) -> Flat:
-        calls = [
-            {
-                "tool_call.id": call["id"],
-                **{f"tool_call.function.{key}": text for key, text in call["function"].items()},
-            }
-            for call in said.get("tool_calls", ())
-        ]
-        return {f"message.{key}": value for key, value in {**said, "tool_calls": calls}.items() if value}
-
-    def cells(prompt: list[Flat], answer: Flat) -> Flat:
-        counts = {"prompt": 100, "completion": 5, "prompt_details.cache_read": 60}
-        return {
-            "openinference.span.kind": "LLM",
-            **{f"llm.token_count.{name}": count for name, count in counts.items()},
-            "llm.input_messages": [message(one) for one in prompt],
-            "llm.output_messages": [message(answer)],
-            "llm.tools": [{"tool.json_schema": json.dumps({"type": "function", "function": {"name": "look"}})}],
-        }
-
-    rows = phoenix(
-        {"id": "a", "parent": "", "start": 1, "attributes": cells(PROMPT, CALLED)},
-        {"id": "b", "parent": "", "start": 5, "attributes": cells(LATER, SAID)},
-    )
-    return [{**{f"attributes.{key}": cell for key, cell in row.pop("attributes").items()}, **row} for row in rows]
-
-
 def check(found: list[Conversation], problems: Problems, has_tools: bool = True) -> None:
     assert not problems.errors
     [chat] = found
@@ -370,73 +339,9 @@ def test_every_container(container: Any, tmp_path: Path) -> None:
     check(*load(tmp_path, container))
 
 
-@pytest.mark.parametrize("packed", [".parquet", ".csv", ".jsonl"])
-def test_the_data_frame_of_phoenix(packed: str, tmp_path: Path) -> None:
-    """Its flat names within lists are read as messages and tools, and the numbers of a CSV as numbers."""
-    rows = data_frame()
-    frame = pd.DataFrame(rows)
-    if packed == ".parquet":
-        frame.to_parquet(tmp_path / "spans.parquet")
-    elif packed == ".csv":
-        frame.map(lambda cell: json.dumps(cell) if isinstance(cell, list) else cell).to_csv(tmp_path / "spans.csv")
-    else:
-        (tmp_path / "spans.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    [chat], problems = load(tmp_path)
-    assert not problems.errors
-    assert not problems.notes
-    assert shown(chat) == SHOWN
-    assert usages(chat) == [Usage(100, 5, 60)] * 2
-    assert [tool.name for tool in chat.tools] == ["look"]
-
-
-def test_what_logfire_instruments_itself(tmp_path: Path) -> None:
-    """The request and the response stand in two attributes, with the provider's usage; a stream has its text alone."""
-    told = []
-    for at, (prompt, answer) in enumerate([(PROMPT, CALLED), (LATER, SAID)]):
-        counts = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 60}}
-        request = {"model": "m", "messages": prompt, "tools": [{"type": "function", "function": {"name": "look"}}]}
-        response = {"message": answer, "usage": counts} if at == 0 else {"combined_chunk_content": "A cat."}
-        fields = {"gen_ai.request.model": "m", "request_data": request, "response_data": response}
-        told.append({"id": f"b{at}", "parent": "", "start": at, "attributes": fields})
-    [chat], problems = load(tmp_path, logfire(*told))
-    assert not problems.errors
-    assert shown(chat) == SHOWN
-    assert usages(chat) == [Usage(100, 5, 60), None]
-    assert [tool.name for tool in chat.tools] == ["look"]
-
-
 def test_the_spans_of_a_trace_may_stand_in_several_files(tmp_path: Path) -> None:
     """The files of a folder are read together."""
     check(*load(tmp_path, *[otlp(span) for span in spans()]))
-
-
-def test_messages_that_are_events(tmp_path: Path) -> None:
-    """Prompts and answers of older conventions are events of the span, as fields, as JSON, or in one event each."""
-    plain = {"gen_ai.operation.name": "chat", "gen_ai.system": "openai", "gen_ai.response.model": "m",
-             "gen_ai.usage.input_tokens": 100, "gen_ai.usage.output_tokens": 5,
-             "gen_ai.usage.cache_read_input_tokens": 60, "gen_ai.response.finish_reasons": ["stop"]}  # fmt: skip
-    calls = json.dumps(CALLED["tool_calls"])
-    fields = [
-        ("gen_ai.system.message", {"content": "Be short."}),
-        ("gen_ai.user.message", {"gen_ai.event.content": json.dumps({"role": "user", "content": "What is it?"})}),
-        ("gen_ai.choice", {"index": 0, "message": json.dumps({"tool_calls": CALLED["tool_calls"]})}),
-    ]
-    whole = [
-        ("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps(LATER)}),
-        ("gen_ai.content.completion", {"gen_ai.completion": json.dumps([SAID])}),
-    ]
-    agent, first, last = (span for span in reversed(spans()))
-    first |= {"attributes": plain, "events": fields}
-    check(*load(tmp_path, otlp(agent, first, {**last, "attributes": plain, "events": whole})), has_tools=False)
-    fields[2:] = [("gen_ai.assistant.message", {"content": "", "tool_calls": calls}),
-                  ("gen_ai.tool.message", {"content": "a cat", "id": "t1"}),
-                  ("gen_ai.choice", {"message": json.dumps(SAID)})]  # fmt: skip
-    [chat], _ = load(tmp_path, otlp({**last, "attributes": plain, "events": fields}))
-    assert shown(chat) == SHOWN
-    details = {"gen_ai.input.messages": json.dumps(LATER), "gen_ai.output.messages": json.dumps([SAID])}
-    event = ("gen_ai.client.inference.operation.details", details)
-    [chat], _ = load(tmp_path, otlp({**last, "attributes": plain, "events": [event]}))
-    assert shown(chat) == SHOWN
 
 
 def test_protobuf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -502,87 +407,3 @@ def test_what_the_sdk_writes(file: str, tmp_path: Path) -> None:
     [chat] = read(find([path], problems), problems)
     assert not problems.errors
     assert (chat.id, chat.meta, shown(chat), usages(chat)) == ("s1", {"agent": "cats"}, SHOWN, [Usage(100, 5, 60)] * 2)
-
-
-def test_blocks_that_openllmetry_writes_as_text(tmp_path: Path) -> None:
-    """A content that is the JSON of blocks is these blocks, results of tools among them; other JSON is text."""
-    result = [{"tool_use_id": "t1", "type": "tool_result", "content": "a cat"}]
-    messages = [
-        {"role": "user", "content": "[1, 2]"},
-        {"role": "assistant", "tool_calls": [{"id": "t1", "name": "look", "arguments": "{}"}]},
-        {"role": "user", "content": json.dumps(result)},
-    ]
-    attributes = {"llm.request.type": "chat", **spread("gen_ai.prompt", messages)}
-    [chat], problems = load(tmp_path, otlp({"id": "b", "parent": "", "start": 2, "attributes": attributes}))
-    assert not problems.errors
-    assert shown(chat) == [("user", "[1, 2]"), ("assistant", "look(t1)"), ("tool", "a cat"), ("assistant", "")]
-
-
-def test_a_wrapper_counts_once(tmp_path: Path) -> None:
-    """`ai.generateText` repeats the usage of the call inside it, and is none."""
-    inner = {"id": "b", "parent": "a", "start": 2, "attributes": vercel(PROMPT, SAID)}
-    attributes = {"ai.operationId": "ai.generateText", "ai.usage.inputTokens": 100, "ai.telemetry.functionId": "haiku"}
-    [chat], _ = load(tmp_path, otlp({"id": "a", "parent": "", "start": 1, "attributes": attributes}, inner))
-    assert (usages(chat), chat.meta) == ([Usage(100, 5, 60)], {"agent": "haiku"})
-
-
-def test_a_failed_call_is_counted(tmp_path: Path) -> None:
-    """A span with the status of an error and without an answer is no call."""
-    attributes = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(PROMPT)}
-    span = {"id": "b", "parent": "", "start": 2, "attributes": attributes, "status": {"code": 2}}
-    found, problems = load(tmp_path, otlp(span))
-    assert not found
-    assert problems.notes[0].startswith("otel: failed model call: 1 not read")
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "what"),
-    [
-        ("spanId", 5, ".spanId: expected str, got int"),
-        ("startTimeUnixNano", "soon", ".startTimeUnixNano: soon is no time"),
-        ("attributes", {}, ".attributes: expected array, got object"),
-    ],
-)
-def test_a_bad_span_costs_only_itself(field: str, value: Any, what: str, tmp_path: Path) -> None:
-    """Its error has file, line and field, and the other spans are read."""
-    export = otlp(*spans())
-    export["resourceSpans"][0]["scopeSpans"][0]["spans"][0][field] = value
-    [chat], problems = load(tmp_path, export)
-    assert shown(chat) == SHOWN[:3]
-    [error] = problems.errors
-    place = f"{tmp_path / 'trace0.json'}:1: resourceSpans[0].scopeSpans[0].spans[0]{what}"
-    assert str(error).replace("`", "").startswith(place)
-
-
-def test_bad_usage_costs_only_itself(tmp_path: Path) -> None:
-    """A count that is none is a problem; the call stays."""
-    one = {**spans()[1], "parent": ""}
-    one["attributes"] = {**one["attributes"], "gen_ai.usage.input_tokens": "many"}
-    [chat], problems = load(tmp_path, otlp(one))
-    assert usages(chat) == [None]
-    assert "is no number of tokens" in str(problems.errors[0])
-
-
-def test_files_without_a_model_call_are_ignored(tmp_path: Path) -> None:
-    """Traces of web servers are no recordings, and are named."""
-    found, problems = load(tmp_path, otlp(spans()[2]))
-    assert not found
-    assert problems.ignored == [f"{tmp_path / 'trace0.json'}: no model call among its 1 spans"]
-
-
-def test_the_samples(recordings: Path) -> None:
-    """Each call of the sample traces counts once, however many spans show it, with its cache read."""
-    assert sample_usages(recordings / "otel") == {
-        "helm.json": [("gpt-4.1-mini-2025-04-14", 1820, 13, 0), ("gpt-4.1-mini-2025-04-14", 1956, 117, 1792)],
-        "k8s.json": [("gpt-4.1-mini-2025-04-14", 2203, 139, 1792)],
-        "tempo_export_with_batches.json": [
-            ("gpt-4.1-mini-2025-04-14", 2256, 13, 0),
-            ("gpt-4.1-mini-2025-04-14", 2392, 116, 0),
-        ],
-        "vercel-ai-sdk-v6_spans.json": [
-            ("gpt-4o-mini-2024-07-18", 14, 20, None),
-            ("gpt-4o-mini-2024-07-18", 50, 9, None),
-            ("gpt-4o-mini-2024-07-18", 63, 156, None),
-            ("gpt-4o-mini-2024-07-18", 15, 112, 0),
-        ],
-    }

@@ -7,14 +7,10 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-import pytest
-
-from ctxbench.scenarios.model import Call, Conversation, Mark, Usage
+from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.terminal_bench import TerminalBench
+from ctxbench.scenarios.readers.call_logs import TerminalBench
 from ctxbench.scenarios.source import Problems
-
-START = 1_700_000_000
 
 
 def user(words: str, **fields: Any) -> dict[str, Any]:
@@ -57,21 +53,6 @@ def load(folder: Path, *records: Any) -> tuple[list[Conversation], Problems]:
     return list(read(find([folder], problems), problems)), problems
 
 
-def test_the_episodes_of_a_trial_are_a_conversation(tmp_path: Path) -> None:
-    """They are taken by number, and each answer has what its own record reports."""
-    texts = [user("0"), said("a0"), user("1"), said("a1"), user("2"), said("a2")]
-    records = [record(chat(f"r{at}", f"a{at}"), *texts[: 2 * at + 1]) for at in range(3)]
-    [told], problems = load(tmp_path, *records)
-    assert not problems.errors
-    assert told.id == "t.1-of-1.run"
-    assert [m.text for m in told.messages] == ["0", "a0", "1", "a1", "2", "a2"]
-    used = Usage(900, 7, 600)
-    assert [m.call for m in told.messages if m.call] == [
-        Call("gpt-4o-2024", "openai", used, START + 0.5, stop="stop", request_id=f"r{at}", requested="gpt-4o")
-        for at in range(3)
-    ]
-
-
 def test_a_trial_in_an_archive(tmp_path: Path) -> None:
     """The records of its folders are one batch, there as well."""
     records = [record(chat("r0", "a0"), user("0")), record(chat("r1", "a1"), user("0"), said("a0"), user("1"))]
@@ -84,45 +65,3 @@ def test_a_trial_in_an_archive(tmp_path: Path) -> None:
     [told] = read([batch], problems)
     assert not problems.errors
     assert (told.id, [m.text for m in told.messages]) == ("t.1-of-1.run", ["0", "a0", "1", "a1"])
-
-
-def test_a_response_of_anthropic(tmp_path: Path) -> None:
-    """It is in its provider's form, and so is its usage; the request's marks are those of the chat form."""
-    counts = {"input_tokens": 1, "cache_read_input_tokens": 9, "output_tokens": 7}
-    content = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Done"}]
-    response = {"id": "msg", "model": "claude-x", "content": content, "stop_reason": "end_turn", "usage": counts}
-    marked = user("Go", cache_control={"type": "ephemeral"})
-    about = {"model": "anthropic/claude", "custom_llm_provider": "anthropic", "start_time": None}
-    [told], problems = load(tmp_path, record(response, marked, **about))
-    assert not problems.errors
-    answer = told.messages[1]
-    assert (answer.text, answer.thinking) == ("Done", "hm")
-    assert answer.call == Call(
-        "claude-x",
-        "anthropic",
-        Usage(10, 7, 9),
-        marks=(Mark("m0"),),
-        stop="end_turn",
-        request_id="msg",
-        requested="claude",
-    )
-
-
-@pytest.mark.parametrize(
-    ("bad", "field", "what"),
-    [
-        (record("{", user("1")), "original_response", "the JSON ends in the middle"),
-        (record({"choices": []}, user("1")), "original_response.choices", "no answer"),
-        (record(chat("r", "a"), {"role": "oracle"}), "messages[0].role", "unknown role 'oracle'"),
-        (record(chat("r", "a"), user("1"), start_time="noon"), "start_time", "'noon' is no time"),
-        (record(chat("r0", "a0"), user("1")), "original_response", "stands at"),
-    ],
-)
-def test_a_bad_record_is_one_clear_error(tmp_path: Path, bad: Any, field: str, what: str) -> None:
-    """It is named by its file and field, and the other records are read."""
-    told, problems = load(tmp_path, record(chat("r0", "a0"), user("0")), bad, record(chat("r2", "a2"), user("2")))
-    assert [m.text for one in told for m in one.messages] == ["0", "a0", "2", "a2"]
-    [error] = problems.errors
-    assert error.place.file.endswith("episode-9/debug.json")
-    assert error.place.field == field
-    assert what in error.what

@@ -1,4 +1,4 @@
-"""What the tests of all readers of traces share: a file in, conversations, errors and notes out."""
+"""What the tests of readers of traces share: a file in, conversations, errors and notes out."""
 
 from __future__ import annotations
 
@@ -48,17 +48,3 @@ def usages(conversation: Conversation) -> list[Usage | None]:
     """Usage of every call."""
     messages = (conversation.messages[at] for at in conversation.calls())
     return [message.call.usage if message.call else None for message in messages]
-
-
-def sample_usages(folder: Path) -> dict[str, list[tuple[str, int | None, int | None, int | None]]]:
-    """Model, input, output and tokens read of every call in a folder of samples, by file."""
-    problems = Problems()
-    found: dict[str, list[tuple[str, int | None, int | None, int | None]]] = {}
-    for conversation in read(find([folder], problems), problems):
-        rows = found.setdefault(Path(conversation.source.partition(":")[0]).name, [])
-        for at in conversation.calls():
-            call = conversation.messages[at].call
-            if call is not None and call.usage is not None:
-                rows.append((call.model, call.usage.input, call.usage.output, call.usage.cache_read))
-    assert not problems.errors
-    return found

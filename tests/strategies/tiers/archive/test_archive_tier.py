@@ -160,15 +160,6 @@ def test_a_message_larger_than_a_block_is_a_block() -> None:
     assert archive.get("talk/m1").message.text == "long " * 999
 
 
-def test_few_small_parts_are_kept() -> None:
-    """A hundred puts of one message do not make a hundred files."""
-    archive = ArchiveTier(BlockTable())
-    for each in items(100):
-        archive.put([each])
-    assert len(archive.parts) <= 16
-    assert list(archive.items()) == items(100)
-
-
 def test_what_the_dictionary_was_made_of_takes_almost_nothing() -> None:
     """The text of the first blocks is stored once, in the dictionary."""
     texts = [f"{number * 7919 % 10007} is what {number * 104729 % 9973} had said" for number in range(12)]
@@ -209,15 +200,6 @@ def test_all_deleted() -> None:
     assert list(archive.store.all()) == ["index"]
 
 
-def test_100k_identical_messages() -> None:
-    """They take less than a byte each, and each is there."""
-    same = [ArchivedMessage(f"talk/m{at}", 9, Message(f"m{at}", "user", "Are you there?")) for at in range(100_000)]
-    archive = ArchiveTier(BlockTable(), Coding(level=3, dictionary="none"))
-    assert archive.put(same) == 100_000
-    assert archive.size < 100_000
-    assert archive.get("talk/m77777") == same[77_777]
-
-
 def test_summaries_stand_beside_the_blocks() -> None:
     """Each block has a summary of at most the tokens asked for; the messages are there as they were."""
     coding = Coding(level=1, block_tokens=100, summary=0.2)
@@ -229,12 +211,3 @@ def test_summaries_stand_beside_the_blocks() -> None:
     assert [id for summary in summaries for id in summary.ids] == [each.id for each in said]
     assert all(0 < len(summary.text.split()) <= 20 for summary in summaries)
     assert list(archive.items()) == said
-
-
-def test_a_coding_may_change() -> None:
-    """The next blocks are written with it, the others read as before."""
-    archive = ArchiveTier(BlockTable(), SMALL)
-    archive.put(items(9))
-    archive.coding = Coding(level=22, dictionary="none", block_tokens=20)
-    archive.put(items(9, "more"))
-    assert list(archive.items()) == [*items(9), *items(9, "more")]

@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from ctxbench.scenarios.errors import MissingExtra, SpecError
+from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.strategies.tiers.archive import quantisation
-from ctxbench.strategies.tiers.archive.quantisation import Quantisation, Quantised, exact
+from ctxbench.strategies.tiers.archive.quantisation import Quantised, exact, pieces_of
 
 pytest.importorskip("faiss")
 
@@ -42,20 +42,9 @@ def test_too_few_are_searched_exactly() -> None:
     np.testing.assert_array_equal(coded.search(known, 3), exact(known, known, 3))
 
 
-@pytest.mark.parametrize(
-    ("width", "ratio", "bits", "pieces"), [(2048, 16, 4, 1024), (384, 16, 8, 96), (100, 16, 4, 50)]
-)
-def test_pieces(width: int, ratio: int, bits: int, pieces: int) -> None:
-    """As many as make the ratio, and a divisor of the width: PQ96x8 of 384 coordinates is the usual 16:1."""
-    assert Quantisation(ratio, bits).pieces(width) == pieces
-
-
-def test_bad_quantisations() -> None:
-    """A sentence says what to give."""
-    with pytest.raises(SpecError, match="give 4 or 8"):
-        Quantisation(bits=5)
-    with pytest.raises(SpecError, match="give 1 or more"):
-        Quantisation(ratio=0)
+def test_pieces() -> None:
+    """As many as make the ratio, and a divisor of the width."""
+    assert [pieces_of(width) for width in (2048, 384, 100)] == [1024, 192, 50]
 
 
 def test_without_faiss(monkeypatch: pytest.MonkeyPatch) -> None:

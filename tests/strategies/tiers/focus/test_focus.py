@@ -17,6 +17,7 @@ from ctxbench.strategies.tiers.focus import Focus
 from ctxbench.strategies.tiers.focus.strategy import TruncationMode
 from tests.builders import answering, calling, talk
 from tests.examples import examples
+from tests.strategies.tiers.focus.standalone import Opened
 
 COUNTER = TokenCounter()
 TRUNCATIONS: tuple[TruncationMode, ...] = get_args(TruncationMode)
@@ -44,12 +45,12 @@ def test_mem_001(truncation: TruncationMode) -> None:
     """004's scenario: ~1K of system prompt, then messages of ~200 tokens one by one, until long over 8192."""
     system = Message("system", "system", sentence(0, 1000))
     said = [system]
-    tier, crossed = Focus(truncation=truncation).open(), []
+    tier, crossed = Opened(Focus(truncation=truncation)), []
     for number in range(80):
         said.append(Message(f"m{number}", "user" if number % 2 == 0 else "assistant", sentence(number, 200)))
         found = tier.send(said)
         sent = list(found.messages)
-        assert total(sent) == found.used.total == tier.held <= 8192
+        assert total(sent) == found.used.total <= 8192
         assert sent[0] is system
         assert sent[-1] is said[-1]
         assert {message.id for message in found.overflow}.isdisjoint(message.id for message in sent)
@@ -63,7 +64,7 @@ def test_mem_001(truncation: TruncationMode) -> None:
 @given(said=messages(), limit=st.sampled_from([90, 160, 400]))
 def test_whatever_is_said_the_limit_holds(truncation: TruncationMode, said: tuple[Message, ...], limit: int) -> None:
     """After each message: within the limit, all of the system, the order kept, calls with results, the newest there."""
-    tier = small(truncation, limit).open()
+    tier = Opened(small(truncation, limit))
     for stop in range(1, len(said) + 1):
         history = said[:stop]
         found = tier.send(history)
@@ -95,7 +96,7 @@ def test_whatever_is_said_the_limit_holds(truncation: TruncationMode, said: tupl
 @given(said=messages())
 def test_said_at_once_or_one_by_one(truncation: TruncationMode, said: tuple[Message, ...]) -> None:
     """Asked twice it answers the same; a tier that is given another conversation forgets the first one."""
-    once, again = small(truncation).open(), small(truncation).open()
+    once, again = Opened(small(truncation)), Opened(small(truncation))
     for stop in range(1, len(said) + 1):
         assert once.send(said[:stop]).messages == again.send(list(said[:stop])).messages
         assert once.send(said[:stop]) == again.send(said[:stop])
@@ -105,7 +106,7 @@ def test_said_at_once_or_one_by_one(truncation: TruncationMode, said: tuple[Mess
 
 def test_what_fits_is_sent_as_it_is() -> None:
     """Empty, or under the limit: nothing is cut, nothing recorded."""
-    tier = Focus().open()
+    tier = Opened(Focus())
     nothing = tier.send([])
     assert (len(nothing.messages), nothing.overflow, nothing.used.total, nothing.events) == (0, (), 0, ())
     said = talk(("system", "be brief"), ("user", "hello")).messages
@@ -118,9 +119,9 @@ def test_the_conversation_has_what_the_shares_leave() -> None:
     """8192 - 1024 - 1024 - 3: with a short system prompt and no tools no more than 6141 tokens are sent of it."""
     said = [Message("s", "system", "be brief")]
     said += [Message(f"m{at}", "user", sentence(at, 60)) for at in range(400)]
-    used = Focus(truncation="tail_cutoff").open().send(said).used
+    used = Opened(Focus(truncation="tail_cutoff")).send(said).used
     assert 6141 - 100 < used.conversation <= 6141
-    free = Focus(truncation="tail_cutoff", system=0, functions=0).open().send(said).used
+    free = Opened(Focus(truncation="tail_cutoff", system=0, functions=0)).send(said).used
     assert 8192 - 100 < free.total <= 8192
 
 
@@ -128,7 +129,7 @@ def test_tools_take_from_the_conversation_what_is_over_their_share() -> None:
     """Schemas are counted and never cut."""
     said = [Message(f"m{at}", "user", sentence(at, 60)) for at in range(400)]
     tools = (Tool("find", sentence(1, 3000)),)
-    tier = Focus(truncation="tail_cutoff").open()
+    tier = Opened(Focus(truncation="tail_cutoff"))
     without, found = tier.send(said).used, tier.send(said, tools).used
     assert found.functions == COUNTER.tools(tools) > 1024
     assert found.conversation < without.conversation
@@ -138,7 +139,7 @@ def test_tools_take_from_the_conversation_what_is_over_their_share() -> None:
 @every
 def test_a_message_larger_than_the_tier_is_refused(truncation: TruncationMode) -> None:
     """Nothing is sent while it is the newest; once others follow it is left out as any."""
-    tier = Focus(truncation=truncation).open()
+    tier = Opened(Focus(truncation=truncation))
     said = [Message("m0", "user", "hello"), Message("m1", "user", sentence(1, 12_000))]
     found = tier.send(said)
     assert found.over_budget is not None
@@ -155,7 +156,7 @@ def test_a_message_larger_than_the_tier_is_refused(truncation: TruncationMode) -
 def test_reserves_give_way_to_the_newest_message() -> None:
     """7000 tokens fit in 8192 beside a short system prompt, though not in the conversation's share."""
     said = [Message("s", "system", "be brief"), Message("m0", "user", sentence(1, 6800))]
-    found = Focus().open().send(said)
+    found = Opened(Focus()).send(said)
     assert found.over_budget is None
     assert list(found.messages) == said
     assert found.used.conversation > 6141
@@ -175,7 +176,7 @@ def test_reserves_give_way_to_the_question_of_the_turn(truncation: TruncationMod
             calling("a2", "c2"),
             answering("r2", "c2", sentence(3, result)),
         ]
-        found = tier.open().send(said)
+        found = Opened(tier).send(said)
         ids = [message.id for message in found.messages]
         assert found.over_budget is None
         assert ids[-2:] == ["a2", "r2"]
@@ -185,7 +186,7 @@ def test_reserves_give_way_to_the_question_of_the_turn(truncation: TruncationMod
 
 def test_a_system_prompt_over_the_limit_is_refused() -> None:
     """It cannot be cut, and nothing fits beside it; in a replay the strategy sends it and says so."""
-    found = Focus(limit=100, system=10, functions=0).open().send([Message("s", "system", sentence(1, 300))])
+    found = Opened(Focus(limit=100, system=10, functions=0)).send([Message("s", "system", sentence(1, 300))])
     assert found.over_budget is not None
     assert found.over_budget.why == "system messages and tool schemas alone are over the limit"
 
@@ -208,19 +209,12 @@ def test_bad_parameters(parameters: dict[str, object], says: str) -> None:
         Focus(**parameters)  # type: ignore[arg-type]
 
 
-def test_the_same_id_twice() -> None:
-    """The error names it."""
-    tier = Focus().open()
-    with pytest.raises(ValueError, match="two messages have the id 'm0': give each one of its own"):
-        tier.send([Message("m0", "user", "a"), Message("m0", "user", "b")])
-
-
 def test_tail_cutoff_keeps_the_newest_and_the_message_that_opened_the_turn() -> None:
     """An agent's run: the only user message stays, the oldest calls go with their results."""
     said = [Message("m0", "user", "find the row")]
     for at in range(8):
         said += [calling(f"c{at}", f"k{at}"), answering(f"r{at}", f"k{at}", sentence(at, 12))]
-    sent = [message.id for message in small("tail_cutoff", 130).open().send(said).messages]
+    sent = [message.id for message in Opened(small("tail_cutoff", 130)).send(said).messages]
     assert sent[0] == "m0"
     assert sent[-2:] == ["c7", "r7"]
     assert sent[1:] == [f"{kind}{at}" for at in range(8 - (len(sent) - 1) // 2, 8) for kind in "cr"]
@@ -229,7 +223,7 @@ def test_tail_cutoff_keeps_the_newest_and_the_message_that_opened_the_turn() -> 
 def test_dynamic_summary_records_what_it_replaced() -> None:
     """The summary is a system message; its event is returned with what is sent."""
     said = [Message(f"m{at}", "user", f"Order {at} costs {at * 13} dollars.") for at in range(20)]
-    found = small("dynamic_summary").open().send(said)
+    found = Opened(small("dynamic_summary")).send(said)
     (event,) = (each for each in found.events if isinstance(each, Summarised))
     assert event.replaced[0] == "m0"
     assert found.messages[0].text.endswith(event.summary)
@@ -239,23 +233,9 @@ def test_dynamic_summary_records_what_it_replaced() -> None:
 def test_conversation_merge_says_old_stretches_in_short() -> None:
     """Each stretch becomes one message, made once: with more said, those there were stand unchanged."""
     said = [Message(f"m{at}", "user", f"Order {at} costs {at * 13} dollars in Lyon.") for at in range(16)]
-    tier = small("conversation_merge").open()
+    tier = Opened(small("conversation_merge"))
     before = [message for message in tier.send(said[:13]).messages if message.role == "system"]
     after = [message for message in tier.send(said).messages if message.role == "system"]
     assert before
     assert all(message.text.startswith("[Merged conversation]\nuser: Order") for message in after)
     assert [message for message in after if message.id in {each.id for each in before}] == before[-len(after) :]
-
-
-def test_without_a_model_or_embedder() -> None:
-    """The tier's own desk extracts summaries, and has no embedder and no clock."""
-    from ctxbench.strategies.base import ModelError, Prompt
-    from ctxbench.strategies.tiers.focus.strategy import StandaloneContext
-
-    desk = StandaloneContext(COUNTER)
-    assert desk.complete(Prompt("", ("It costs 12 dollars.",), 20)) == "It costs 12 dollars."
-    assert (desk.now, desk.facts(Message("m", "user"))) == (None, None)
-    with pytest.raises(ModelError):
-        desk.complete(Prompt("", (" ",), 20))
-    with pytest.raises(ModelError):
-        desk.embed(["a"])

@@ -12,10 +12,10 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.parts.units import Dialogue, Units, without
 from ctxbench.strategies.tiers.focus import Focus
-from ctxbench.strategies.tiers.focus.strategy import StandaloneContext
 from ctxbench.strategies.tiers.focus.truncation import BEST, Importance, ImportanceWeights, ImportantUnits
 from tests.builders import answering, calling, talk
 from tests.examples import examples
+from tests.strategies.tiers.focus.standalone import Opened, StandaloneContext
 
 COUNTER = TokenCounter()
 DOCUMENT = ImportanceWeights(0.4, 0.3, 0.2, 0.1)
@@ -49,10 +49,10 @@ def test_what_is_asked_about_stays() -> None:
     said = [Message("m0", "user", "The flight to Lisbon leaves gate B12.")]
     said += [Message(f"m{at}", "user", f"Number {at}: the weather is quite nice here today.") for at in range(1, 30)]
     said.append(Message("m30", "user", "Lisbon flight gate?"))
-    sent = Focus(limit=140, system=0, functions=0).open().send(said)
+    sent = Opened(Focus(limit=140, system=0, functions=0)).send(said)
     assert sent.messages[0].id == "m0"
     assert sent.messages[-1].id == "m30"
-    tail = Focus(limit=140, system=0, functions=0, truncation="tail_cutoff").open().send(said)
+    tail = Opened(Focus(limit=140, system=0, functions=0, truncation="tail_cutoff")).send(said)
     assert "m0" not in {message.id for message in tail.messages}
 
 
@@ -61,9 +61,9 @@ def test_what_is_taken_begins_with_a_user_message() -> None:
     said = [Message("m0", "user", "x " * 60), Message("m1", "assistant", "The gate of the Lisbon flight is B12.")]
     said += [Message(f"m{at}", "user", f"Number {at}: the weather is nice.") for at in range(2, 30)]
     said.append(Message("m30", "user", "Which gate does the Lisbon flight leave from?"))
-    narrow = Focus(limit=100, system=0, functions=0).open().send(said).messages
+    narrow = Opened(Focus(limit=100, system=0, functions=0)).send(said).messages
     assert narrow[0].role == "user"
-    wide = [message.id for message in Focus(limit=400, system=0, functions=0).open().send(said).messages]
+    wide = [message.id for message in Opened(Focus(limit=400, system=0, functions=0)).send(said).messages]
     assert "m1" not in wide or wide[0] == "m0"
 
 
@@ -71,7 +71,7 @@ def test_a_result_without_its_call_is_not_taken() -> None:
     """A recording that begins in the middle: no provider takes its first result."""
     said = [answering("r0", "gone", "the Lisbon gate"), Message("m1", "user", "y " * 100), calling("c1", "k1")]
     said += [answering("r1", "k1"), Message("m2", "user", "Which Lisbon gate?")]
-    sent = [message.id for message in Focus(limit=60, system=0, functions=0).open().send(said).messages]
+    sent = [message.id for message in Opened(Focus(limit=60, system=0, functions=0)).send(said).messages]
     assert "r0" not in sent
     assert sent[-1] == "m2"
 

@@ -109,16 +109,6 @@ def test_what_is_larger_than_a_tier_goes_to_the_next_that_holds_it() -> None:
     assert "b" not in bench.migration
 
 
-def test_the_lowest_tier_pushes_nobody_out() -> None:
-    """Where nothing lies below, what is full is full: no content is deleted to make room."""
-    migration = Migration([Tier("only", DictStore(), Quota(10))], lambda event: None, 0)
-    migration.put("a", WORDS, 8, "only", 0)
-    with pytest.raises(TierError, match="only: nothing there can leave"):
-        migration.put("b", WORDS, 8, "only", 1)
-    migration.forget("a", 2)
-    assert migration.put("b", WORDS, 8, "only", 3) == "only"
-
-
 def test_the_same_id_twice() -> None:
     """The same content again is a use; other content, or other tokens, is refused."""
     bench = Bench()
@@ -147,13 +137,6 @@ def test_a_clock_that_goes_back_is_refused(now: float) -> None:
     assert bench.migration.state() == before
 
 
-@pytest.mark.parametrize(("id", "tokens"), [("", 1), ("a", -1)])
-def test_an_item_that_is_none_is_refused(id: str, tokens: int) -> None:
-    """No id, fewer than no tokens."""
-    with pytest.raises(TierError, match="an item has an id"):
-        Bench().migration.put(id, WORDS, tokens, "archive", 0)
-
-
 def test_wrong_names_and_directions_are_refused() -> None:
     """A tier that is not there, a promotion that goes down, two tiers of one name, an id that is nowhere."""
     bench = Bench()
@@ -166,16 +149,6 @@ def test_wrong_names_and_directions_are_refused() -> None:
         Migration([Tier("x", DictStore(), Quota(1))] * 2, bench.events.append, 0)
     with pytest.raises(KeyError):
         bench.migration.get("nobody", 0)
-
-
-def test_many_equal_messages() -> None:
-    """5,000 of the same text through tiers that hold few: all are there, in the order in which they came."""
-    bench = Bench()
-    for number in range(5_000):
-        bench.migration.put(f"m{number}", WORDS, 1, "working", 0)
-    bench.migration.run(100)
-    ids = [id for name in reversed(NAMES) for id in bench.migration.ids(name)]
-    assert ids == [f"m{number}" for number in range(5_000)]
 
 
 def test_tuning_changes_who_leaves() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ctxbench.strategies.tiers.migration import (
-    Heat,
     Migration,
     MoveReason,
     Replacement,
@@ -15,7 +14,7 @@ from ctxbench.strategies.tiers.migration import (
 from ctxbench.strategies.tiers.quota import Quota
 from ctxbench.strategies.tiers.tiered.stores import DictStore
 
-from .bench import NAMES, WORDS, Bench
+from .bench import WORDS, Bench
 
 
 def test_hard_pressure_sends_the_coldest_down_at_once() -> None:
@@ -81,21 +80,6 @@ def test_what_is_predicted_has_to_be_hot() -> None:
     assert [each.why for each in bench.migration.run(0)] == [None]
 
 
-def test_a_late_prediction_is_dropped_and_a_late_access_is_done() -> None:
-    """The prediction had five seconds; who asked for the other still wants it."""
-    bench = Bench(heat=Heat(relevance=lambda id: 1.0))
-    for id in "ab":
-        bench.migration.put(id, WORDS, 10, "archive", 0)
-        bench.migration.get(id, 0)
-    bench.migration.promote("a", "working", Trigger.PREDICTED_USE, 0)
-    bench.migration.promote("b", "working", Trigger.CACHE_MISS, 0)
-    assert [(each.job.id, each.why, each.late) for each in bench.migration.run(6)] == [
-        ("b", None, True),
-        ("a", MoveReason.EXPIRED, False),
-    ]
-    assert bench.migration.edges["archive", "working"].late == 1
-
-
 def test_decay_sends_down_what_nobody_uses() -> None:
     """0.65 at once, below 0.1 after three half-lives of ten minutes."""
     bench = Bench()
@@ -138,22 +122,3 @@ def test_the_policy_of_a_tier_says_who_leaves() -> None:
     migration.get("a", 1)
     assert migration.ids("lower") == ["b"]
     assert named.told == [("a", 9, 0, True), ("b", 9, 0, True), "ask z", "ask b", "b", ("c", 9, 0, True), ("a", 1)]
-
-
-def test_the_same_calls_give_the_same_moves() -> None:
-    """Twice the same load: equal events, equal states."""
-
-    def load() -> tuple[object, ...]:
-        bench = Bench()
-        for step in range(200):
-            id = f"m{step * 7 % 31}"
-            if id in bench.migration:
-                bench.migration.get(id, step)
-                if bench.migration.tier(id) != "focus":
-                    bench.migration.promote(id, "working", Trigger.CACHE_MISS, step)
-            else:
-                bench.migration.put(id, WORDS, 3 + step % 9, NAMES[step % 3], step)
-            bench.migration.run(step)
-        return bench.events, bench.migration.state()
-
-    assert load() == load()

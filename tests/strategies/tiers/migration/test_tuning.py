@@ -56,21 +56,6 @@ def test_one_step_stays_in_bounds(
     assert before.level <= after.level <= 22
 
 
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"weights": HeatWeights(0.5, 0.3, 0.3)}, "1 together"),
-        ({"weights": HeatWeights(1.5, -0.5, 0)}, "lru"),
-        ({"threshold": 1.1}, "threshold"),
-        ({"level": 23}, "level"),
-    ],
-)
-def test_a_setting_that_cannot_be_is_refused(wrong: dict[str, object], says: str) -> None:
-    """The error names it."""
-    with pytest.raises(ValueError, match=says):
-        Tuning(**wrong)  # type: ignore[arg-type]
-
-
 def test_the_table_of_alarms() -> None:
     """The six rows, as the document has them."""
     assert [(gauge.name, gauge.target, gauge.limit) for gauge in GAUGES] == [
@@ -100,13 +85,3 @@ def test_heat_falls_by_half_each_half_life() -> None:
     assert heat.score("a", 10) == pytest.approx(0.1)
     with pytest.raises(ValueError, match="half_life"):
         Heat(half_life=0)
-
-
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 5_000)), max_size=30))
-def test_a_score_is_a_share(uses: list[tuple[str, int]]) -> None:
-    """From 0 to 1, however often and whenever used."""
-    heat, now = Heat(), 0
-    for id, seconds in uses:
-        now += seconds
-        heat.use(id, now)
-        assert all(0 <= heat.score(each, now + later) <= 1 for each in "ab" for later in (0, 1, 10_000))

@@ -15,11 +15,11 @@ from ctxbench.strategies.tiers.rag.rag import RULES
 COUNTER, LEXICAL = TokenCounter(), Lexical()
 
 SAID = (
-    ("m1", "ann", 100.0, "Anna Berg rents a cabin in Lofoten for 3,400 kroner."),
-    ("m2", "ann", 200.0, "The cabin has no heating, so bring blankets."),
-    ("m3", "bob", 300.0, "The quarterly report AB-1234 is due on March 14."),
-    ("m4", "bob", 400.0, "Our new office is in Bergen, near the harbour."),
-    ("m5", "ann", 500.0, "我们下周搬到北京的新办公室。"),
+    ("m1", "Anna Berg rents a cabin in Lofoten for 3,400 kroner."),
+    ("m2", "The cabin has no heating, so bring blankets."),
+    ("m3", "The quarterly report AB-1234 is due on March 14."),
+    ("m4", "Our new office is in Bergen, near the harbour."),
+    ("m5", "我们下周搬到北京的新办公室。"),
 )
 
 
@@ -29,5 +29,5 @@ def embed(texts: Sequence[str], query: bool) -> NDArray[np.float32]:
 
 def tier(rules: RagRules = RULES) -> Rag:
     made = Rag(rules, embed if "vector" in rules.retrievers else None)
-    made.add([Passage(name, text, user, time) for name, user, time, text in SAID], now=0.0)
+    made.add([Passage(*each) for each in SAID])
     return made

@@ -59,7 +59,6 @@ def test_by_hand() -> None:
         index.add(text)
     assert index.search("apple", 5).numbers.tolist() == [2, 1, 0]
     assert index.search("apple quince", 1).numbers.tolist() == [3]
-    assert index.search("apple", 5, among=np.array([0, 3])).numbers.tolist() == [0]
 
 
 @pytest.mark.parametrize("query", ["", " \n", "the of and", "предложение", "天气怎么样", "🙂"])
@@ -69,15 +68,6 @@ def test_nothing_shared_nothing_found(query: str) -> None:
     index.add("The apple is red.")
     assert index.search(query, 5).numbers.tolist() == []
     assert Bm25().search(query, 5).numbers.tolist() == []
-
-
-def test_chinese_and_word_forms() -> None:
-    """Chinese is found by its words, English by the stems of its words."""
-    index = Bm25()
-    index.add("我们下周搬到北京的新办公室")
-    index.add("She was painting the bookshelves")
-    assert index.search("北京办公室在哪里", 5).numbers.tolist() == [0]
-    assert index.search("Who painted a bookshelf? paints", 5).numbers.tolist() == [1]
 
 
 def test_forgotten_words_leave() -> None:

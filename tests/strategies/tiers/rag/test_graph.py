@@ -77,7 +77,6 @@ def test_reaches_over_what_is_shared() -> None:
     assert graph.search("Anna", 5).numbers.tolist() == [0, 1]
     graph.delete(0)
     assert graph.search("Anna", 5).numbers.tolist() == []
-    assert graph.search("cabin", 5, among=np.array([2])).numbers.tolist() == []
 
 
 @pytest.mark.parametrize("query", ["", "the", "天气怎么样", "Nobody Known"])

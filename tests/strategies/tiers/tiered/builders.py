@@ -11,7 +11,7 @@ from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.events import Event
-from ctxbench.strategies.tiers.tiered import Tiered, TierRules, Tiers
+from ctxbench.strategies.tiers.tiered import Tiered, Tiers
 from ctxbench.strategies.tiers.tiered.session import TieredSession
 
 COUNTER = TokenCounter()
@@ -69,7 +69,7 @@ def chat(*said: str, filler: int = 12, words: int = 30) -> Conversation:
     return Conversation("talk", tuple(messages))
 
 
-def memory(rules: TierRules | None = None) -> tuple[Tiers, list[Event]]:
+def memory(rules: Tiered | None = None) -> tuple[Tiers, list[Event]]:
     """Tiers below Focus, and what they report."""
     events: list[Event] = []
-    return Tiers(rules or TierRules(working=100, archive=160), events.append), events
+    return Tiers(rules or Tiered(working=100, archive=160), events.append), events

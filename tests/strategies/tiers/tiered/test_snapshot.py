@@ -18,17 +18,17 @@ from ctxbench.strategies.tiers.archive import ArchiveTier, BlockTable, Coding
 from ctxbench.strategies.tiers.migration import Trigger
 from ctxbench.strategies.tiers.snapshot_file import SnapshotError
 from ctxbench.strategies.tiers.snapshot_file import writing as written_as
-from ctxbench.strategies.tiers.tiered import Tiered, TierRules, Tiers
+from ctxbench.strategies.tiers.tiered import Tiered, Tiers
 from ctxbench.strategies.tiers.tiered import snapshot as snapshots
 from ctxbench.strategies.tiers.tiered.snapshot import load, save
 from tests.examples import examples
 from tests.strategies.tiers.tiered.builders import Talk, memory
 
 RULES = [
-    TierRules(working=60, archive=160),
-    TierRules(working=60, archive=160, policy="lru_k(correlated=2)", preload=True, tune=True, collect=True),
-    TierRules(working=60, archive=160, policy="hybrid", retrievers=("bm25", "graph")),
-    TierRules(working=60, archive=160, policy="arc"),
+    Tiered(working=60, archive=160),
+    Tiered(working=60, archive=160, policy="lru_k(correlated=2)", preload=True, tune=True, collect=True),
+    Tiered(working=60, archive=160, policy="hybrid", retrievers=("bm25", "graph")),
+    Tiered(working=60, archive=160, policy="arc"),
 ]
 SHARED = "/dev/shm" if Path("/dev/shm").is_dir() else None
 STEPS = st.lists(st.tuples(st.sampled_from("sskrrfq"), st.integers(0, 20), st.integers(0, 2)), max_size=50)
@@ -41,7 +41,7 @@ def unheard(event: Event) -> None:
 class Bench:
     """Tiers, and what was done with them."""
 
-    def __init__(self, rules: TierRules) -> None:
+    def __init__(self, rules: Tiered) -> None:
         self.events: list[Event] = []
         self.tiers = Tiers(rules, self.events.append)
 
@@ -65,7 +65,7 @@ class Bench:
 @pytest.mark.parametrize("rules", RULES, ids=lambda rules: rules.policy)
 @examples(25)
 @given(steps=STEPS, cut=st.integers(0, 50))
-def test_the_same_calls_do_the_same(rules: TierRules, steps: list[tuple[str, int, int]], cut: int) -> None:
+def test_the_same_calls_do_the_same(rules: Tiered, steps: list[tuple[str, int, int]], cut: int) -> None:
     """At any point: the same answers and events after it, and in the end the same file, but for what was due."""
     one, other = Bench(rules), Bench(rules)
     for step in steps[:cut]:
@@ -114,7 +114,7 @@ def folder() -> Iterator[Path]:
 @pytest.fixture
 def small(folder: Path) -> Path:
     """Write a snapshot with content in every tier."""
-    tiers, _ = memory(TierRules(working=20, archive=20))
+    tiers, _ = memory(Tiered(working=20, archive=20))
     for at in range(8):
         now = tiers.clock.tick(None)
         tiers.add(Message(f"m{at}", "user", f"message {at}"), 8, now)
@@ -169,7 +169,7 @@ def test_a_file_that_cannot_be_written(small: Path) -> None:
 def test_an_archive_on_disk_comes_back_in_memory(tmp_path: Path) -> None:
     """The tiers can stand on an archive in a file; one snapshot has its blocks too."""
     archive = ArchiveTier(BlockTable(str(tmp_path / "a.db")), Coding(level=1, dictionary="none", block_tokens=30))
-    tiers = Tiers(TierRules(working=20, archive=1_000), unheard, archive=archive, block=0)
+    tiers = Tiers(Tiered(working=20, archive=1_000), unheard, archive=archive, block=0)
     for at in range(12):
         now = tiers.clock.tick(None)
         tiers.add(Message(f"m{at}", "user", f"message {at}"), 8, now)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ctxbench.strategies.tiers.working.fast import lru_k
+from ctxbench.strategies.tiers.working.compiled import lru_k
 from tests.strategies.tiers.working.loads import opened
 
 try:

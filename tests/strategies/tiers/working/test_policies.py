@@ -71,10 +71,10 @@ def test_segmented_promotes_on_a_hit_and_demotes_what_is_over() -> None:
     assert isinstance(policy, Segmented)
     for at, id in enumerate("aaa"):
         policy.access(id, 1, at)
-    assert policy.segments() == {"cold": 0, "warm": 0, "hot": 1}
+    assert [len(queue) for queue in policy.queues] == [0, 0, 1]
     for at, id in enumerate("bbb"):
         policy.access(id, 1, 3 + at)
-    assert policy.segments() == {"cold": 0, "warm": 1, "hot": 1}
+    assert [len(queue) for queue in policy.queues] == [0, 1, 1]
     assert policy.at == {"a": 1, "b": 2}
 
 

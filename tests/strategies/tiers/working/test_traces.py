@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from ctxbench.metrics.hit_rates import rates
-from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
 from ctxbench.strategies.tiers.working import traces as module
-from ctxbench.strategies.tiers.working.fast import lru_k
 from ctxbench.strategies.tiers.working.policies import parse
-from ctxbench.strategies.tiers.working.tier import Successors
+from ctxbench.strategies.tiers.working.successors import Successors
 from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, replay, zipf
 
 
@@ -108,13 +106,22 @@ def test_the_accesses_of_a_recording() -> None:
     assert rates(replay(trace, parse("lru_k"), 100).hits, trace.tokens, trace.counted).hits == 1.0
 
 
-def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     """The compiled version needs numba; without it a long replay takes the slow way by itself."""
     trace = zipf(0, length=200, items=50)
     expected = replay(trace, parse("lru_k"), 2_000)
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.delitem(sys.modules, "ctxbench.strategies.tiers.working.compiled", raising=False)
     monkeypatch.setattr(module, "LONG", 0)
-    with pytest.raises(MissingExtra, match=r"numba is not installed: pip install 'ctxbench\[tiers\]'"):
-        lru_k(trace.ids, 2_000)
     assert replay(trace, parse("lru_k"), 2_000).hits.tolist() == expected.hits.tolist()
+
+
+def test_what_usually_follows_is_predicted() -> None:
+    """b followed a twice: after a, b is needed; one occurrence alone says nothing."""
+    chain = Successors()
+    for id in "abab":
+        chain.learn(id)
+    assert (chain.after("a"), chain.after("b"), chain.after("c")) == (["b"], [], [])
+    again = Successors()
+    again.restore(chain.state())
+    assert again.after("a") == ["b"]

@@ -1,0 +1,361 @@
+"""Logs of requests to model APIs with their responses, a call a record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from ..errors import Place, RecordingError
+from ..model import Call, Message
+from ..source import Problems, decode, json_text, records, whole_file
+from . import Reader, Recordings, anywhere
+from .anthropic_messages import AnthropicResponse, anthropic_answer
+from .exchanges import Exchange, anthropic_response, endpoint_of
+from .fields import OBJECT, as_object
+from .http import HttpExchanges
+from .messages import (
+    ChatMessage,
+    ChatResponse,
+    ChatTool,
+    chat_answer,
+    chat_marks,
+    chat_messages,
+    chat_tools,
+    iso_seconds,
+)
+from .requests import LoggedRequest, Responses, conversations, dollars, effort, series
+
+
+class _Options(msgspec.Struct):
+    tools: list[ChatTool] | None = None
+    thinking: Any = None
+    reasoning_effort: Any = None
+
+    def asked(self, messages: Sequence[ChatMessage]) -> Call:
+        """Return what a request with these options says of its call."""
+        marks = tuple(chat_marks(messages, self.tools or ()))
+        return Call(marks=marks, effort=effort(self.thinking, self.reasoning_effort))
+
+
+class _Stamp(msgspec.Struct):
+    timestamp: float | None = None
+
+
+class _Log(_Stamp, kw_only=True):
+    messages: list[ChatMessage]
+    response: ChatResponse
+    kwargs: _Options = msgspec.field(default_factory=_Options)
+    cost: Any = None
+
+
+class LitellmLog(Reader):
+    """LiteLLM request logs as OpenHands writes them, a call a file: `{messages, response, kwargs, timestamp, cost}`.
+
+    Source: github.com/OpenHands/OpenHands, `llm_completions/<task>/*.json`. Each request repeats the messages before
+    it, so a folder's files make one conversation; where the list starts again, the next begins (`<folder>`,
+    `<folder>.2` …). `timestamp` is when the answer was complete (`response.created` is the same in whole seconds), so
+    only answers have a time, and no call has a start. `cache_control` stands on a content block, or on the message if
+    that is a tool's; a message with several marked blocks gets one breakpoint, after it. `cost` is LiteLLM's estimate,
+    which in that version charged cached tokens in full. Headers and keys (`kwargs.extra_headers` …) are never read.
+    """
+
+    about = "LiteLLM request logs, one call a file (OpenHands' llm_completions)"
+    shapes = (frozenset({".messages", ".messages[].role", ".response", ".response.choices"}),)
+    folder = True
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        if files:
+            ordered = sorted(files, key=_first_stamp)
+            folder = files[0].resolve().parent
+            yield from conversations(_requests(ordered, problems), folder.name, str(files[0].parent))
+
+
+def _first_stamp(path: Path) -> float:
+    """Return the time of a file's first answer. A damaged file gives 0; its errors come when it is read."""
+    try:
+        for place, raw in records(path, Problems()):
+            return decode(raw, _Stamp, place).timestamp or 0.0
+    except RecordingError:
+        pass
+    return 0.0
+
+
+def _requests(files: Sequence[Path], problems: Problems) -> Iterator[LoggedRequest]:
+    responses = Responses(problems)
+    for path in files:
+        with problems.collect():  # the file has no records; the others of its folder may
+            for place, raw in records(path, problems):
+                with problems.collect():
+                    log = decode(raw, _Log, place)
+                    if responses.new(log.response.id, place.at("response.id")):
+                        messages = chat_messages(log.messages, place.at("messages"), problems)
+                        name, cost = f"m{len(messages)}", dollars(log.cost, place.at("cost"), problems)
+                        call, answered = log.kwargs.asked(log.messages), place.at("response")
+                        answer = chat_answer(log.response, name, answered, problems, call, log.timestamp, cost)
+                        yield LoggedRequest(place, messages, answer, chat_tools(log.kwargs.tools))
+
+
+_EPISODE = re.compile(r"episode-(\d+)")
+
+
+class _Record(msgspec.Struct):
+    model: str
+    messages: list[ChatMessage]
+    original_response: str
+    optional_params: _Options = msgspec.field(default_factory=_Options)
+    start_time: str | None = None
+    custom_llm_provider: str | None = None
+
+
+class TerminalBench(Reader):
+    """Terminal-Bench trials: LiteLLM's record of each call, `<trial>/agent-logs/episode-<n>/debug.json`.
+
+        {model, messages, original_response: the provider's response as JSON text, optional_params, start_time}
+
+    Source: github.com/laude-institute/terminal-bench, `terminal_bench/llms/lite_llm.py`, by its code; tested on written
+    examples alone. Its agents that call models through LiteLLM (Terminus) write it. Requests of one trial that extend
+    each other are one conversation, with the trial's name; `prompt.txt` and `response.txt` beside a record repeat it.
+
+    - The response is in the provider's own form: OpenAI's, which most speak, or Anthropic's.
+    - `start_time` has no zone and is taken as UTC. Keys and headers (`litellm_params` …) are never read.
+    - Newer runs of the benchmark (Harbor) are ATIF trajectories.
+    """
+
+    about = "Terminal-Bench trials (LiteLLM's records, one call a file)"
+    shapes = (
+        frozenset({".messages", ".messages[].role", ".model", ".original_response", ".litellm_call_id"}),
+        frozenset({".messages", ".messages[].role", ".model", ".original_response", ".optional_params"}),
+    )
+    folder = True
+
+    @staticmethod
+    def folder_of(path: Path) -> Path:
+        """Return the folder of a record's trial; the folder it stands in if that is no episode."""
+        folder = path.parent
+        return next((above.parent for above in folder.parents if above.name == "agent-logs"), folder)
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        if files:
+            trial = self.folder_of(files[0])
+            yield from conversations(_trial_requests(sorted(files, key=_number), problems), trial.name, str(trial))
+
+
+def _number(path: Path) -> int:
+    """Return the number of a record's episode; 0 outside of any."""
+    episode = _EPISODE.fullmatch(path.parent.name)
+    return int(episode[1]) if episode else 0
+
+
+def _trial_requests(files: Sequence[Path], problems: Problems) -> Iterator[LoggedRequest]:
+    responses = Responses(problems)
+    for path in files:
+        place = Place(str(path), 1)
+        with problems.collect():
+            record = decode(whole_file(path, problems), _Record, place)
+            name, answer = _answer(record, place, problems)
+            if responses.new(name, place.at("original_response")):
+                messages = chat_messages(record.messages, place.at("messages"), problems)
+                yield LoggedRequest(place, messages, answer, chat_tools(record.optional_params.tools))
+
+
+def _answer(record: _Record, place: Place, problems: Problems) -> tuple[str | None, Message]:
+    """Return the id of the response, and the answer in it."""
+    where, text = place.at("original_response"), record.original_response.encode()
+    keys = decode(text, dict[str, msgspec.Raw], where).keys()
+    name, (provider, _, model) = f"m{len(record.messages)}", record.model.rpartition("/")
+    asked = msgspec.structs.replace(
+        record.optional_params.asked(record.messages),
+        model=model,
+        provider=record.custom_llm_provider or provider,
+        started=iso_seconds(record.start_time, place.at("start_time")) if record.start_time else None,
+    )
+    if "choices" in keys:
+        response = decode(text, ChatResponse, where)
+        return response.id, chat_answer(response, name, where, problems, asked)
+    said = decode(text, AnthropicResponse, where)
+    return said.id, anthropic_answer(said, name, where, problems, asked)
+
+
+_BEDROCK = "https://bedrock-runtime.amazonaws.com/model"
+_GEMINI = "https://generativelanguage.googleapis.com/v1beta/models"
+
+
+class ApiCalls(Reader):
+    """Logged calls of model APIs: requests with their responses, on lines, in an array, or one in a file.
+
+        {request, response}   OpenAI's chats and Responses, Gemini's contents, Bedrock's Converse, Ollama's chats; those
+                              of one file that extend each other are one conversation
+        {schemaType: "ModelInvocationLog", timestamp, requestId, modelId, operation,
+          input: {inputBodyJson: request}, output: {outputBodyJson: response}}
+                              Bedrock's log of invocations, which it writes to S3 and CloudWatch
+
+    Sources: the APIs' references, docs.aws.amazon.com/bedrock (model-invocation-logging), github.com/ollama/ollama
+    `docs/api.md`; tested on written examples alone. Requests and responses are read as those of `http.py`. Pairs of
+    Anthropic's are read by `anthropic_messages`, requests alone by `provider_requests`.
+
+    - The provider of a chat is not recorded: whoever speaks OpenAI's form may have answered.
+    - Bodies over 100 KB are objects of their own in S3 (`inputBodyS3Path`): such calls are counted in the notes.
+    """
+
+    about = "{request, response} logs of OpenAI, Gemini, Bedrock and Ollama; Bedrock's invocation log"
+    shapes = anywhere(
+        (".request", ".response", ".request.messages[].role", ".response.choices"),
+        (".request", ".response", ".request.messages[].role", ".response.output.message.role", ".response.stopReason"),
+        (".request", ".response", ".request.messages[].role", ".response.message.role", ".response.done"),
+        (".request", ".response", ".request.contents", ".response.candidates"),
+        (".request", ".response", ".request.input", ".response.output"),
+        (".schemaType", ".modelId", ".input", ".output"),
+    )
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            yield from conversations(_api_requests(path, problems), path.stem)
+
+
+def _api_requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
+    recording = HttpExchanges(problems)
+    for place, raw in records(path, problems):
+        with problems.collect():
+            record = decode(raw, OBJECT, place)
+            exchange = _invocation(record, place) if "modelId" in record else _pair(record, place)
+            if exchange is None:
+                problems.unknown("api_calls: call without its request or its response", place)
+            else:
+                yield from recording.logged(exchange)
+
+
+def _pair(record: dict[str, Any], place: Place) -> Exchange | None:
+    request, response = as_object(record.get("request")), as_object(record.get("response"))
+    names = place.below("request"), place.below("response")
+    if not request or not response:
+        return None
+    model = quote(str(request.get("modelId") or request.get("model") or response.get("modelVersion") or ""))
+    if "contents" in request:
+        return _exchange(f"{_GEMINI}/{model}:generateContent", "generate", request, response, *names)
+    if "input" in request:
+        return _exchange("https://api.openai.com/v1/responses", "responses", request, response, *names)
+    if "done" in response:
+        asked = request.get("messages")
+        request = {**request, "messages": [*map(_chat_message, asked)] if isinstance(asked, list) else asked}
+        response = _chat_response(response)
+    elif "choices" not in response:
+        return _exchange(f"{_BEDROCK}/{model}/converse", "converse", request, response, *names)
+    return _exchange("", "chat", request, response, *names)
+
+
+def _invocation(record: dict[str, Any], place: Place) -> Exchange | None:
+    """Return a call of Bedrock's log. The events of a streamed response are those of Anthropic's API."""
+    request = as_object(as_object(record.get("input")).get("inputBodyJson"))
+    names = place.below("input.inputBodyJson"), place.below("output.outputBodyJson")
+    response = as_object(record.get("output")).get("outputBodyJson")
+    if isinstance(response, list):
+        response = anthropic_response([msgspec.json.encode(event) for event in response], names[1])
+    if not request or not isinstance(response, dict):
+        return None
+    endpoint = "converse" if str(record.get("operation")).startswith("Converse") else "invoke"
+    url, time = f"{_BEDROCK}/{quote(str(record['modelId']))}/{endpoint}", record.get("timestamp")
+    started = iso_seconds(time, place.below("timestamp")) if isinstance(time, str) else None
+    return _exchange(url, endpoint, request, response, *names, started)
+
+
+def _exchange(
+    url: str, endpoint: str, request: Any, response: Any, asked: Place, answered: Place, started: float | None = None
+) -> Exchange:
+    bodies = msgspec.json.encode(request), msgspec.json.encode(response)
+    return Exchange(url, endpoint, *bodies, asked, answered, started, None)
+
+
+def _chat_response(response: dict[str, Any]) -> dict[str, Any]:
+    """Return Ollama's response in OpenAI's form."""
+    counts = {"prompt_tokens": response.get("prompt_eval_count"), "completion_tokens": response.get("eval_count")}
+    choice = {"message": _chat_message(response.get("message")), "finish_reason": response.get("done_reason")}
+    return {"choices": [choice], "model": response.get("model") or "", "usage": counts}
+
+
+def _chat_message(message: Any) -> Any:
+    """Return a message of Ollama's in OpenAI's form: its images stand beside the text, its reasoning is `thinking`."""
+    if not isinstance(message, dict):
+        return message
+    content, images = message.get("content"), message.get("images")
+    if isinstance(images, list):
+        shown = ({"type": "image_url", "image_url": {"url": f"data:;base64,{data}"}} for data in images)
+        content = [{"type": "text", "text": content or ""}, *shown]
+    return {**message, "content": content, "reasoning_content": message.get("thinking")}
+
+
+_API = "https://api.openai.com"
+
+
+class _Response(msgspec.Struct):
+    body: msgspec.Raw
+    status_code: int = 200
+
+    def __post_init__(self) -> None:
+        json_text(self.body)
+
+
+class _Line(msgspec.Struct):
+    custom_id: str
+    url: str = ""
+    body: msgspec.Raw = msgspec.Raw()
+    response: _Response | None = None
+    error: Any = None
+
+    def __post_init__(self) -> None:
+        json_text(self.body)
+
+
+class OpenAIBatch(Reader):
+    """OpenAI's batches: JSON Lines of requests, and those of their responses, joined by `custom_id`.
+
+        {custom_id, method, url, body: request}                                the input
+        {id, custom_id, response: {status_code, request_id, body}, error}      the output
+
+    Source: platform.openai.com/docs/guides/batch; tested on written examples alone. The files of a folder are read
+    together. Requests and responses are those of `http.py`. Each is a conversation of its own, named by its
+    `custom_id`. Requests and responses without the other are counted in the notes, and so are those that failed.
+    """
+
+    about = "OpenAI batches (JSON Lines of requests and of responses)"
+    shapes = (
+        frozenset({".custom_id", ".url", ".body"}),
+        frozenset({".custom_id", ".response", ".response.body"}),
+    )
+    folder = True
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        asked: dict[str, tuple[Place, _Line]] = {}
+        answered: dict[str, tuple[Place, bytes]] = {}
+        for path in files:
+            with problems.collect():
+                for place, raw in records(path, problems):
+                    try:
+                        line = decode(raw, _Line, place)
+                    except RecordingError as error:
+                        problems.add(error)
+                        continue
+                    if bytes(line.body) not in (b"", b"null"):
+                        asked.setdefault(line.custom_id, (place, line))
+                    elif line.response is not None and line.response.status_code == 200 and not line.error:
+                        answered.setdefault(line.custom_id, (place, bytes(line.response.body)))
+                    else:
+                        problems.unknown("openai_batch: request that failed", place)
+        exchanges = HttpExchanges(problems)
+        for name, (place, line) in asked.items():
+            endpoint = endpoint_of(line.url)
+            if name not in answered or endpoint is None:
+                problems.unknown("openai_batch: request without a response of a model", place)
+                continue
+            where, response = answered.pop(name)
+            body, reply = place.at("body"), where.at("response.body")
+            url, request = _API + line.url, bytes(line.body)
+            exchange = Exchange(url, endpoint, request, response, body, reply, None, None)
+            for group in series(exchanges.logged(exchange)):
+                yield group.conversation(name)
+        for place, _ in answered.values():
+            problems.unknown("openai_batch: response without its request", place)

@@ -1,0 +1,648 @@
+"""Plain chats: OpenAI's form, ShareGPT's, exports of chat programs, and ctxbench's own form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from mimetypes import guess_type
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ..errors import Place, RecordingError
+from ..media import media_of, sized
+from ..model import Call, Conversation, Media, Message, Role, Scalar, Tool, ToolCall
+from ..source import Problems, decode, json_text, records, whole_file
+from . import Reader, Recordings, anywhere
+from .fields import LIST, OBJECT, Fields, text_of
+from .messages import (
+    ChatMessage,
+    ChatTool,
+    History,
+    chat_message,
+    chat_messages,
+    chat_tools,
+    iso_seconds,
+    role_of,
+    texts,
+    tool,
+)
+from .requests import numbered
+from .responses_api import joined
+from .spans import span_records
+
+
+class CtxbenchJsonl(Reader):
+    """ctxbench's own form: JSON Lines, one conversation a line, lossless (`docs/recording.schema.json`)."""
+
+    about = "ctxbench's own JSON Lines, one conversation a line"
+    shapes = (frozenset({".ctxbench", ".id", ".messages", ".messages[].id"}),)
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            for place, raw in records(path, problems):
+                try:
+                    conversation = decode(raw, Conversation, place)
+                except RecordingError as error:
+                    problems.add(error)
+                    continue
+                del raw  # it may take as much memory as the conversation, which is used for long
+                yield place, conversation
+
+
+class _Chat(msgspec.Struct):
+    messages: list[ChatMessage]
+    tools: list[ChatTool] | None = None
+    id: str | int | None = None
+    conversation_id: str | int | None = None
+    thread_id: str | int | None = None
+
+
+class _Kind(msgspec.Struct):
+    role: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    messages: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class OpenAIChat(Reader):
+    """OpenAI chat messages: `{"messages": […], "tools": […]}`, as one JSON object, a JSON array of them, or JSON Lines.
+
+    Also read: a bare list of messages (a file, or a line of one), and one message per line, which makes one
+    conversation per file. Source: platform.openai.com/docs/api-reference/chat. An `id`, `conversation_id` or
+    `thread_id` becomes the conversation's id, else the file's name. The form has no usage, no times and no cache marks.
+    """
+
+    about = "OpenAI chat messages (JSON or JSON Lines)"
+    shapes = (
+        frozenset({".messages", ".messages[].role"}),
+        frozenset({"[].messages", "[].messages[].role"}),
+        frozenset({"[].role", "[].content"}),
+        frozenset({"[][].role", "[][].content"}),
+        frozenset({".role", ".content"}),
+    )
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            yield from _chats(path, problems)
+
+
+def _chats(path: Path, problems: Problems) -> Recordings:
+    """Yield the file's chats, then one chat of the messages that stand alone on their lines."""
+    single = _SingleMessages(path, problems)
+    unnamed = 0
+    for place, raw in records(path, problems):
+        try:
+            if not raw.startswith(b"[") and _is_message(raw, place):
+                single.add(decode(raw, ChatMessage, place), place)
+                continue
+            name, conversation = _chat(raw, place, problems)
+        except RecordingError as error:
+            problems.add(error)
+            continue
+        unnamed += name is None
+        conversation = replace(conversation, id=numbered(path.stem, unnamed) if name is None else name)
+        del raw  # it may take as much memory as the conversation, which is used for long
+        yield place, conversation
+    if single.history.messages:
+        yield single.place, Conversation(numbered(path.stem, unnamed + 1), single.history.in_order())
+
+
+def _chat(raw: bytes, place: Place, problems: Problems) -> tuple[str | None, Conversation]:
+    """Return the name of a record's chat, None if it has none, and the chat."""
+    if raw.startswith(b"["):
+        chat = _Chat(decode(raw, list[ChatMessage], place))
+        messages = chat_messages(chat.messages, place, problems)
+    else:
+        chat = decode(raw, _Chat, place)
+        messages = chat_messages(chat.messages, place.at("messages"), problems)
+    name = next((name for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None), None)
+    return None if name is None else str(name), Conversation("", messages, tools=chat_tools(chat.tools))
+
+
+def _is_message(raw: bytes, place: Place) -> bool:
+    kind = decode(raw, _Kind, place)
+    return kind.role is not msgspec.UNSET and kind.messages is msgspec.UNSET
+
+
+class _SingleMessages:
+    """The messages of a file with one message per record, as one history."""
+
+    def __init__(self, path: Path, problems: Problems) -> None:
+        self.place, self.history = Place(str(path), 1), History(problems)
+        self._last_call = ""
+
+    def add(self, message: ChatMessage, place: Place) -> None:
+        """Add the message that stands at `place`."""
+        converted = chat_message(
+            message, f"m{len(self.history.messages)}", place, self.history.problems, self._last_call
+        )
+        self.history.add(converted, place)
+        self._last_call = converted.calls[-1].id if converted.calls else self._last_call
+
+
+_ROLES: dict[str, Role] = {
+    "system": "system",
+    "human": "user",
+    "user": "user",
+    "gpt": "assistant",
+    "assistant": "assistant",
+    "chatgpt": "assistant",
+    "function_call": "assistant",
+    "observation": "tool",
+    "function_response": "tool",
+    "tool": "tool",
+}
+_HERMES = re.compile(r"<tool_call>\s*(\{(?:(?!<tool_call>).)*?\})\s*</tool_call>\s*", re.DOTALL)
+
+
+class _Turn(msgspec.Struct):
+    speaker: str | None = msgspec.field(name="from", default=None)
+    value: str | msgspec.UnsetType | None = msgspec.UNSET
+    role: str | None = None
+    content: str | msgspec.UnsetType | None = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        if self.speaker is None and self.role is None:
+            raise ValueError("a turn needs from or role")
+        if self.value is msgspec.UNSET and self.content is msgspec.UNSET:
+            raise ValueError("a turn needs value or content")
+
+
+class Share(msgspec.Struct):
+    """A recorded conversation."""
+
+    conversations: list[_Turn]
+    system: str | None = None
+    tools: str | list[dict[str, Any]] | None = None
+    id: str | int | None = None
+
+
+class _Function(msgspec.Struct):
+    name: str
+    arguments: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class ShareGpt(Reader):
+    """ShareGPT: `{"conversations": [{"from": "human", "value": "…"}], "system"?, "tools"?}`, an array or JSON Lines.
+
+    Also read: turns as `{"role", "content"}` or `{"role", "value"}`. Source: the form that FastChat, Axolotl and
+    LLaMA-Factory train on. `function_call` is the assistant calling a tool: its value is the JSON of one `{name,
+    arguments}` or a list of them. `observation` and `tool` are a result: it answers the oldest call without a result.
+    Hermes' way of calling, `<tool_call>{…}</tool_call>` in the assistant's text, is read too. The form has no ids of
+    calls, no usage and no times.
+    """
+
+    about = "ShareGPT conversations ({from, value})"
+    shapes = (
+        frozenset({".conversations", ".conversations[].from", ".conversations[].value"}),
+        frozenset({"[].conversations", "[].conversations[].from", "[].conversations[].value"}),
+        *(
+            frozenset({f"{outer}.conversations", f"{outer}.conversations[].role", f"{outer}.conversations[].{said}"})
+            for outer in ("", "[]")
+            for said in ("value", "content")
+        ),
+    )
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            unnamed = 0
+            for place, raw in records(path, problems):
+                with problems.collect():
+                    share = decode(raw, Share, place)
+                    unnamed += share.id is None
+                    name = numbered(path.stem, unnamed) if share.id is None else str(share.id)
+                    messages = ShareMessages(place).all(share)
+                    yield place, Conversation(name, messages, tools=share_tools(share.tools, place.at("tools")))
+
+
+@dataclass(slots=True)
+class ShareMessages:
+    """Messages of one conversation, and its calls that have no result yet."""
+
+    place: Place
+    messages: list[Message] = field(default_factory=list)
+    open: list[ToolCall] = field(default_factory=list)
+
+    def all(self, share: Share) -> tuple[Message, ...]:
+        """Return all messages of the conversation in our form."""
+        if share.system:
+            self.messages.append(Message("m0", "system", share.system))
+        for at, turn in enumerate(share.conversations):
+            self.messages.append(self._message(turn, self.place.at(f"conversations[{at}]")))
+        return tuple(self.messages)
+
+    def _message(self, turn: _Turn, place: Place) -> Message:
+        speaker = turn.role or "" if turn.speaker is None else turn.speaker
+        if speaker not in _ROLES:
+            where = place.below("role" if turn.speaker is None else "from")
+            raise RecordingError(where, f"unknown role {speaker!r}", f"use {', '.join(_ROLES)}")
+        name, role = f"m{len(self.messages)}", _ROLES[speaker]
+        text = next((said for said in (turn.value, turn.content) if isinstance(said, str)), "")
+        if role == "tool":
+            if not self.open:
+                raise RecordingError(place, "a tool result with no call before it", "put its function_call before it")
+            # the last call stays open, so a surplus result answers it again instead of being an error
+            call = self.open.pop(0) if len(self.open) > 1 else self.open[0]
+            return Message(name, role, text, answers=call.id, name=call.name)
+        calls: tuple[ToolCall, ...] = ()
+        if speaker == "function_call":
+            field = "value" if isinstance(turn.value, str) else "content"
+            calls, text = _function_calls(text, name, place.below(field)), ""
+        elif role == "assistant":
+            calls, text = _hermes_calls(text, name, place)
+        if calls:
+            self.open = list(calls)
+        return Message(name, role, text, calls)
+
+
+def _function_calls(text: str, name: str, place: Place) -> tuple[ToolCall, ...]:
+    """Return the calls of a function_call's value."""
+    raw, several = text.encode(), text.lstrip().startswith("[")
+    functions = decode(raw, list[_Function], place) if several else [decode(raw, _Function, place)]
+    return tuple(_call(function, f"{name}c{n}", place) for n, function in enumerate(functions))
+
+
+def _hermes_calls(text: str, name: str, place: Place) -> tuple[tuple[ToolCall, ...], str]:
+    """Return the calls in an assistant's text, and the text without them. A call that is no JSON stays text."""
+    calls: list[ToolCall] = []
+
+    def take(match: re.Match[str]) -> str:
+        try:
+            calls.append(_call(decode(match[1].encode(), _Function, place), f"{name}c{len(calls)}", place))
+        except RecordingError:
+            return match[0]
+        return ""
+
+    rest = _HERMES.sub(take, text)
+    return tuple(calls), rest.strip() if calls else text
+
+
+def _call(function: _Function, name: str, place: Place) -> ToolCall:
+    """Return a call with the id `name`. Its arguments are recorded as an object, or as the text of one."""
+    text = json_text(function.arguments)
+    return ToolCall(name, function.name, decode(text.encode(), str, place) if text.startswith('"') else text)
+
+
+def share_tools(recorded: str | list[dict[str, Any]] | None, place: Place) -> tuple[Tool, ...]:
+    """Return the tools of a list of `{name, …}` or `{"type": "function", "function": {name, …}}`, or of its text."""
+    if not recorded or (isinstance(recorded, str) and not recorded.strip()):
+        return ()
+    schemas = decode(recorded.encode(), list[dict[str, Any]], place) if isinstance(recorded, str) else recorded
+    functions = [schema.get("function", schema) for schema in schemas]
+    return tuple(tool(function) for function in functions if isinstance(function, dict))
+
+
+_UNSENT = ("flag", "token_budget", "redacted_thinking")
+
+
+class ClaudeAi(Reader):
+    """Claude.ai's data export, `conversations.json`: `[{uuid, name, chat_messages: [{uuid, sender, text, content}]}]`.
+
+        chat_messages: {uuid, parent_message_uuid, sender: "human" | "assistant", created_at, text, attachments:
+          [{file_name, extracted_content}], files: [{file_name}], content: [{type: "text", text} · {type: "thinking",
+          thinking} · {type: "tool_use", id, name, input} · {type: "tool_result", tool_use_id, name, content}]}
+
+    Source: unofficial descriptions of the export; tested on written examples alone. No usage, no models, no system
+    prompt, no tool schemas.
+
+    - An answer with tools is one message there. Here it is split at the results of its tools: what comes behind them is
+      another call. Exports leave ids of tool calls out: a result without one answers the oldest open call.
+    - Text extracted from attachments is part of the user's message. Other files have their kind alone.
+    - If messages name their parents, the branch of the last one is read; the others are counted in the notes.
+    """
+
+    about = "Claude.ai's data export (conversations.json)"
+    shapes = anywhere((".uuid", ".chat_messages", ".chat_messages[].sender"))
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            for place, raw in span_records(path, problems):
+                with problems.collect():
+                    chat = Fields(decode(raw, OBJECT, place), place)
+                    name, recorded = chat.needed("uuid", str), chat.needed("chat_messages", LIST)
+                    said = [Fields(one, place.below(f"chat_messages[{at}]")) for at, one in enumerate(recorded)]
+                    answers = _Messages(History(problems), problems)
+                    for at in _branch(chat, said, problems):
+                        answers.add(said[at])
+                    if said:
+                        yield place, Conversation(name, answers.history.in_order())
+                    else:
+                        problems.unknown("claude_ai: conversation without messages", place)
+
+
+def _branch(chat: Fields, said: Sequence[Fields], problems: Problems) -> list[int]:
+    """Return the indices of the messages that lead to the last one, in their order."""
+    by_name = {message.text("uuid"): at for at, message in enumerate(said)}
+    if by_name.keys().isdisjoint({message.text("parent_message_uuid") for message in said} - {""}):
+        return list(range(len(said)))
+    branch, at = dict[int, None](), by_name.get(chat.text("current_leaf_message_uuid"), len(said) - 1)
+    while at not in branch:
+        branch[at] = None
+        # A message without a known parent gives itself, which ends the walk, as a circle of parents does.
+        at = by_name.get(said[at].text("parent_message_uuid"), at)
+    for other in sorted({*range(len(said))} - {*branch}):
+        problems.unknown("claude_ai: message on another branch", said[other].place)
+    return [*reversed(branch)]
+
+
+@dataclass(slots=True)
+class _Messages:
+    """Messages of a chat, to which those of the export are added one by one."""
+
+    history: History
+    problems: Problems
+
+    def add(self, said: Fields) -> None:
+        """Add a message, split at its tools' results."""
+        if (sender := said.needed("sender", str)) not in ("human", "assistant"):
+            raise RecordingError(said.place.below("sender"), f"unknown sender {sender!r}", "use human, assistant")
+        created = said.typed("created_at", str)
+        time = None if created is None else iso_seconds(created, said.place.below("created_at"))
+        recorded = said.typed("content", LIST) or [{"type": "text", "text": said.at("text")}]
+        parts = [Fields(part, said.place.below(f"content[{at}]")) for at, part in enumerate(recorded)]
+        if sender == "human":
+            attached = (one.get("extracted_content") for one in said.typed("attachments", list[dict[str, Any]]) or ())
+            text = joined(chain((part.typed("text", str) or "" for part in parts), map(text_of, attached)))
+            media = tuple(filter(None, map(_file, said.typed("files", LIST) or ())))
+            self.history.add(Message("", "user", text, time=time, media=media), said.place)
+            return
+        answer, open_calls = list[Fields](), list[str]()
+        for part in parts:
+            if part.needed("type", str) != "tool_result":
+                answer.append(part)
+                continue
+            if answer:
+                open_calls += self._answer(answer, None, said.place)
+                answer = []
+            named = part.text("tool_use_id") or (open_calls[0] if open_calls else None)
+            open_calls = [name for name in open_calls if name != named]
+            output = part.one_of("content", str | list | dict)
+            text, media, _ = texts(
+                [output] if isinstance(output, dict) else output, part.place.below("content"), self.problems
+            )
+            self.history.add(Message("", "tool", text, (), named, part.text("name"), media=media), part.place)
+        if answer:
+            self._answer(answer, time, said.place)
+
+    def _answer(self, parts: list[Fields], time: float | None, place: Place) -> list[str]:
+        """Add an answer of the model; return the ids of its tool calls."""
+        name, calls, said, thinking = self.history.next, list[ToolCall](), list[str](), list[str]()
+        for part in parts:
+            kind = part.at("type")
+            if kind == "tool_use":
+                arguments = msgspec.json.encode(part.at("input") or {}).decode()
+                calls.append(ToolCall(part.text("id") or f"{name}c{len(calls)}", part.text("name"), arguments))
+            elif kind == "thinking":
+                thinking.append(part.typed("thinking", str) or "")
+            elif (text := part.typed("text", str)) is not None:
+                said.append(text)
+            elif kind not in ("text", *_UNSENT):
+                self.problems.unknown(f"claude_ai: part of type {kind!r}", part.place)
+        thought, call = joined(thinking), Call(provider="anthropic")
+        self.history.add(
+            Message(name, "assistant", joined(said), tuple(calls), time=time, thinking=thought, call=call), place
+        )
+        return [call.id for call in calls]
+
+
+def _file(shared: Any) -> Media | None:
+    """Return a shared file, whose kind its name tells."""
+    name = str(shared.get("file_name")) if isinstance(shared, dict) else ""
+    return media_of({"type": "file", "mime": guess_type(name)[0] or ""})
+
+
+class ChatGpt(Reader):
+    """ChatGPT's data export, `conversations.json`: each conversation a tree of messages.
+
+        [{id | conversation_id, current_node, mapping: {node: {parent, children, message: {author: {role, name},
+          create_time, recipient, content: {content_type, parts | text | thoughts | result}, metadata: {model_slug}}}}}]
+
+    Source: unofficial descriptions of the export; tested on written examples alone. No usage, no tool schemas, and of
+    the system prompt only what the user wrote.
+
+    - The branch that ends in `current_node` is read. Messages on other branches (edited and regenerated ones) are
+      counted in the notes.
+    - Messages of the assistant without a user's or tool's between them are one answer. One to a `recipient` other than
+      `all` is a tool call, and what a tool says answers the last call.
+    - Custom instructions are a system message. Citations in the text stay as they stand.
+    """
+
+    about = "ChatGPT's data export (conversations.json)"
+    shapes = anywhere((".mapping", ".mapping.*.message", ".mapping.*.children"))
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            unnamed = 0
+            for place, raw in span_records(path, problems):
+                with problems.collect():
+                    export = Fields(decode(raw, OBJECT, place), place)
+                    name = export.text("conversation_id|id")
+                    unnamed += not name
+                    if messages := _messages(export, problems):
+                        yield place, Conversation(name or numbered(path.stem, unnamed), messages)
+                    else:
+                        problems.unknown("chatgpt: conversation without messages", place)
+
+
+def _gpt_branch(export: Fields, problems: Problems) -> Iterator[Fields]:
+    """Yield the messages from the root to the current node."""
+    names, place = dict[str, None](), export.place
+    mapping, name = export.needed("mapping", dict[str, dict[str, Any]]), export.needed("current_node", str)
+    while name and name not in names:
+        if name not in mapping:
+            where = place.below(f"mapping.{next(reversed(names))}.parent" if names else "current_node")
+            raise RecordingError(where, f"{name!r} names no message", "restore it, or leave this conversation out")
+        names[name] = None
+        name = text_of(mapping[name].get("parent"))
+    for other, node in mapping.items():
+        if other not in names and node.get("message") is not None:
+            problems.unknown("chatgpt: message on another branch", place.below(f"mapping.{other}"))
+    for node_name in reversed(names):
+        if (message := mapping[node_name].get("message")) is not None:
+            yield Fields(message, place.below(f"mapping.{node_name}.message"))
+
+
+def _messages(export: Fields, problems: Problems) -> tuple[Message, ...]:
+    history = History(problems)
+    last_call = ""
+    for said in _gpt_branch(export, problems):
+        author = Fields(said.needed("author", OBJECT), said.place.below("author"))
+        role = role_of(author.needed("role", str), author.place)
+        text, thinking, media = _content(said.needed("content", OBJECT), said.place.below("content"), problems)
+        time, recipient = said.typed("create_time", float), said.text("recipient")
+        called = recipient if role == "assistant" and recipient != "all" else ""
+        if not (text or thinking or media or called or role == "tool"):
+            continue  # a placeholder: the root, hidden system messages
+        name = f"m{len(history.messages)}"
+        if role == "tool" and not last_call:
+            problems.unknown("chatgpt: result of a tool that no message called, read as a user's message", said.place)
+            role = "user"
+        if role != "assistant":
+            answers, tool_name = last_call if role == "tool" else None, author.text("name")
+            history.add(Message(name, role, text, (), answers, tool_name, time, media=media), said.place)
+            continue
+        call = Call(model=said.text("metadata.model_slug") or export.text("default_model_slug"), provider="openai")
+        message = Message(name, role, text, time=time, thinking=thinking, media=media, call=call)
+        if history.messages and history.messages[-1].role == "assistant":
+            message = _merged(history.messages.pop(), message)
+        if called:
+            last_call = f"{message.id}c{len(message.calls)}"
+            arguments = text if text.lstrip().startswith("{") else msgspec.json.encode({"input": text}).decode()
+            # The text of this message is the call's arguments, and `_merged` has put it behind what was said before.
+            without = message.text.removesuffix(text).rstrip("\n")
+            message = replace(message, text=without, calls=(*message.calls, ToolCall(last_call, called, arguments)))
+        history.add(message, said.place)
+    return history.in_order()
+
+
+def _merged(first: Message, second: Message) -> Message:
+    """Return two messages of the assistant as one; the time is when the answer was complete."""
+    return replace(
+        second,
+        id=first.id,
+        text=joined((first.text, second.text)),
+        calls=first.calls,
+        time=first.time if second.time is None else second.time,
+        thinking=joined((first.thinking, second.thinking)),
+        media=first.media + second.media,
+    )
+
+
+def _content(content: dict[str, Any], place: Place, problems: Problems) -> tuple[str, str, tuple[Media, ...]]:
+    """Return content as (text, thinking, media)."""
+    kind = content.get("content_type")
+    if kind == "thoughts":
+        thoughts = content.get("thoughts")
+        listed = thoughts if isinstance(thoughts, list) else []
+        return "", joined(str(one.get("content") or "") for one in listed if isinstance(one, dict)), ()
+    if kind == "reasoning_recap":  # "Thought for 5 seconds": for the screen
+        return "", "", ()
+    if kind == "user_editable_context":
+        return joined(str(content.get(key) or "") for key in ("user_profile", "user_instructions")), "", ()
+    texts, media = [], []
+    parts = content.get("parts")
+    for at, part in enumerate(parts if isinstance(parts, list) else ()):
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict) and part.get("content_type") == "image_asset_pointer":
+            media.append(sized("image", part))
+        elif isinstance(part, dict) and isinstance(part.get("text"), str):  # transcribed audio
+            texts.append(part["text"])
+        elif part is not None:
+            shown = part.get("content_type") if isinstance(part, dict) else type(part).__name__
+            problems.unknown(f"chatgpt: part of type {shown!r}", place.below(f"parts[{at}]"))
+    texts += [content[key] for key in ("text", "result") if isinstance(content.get(key), str)]
+    if parts is None and not texts:
+        problems.unknown(f"chatgpt: content of type {kind!r}", place)
+    return joined(texts), "", tuple(media)
+
+
+_NAME = ".aider.chat.history.md"
+_STARTED = "# aider chat started at "
+_MODEL = re.compile(r"(?:Main model|Model|Models): (\S+)")
+
+
+class Aider(Reader):
+    """Aider's chat history, `.aider.chat.history.md`: Markdown, to which every session of a project is added.
+
+        # aider chat started at 2025-06-19 14:32:16      begins a session
+        > Model: gpt-4o with diff edit format            what the program prints
+        #### Fix the bug                                 what the user says, each line
+        The bug is …                                     everything else: the answer
+
+    Source: github.com/Aider-AI/aider, `aider/io.py` and `aider/utils.py` (its own `split_chat_history_markdown`), by
+    its code; tested on written examples alone. The file is what the screen shows: files that were sent along and the
+    system prompt are not in it, and token counts are rounded there, so they are not read.
+
+    - Lines of an answer that look like another kind (`> `, `#### `) are read as that kind, as Aider itself does.
+    - Commands (`/add` …) that nothing answers are not sent.
+    - Sessions are conversations `<project>`, `<project>.2` … in the order of the file; those without an answer are
+      counted in the notes. The model of an answer is the last one named before it.
+    """
+
+    about = "Aider chat histories (Markdown)"
+
+    @staticmethod
+    def recognises(path: Path, head: bytes) -> bool:
+        """Return whether a file is a chat history: Markdown that begins with the start of a session."""
+        return path.suffix == ".md" and head.lstrip().startswith(_STARTED.encode())
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            name = path.resolve().parent.name if path.name == _NAME else path.stem
+            count = 0
+            for place, session in _sessions(path, problems):
+                messages = session.messages()
+                if any(message.role == "assistant" for message in messages):
+                    count += 1
+                    meta: dict[str, Scalar] = {"started": session.started}
+                    yield place, Conversation(numbered(name, count), messages, meta=meta)
+                else:
+                    problems.unknown("aider: session without an answer", place)
+
+
+@dataclass(slots=True)
+class _AiderChat:
+    """A session: its turns as (role, lines, model), one behind the other."""
+
+    started: str
+    model: str = ""
+    turns: list[tuple[str, list[str], str]] = field(default_factory=list)
+
+    @property
+    def blank(self) -> bool:
+        """Whether it has nothing but blank lines."""
+        return not any(line for _, lines, _ in self.turns for line in lines)
+
+    def add(self, line: str) -> None:
+        """Add the next line."""
+        if line.startswith("> ") or line.rstrip() == ">":
+            named = _MODEL.match(line[2:])
+            self.model = named[1] if named is not None else self.model
+            self._add("program", "")
+        elif line.startswith("#### "):
+            self._add("user", line[5:])
+        else:
+            self._add("assistant", line)
+
+    def _add(self, role: str, line: str) -> None:
+        if not self.turns or self.turns[-1][0] != role:
+            self.turns.append((role, [], self.model))
+        self.turns[-1][1].append(line.rstrip())
+
+    def messages(self) -> tuple[Message, ...]:
+        """Return what was said, without commands that nothing answers."""
+        said = [(role, "\n".join(lines).strip(), model) for role, lines, model in self.turns if role != "program"]
+        said = [turn for turn in said if turn[1]]
+        messages = list[Message]()
+        for at, (role, text, model) in enumerate(said):
+            name = f"m{len(messages)}"
+            answered = at + 1 < len(said) and said[at + 1][0] == "assistant"
+            if role == "assistant":
+                messages.append(Message(name, "assistant", text, call=Call(model)))
+            elif answered or not text.startswith("/"):
+                messages.append(Message(name, "user", text))
+        return tuple(messages)
+
+
+def _sessions(path: Path, problems: Problems) -> Iterator[tuple[Place, _AiderChat]]:
+    """Yield the sessions of a file, each with the line at which it begins."""
+    data = whole_file(path, problems)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        where = Place(str(path), data[: error.start].count(b"\n") + 1)
+        raise RecordingError(where, f"not UTF-8 ({error.reason})", "save the file as UTF-8") from None
+    place, session = Place(str(path), 1), _AiderChat("")
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith(_STARTED):
+            if not session.blank:
+                yield place, session
+            place, session = Place(str(path), number), _AiderChat(line[len(_STARTED) :].strip())
+        else:
+            session.add(line)
+    if not session.blank:
+        yield place, session

@@ -1,0 +1,862 @@
+"""Question sets over long chats: benchmarks of memory, whose questions are probes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..errors import Place, RecordingError
+from ..model import Call, Conversation, Fact, Media, Message, Probe, Role, Scalar
+from ..packed import is_file
+from ..source import Problems, convert, decode, elements, file_head, lines, records, whole_file
+from . import Reader, Recordings
+from .fields import LIST, OBJECT, Fields
+from .messages import forward, in_order, role_of, seconds
+
+
+class _Turn(msgspec.Struct):
+    message: str
+
+
+class _Dialogue(msgspec.Struct):
+    messages: list[_Turn]
+    name: str = ""
+
+
+class KdConv(Reader):
+    """KdConv: Chinese conversations between two people about films, music and travel. `[{name, messages: [{message}]}]`
+
+    Source: github.com/thu-coai/KdConv, `data/{film,music,travel}/*.json` (Zhou et al. 2020, arXiv 2004.04100),
+    Apache-2.0. The two take turns: the first speaker becomes the user, the other the assistant. The knowledge triples
+    of a turn (`attrs`) are annotations and are not read; there are no times.
+    """
+
+    about = "KdConv's Chinese dialogues"
+    shapes = (frozenset({"[].messages[].message", "[].name"}),)
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            domain = path.resolve().parent.name
+            for at, (place, raw) in enumerate(records(path, problems)):
+                with problems.collect():
+                    dialogue = decode(raw, _Dialogue, place)
+                    messages = tuple(
+                        Message(id=f"m{n}", role="assistant" if n % 2 else "user", text=turn.message)
+                        for n, turn in enumerate(dialogue.messages)
+                    )
+                    name, meta = f"{domain}/{path.stem}/{at}", {"topic": dialogue.name, "domain": domain}
+                    yield place, Conversation(name, messages, licence="Apache-2.0", language="zh", meta={**meta})
+
+
+_LANGUAGES = {"cn": "zh", "en": "en"}
+_NOON = 12 * 3600  # the hour is not recorded; noon is the same day in most time zones
+
+
+class _Exchange(msgspec.Struct):
+    query: str
+    response: str
+
+
+class _User(msgspec.Struct):
+    history: dict[str, list[_Exchange]]
+    meta_information: dict[str, Any] = {}
+
+
+class MemoryBank(Reader):
+    """MemoryBank: ten days of chat a person, from ChatGPT playing both sides, and questions about them without gold.
+
+        memory_bank_<language>.json         {user: {name, history: {"2023-04-27": [{query, response}]}}}
+        probing_questions_<language>.jsonl  {user: [question, …]} on each line, beside it
+
+    Source: github.com/zhongwanjun/MemoryBank-SiliconFriend, `eval_data/{cn,en}` (Zhong et al. 2023, arXiv 2305.10250),
+    MIT. A user is a conversation. The hour is not recorded: all messages of a day have its noon, UTC. The questions
+    have no answers (category `no_gold`) and are asked at the end. Personality and hobbies, from which ChatGPT played
+    the user, are stored in meta; summaries are not read (they are empty). The questions' file has no shape of its own:
+    it is found by its name beside the other one.
+    """
+
+    about = "MemoryBank's users (memory_bank_*.json and the questions beside it)"
+    shapes = (frozenset({".*.history", ".*.history.*[].query", ".*.history.*[].response"}),)
+    folder = True
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            if path.name.startswith("probing_questions"):
+                continue
+            place = Place(str(path))
+            try:
+                bank = decode(whole_file(path, problems), OBJECT, place)
+            except RecordingError as error:
+                problems.add(error)
+                continue
+            questions = _questions(path, {name.strip() for name in bank}, problems)
+            for name, record in bank.items():
+                with problems.collect():
+                    where = place.at(name)
+                    yield where, _conversation(name.strip(), convert(record, _User, where), questions, path, where)
+
+
+def _questions(path: Path, users: set[str], problems: Problems) -> dict[str, list[str]]:
+    """Return the questions by user. Four users have blanks around their names in only one of the two files."""
+    beside = path.with_name(path.name.replace("memory_bank", "probing_questions")).with_suffix(".jsonl")
+    by_user: dict[str, list[str]] = {}
+    if beside == path or not is_file(beside):
+        return by_user
+    if str(beside) in problems.ignored:  # no format fits its content, so `read.find` has listed it there
+        problems.ignored.remove(str(beside))
+    with problems.collect():  # the file is empty
+        for place, line in lines(beside, problems):
+            with problems.collect():
+                for name, questions in decode(line, dict[str, list[str]], place).items():
+                    if name.strip() not in users:
+                        raise RecordingError(place.at(name), "questions about nobody", f"name a user of {path.name}")
+                    by_user.setdefault(name.strip(), []).extend(questions)
+    return by_user
+
+
+def _conversation(name: str, user: _User, questions: Mapping[str, list[str]], path: Path, place: Place) -> Conversation:
+    messages = []
+    for day, exchanges in sorted(user.history.items()):
+        time = seconds(day, "%Y-%m-%d", place.at(f"{place.field}.history.{day}"), "2023-04-27") + _NOON
+        for n, exchange in enumerate(exchanges):
+            messages.append(Message(id=f"{day}:{2 * n}", role="user", text=exchange.query, name=name, time=time))
+            messages.append(Message(id=f"{day}:{2 * n + 1}", role="assistant", text=exchange.response, time=time))
+    about: dict[str, Scalar] = {key: value for key, value in user.meta_information.items() if isinstance(value, str)}
+    return Conversation(
+        id=f"{path.stem}/{name}",
+        messages=tuple(messages),
+        probes=tuple(
+            Probe(id=f"q{n}", question=text, category="no_gold") for n, text in enumerate(questions.get(name, ()))
+        ),
+        licence="MIT",
+        language=_LANGUAGES.get(path.stem.rpartition("_")[2], ""),
+        meta={**about, "days": len(user.history)},
+    )
+
+
+_ROLES: dict[str, Role] = {"user": "user", "agent": "assistant"}
+
+
+class _Author(msgspec.Struct):
+    author_type: str = ""
+    author_id: str = ""
+    created_at: float | None = None
+
+
+class _Target(msgspec.Struct):
+    text: str
+    metadata: _Author | None = None
+
+
+class _MtragTurn(_Target, kw_only=True):
+    speaker: str
+
+
+class _Document(msgspec.Struct):
+    document_id: str
+    text: str | None = None
+
+
+class Mtrag(Reader):
+    """MT-RAG: questions to a document-grounded assistant, each with the turns before it and a reference answer.
+
+        {documents: [{document_id, text}], tasks: [{task_id, input: [{speaker, text}], contexts, targets}]}
+        {task_id, input: [{speaker, text, metadata}], contexts: [{document_id, text}], targets: [{text}]}, on each line
+
+    Source: github.com/IBM/mt-rag-benchmark (Katsis et al. 2025, arXiv 2501.03468), Apache-2.0: the first is
+    `mtrag-human/evaluations/reference_subset_with_human_evaluations.json`, the second `mtragun-human/generation_tasks/
+    reference.jsonl`. A task is a conversation: its input, then the reference answer as the last message. Its one probe
+    is the last question, asked right after it: the references are the accepted answers, the documents the passages.
+
+    `UNANSWERABLE` tasks have no accepted answer; partial, underspecified and conversational ones have (meta says
+    which). The category is the kinds of question. Tasks of one original conversation repeat its start, and share
+    `conversation` in meta. A time that runs behind an earlier one is dropped and counted. Not read: the models' answers
+    and their human ratings (`scenarios/labelled.py` reads these), and the documents' titles.
+    """
+
+    about = "MT-RAG tasks (the human evaluations' subset, or JSON Lines of tasks)"
+    shapes = (
+        frozenset({".task_id", ".input[].speaker", ".targets[].text"}),
+        frozenset({".models[].model_id", ".metrics[].aggregator", ".documents[].document_id"}),
+        frozenset({".documents[].document_id", ".tasks[].task_id", ".tasks[].input[].speaker"}),
+    )
+
+    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
+        record = decode(raw, OBJECT, place)
+        if "tasks" not in record:
+            yield place, _mtrag_conversation(Fields(record, place), {})
+            return
+        documents = convert(record.get("documents"), list[_Document], place.at("documents"))
+        texts = {document.document_id: document.text or "" for document in documents}
+        for at, task in enumerate(convert(record["tasks"], LIST, place.at("tasks"))):
+            where = place.at(f"tasks[{at}]")
+            with problems.collect():
+                yield where, _mtrag_conversation(Fields(convert(task, OBJECT, where), where), texts)
+
+
+def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversation:
+    place, name = task.place, task.needed("task_id", str)
+    targets = task.needed("targets", list[_Target])
+    if not targets:
+        raise RecordingError(place.below("targets"), "there is no reference answer", "give one, or drop the task")
+    turns: list[_Target] = [*task.needed("input", list[_MtragTurn]), targets[0]]
+    times, dropped = forward(turn.metadata.created_at if turn.metadata else None for turn in turns)
+    messages = []
+    for at, (turn, time) in enumerate(zip(turns, times, strict=True)):
+        speaker = turn.speaker if isinstance(turn, _MtragTurn) else "agent"
+        if speaker not in ("user", "agent"):
+            where = place.below(f"input[{at}].speaker")
+            raise RecordingError(where, f"unknown speaker {speaker!r}", "use user or agent")
+        author = turn.metadata or _Author()
+        call = Call(model=author.author_id) if (speaker, author.author_type) == ("agent", "model") else None
+        role: Role = "assistant" if speaker == "agent" else "user"
+        messages.append(Message(f"m{at}", role, turn.text, time=time, call=call))
+    questions = [message for message in messages if message.role == "user"]
+    if not questions:
+        raise RecordingError(place.below("input"), "nobody asks anything", "let the last turn be the user's")
+    keys = ("answerability|Answerability", "Question Type", "Multi-Turn")
+    labels, kinds, several = (", ".join(task.typed(key, list[str]) or ()) for key in keys)
+    answerable, collection = "UNANSWERABLE" not in labels.split(", "), task.text("Collection")
+    probe = Probe(
+        id="q",
+        question=questions[-1].text,
+        answers=tuple(target.text for target in targets) if answerable else (),
+        category=kinds,
+        after=questions[-1].id,
+        answerable=answerable,
+        passages=tuple(_passages(task.typed("contexts", list[_Document]) or (), documents, place.below("contexts"))),
+    )
+    meta: dict[str, Scalar] = {
+        "conversation": name.partition("<::>")[0],
+        "collection": collection,
+        "domain": collection.removeprefix("mt-rag-").partition("-")[0],
+        "answerability": labels,
+        "multi_turn": several,
+        "times_dropped": dropped,
+    }
+    return Conversation(name, tuple(messages), probes=(probe,), licence="Apache-2.0", language="en", meta=meta)
+
+
+def _passages(contexts: Sequence[_Document], documents: Mapping[str, str], place: Place) -> Iterator[str]:
+    for at, context in enumerate(contexts):
+        text = documents.get(context.document_id) if context.text is None else context.text
+        if text is None:
+            field = place.at(f"{place.field}[{at}].document_id")
+            raise RecordingError(field, f"{context.document_id!r} names no document", "add it to documents")
+        yield text
+
+
+class _HaystackTurn(msgspec.Struct):
+    role: str
+    content: str
+    has_answer: bool | None = None
+
+
+class _Haystack(msgspec.Struct):
+    haystack_sessions: list[list[_HaystackTurn]]
+    haystack_session_ids: list[str]
+    haystack_dates: list[str]
+    questions: list[msgspec.Raw] | None = None
+
+
+class _Question(msgspec.Struct):
+    question_id: str
+    question: str
+    answer: str | int | float
+    question_type: str = ""
+    question_date: str | None = None
+    answer_session_ids: list[str] = []
+
+
+class LongMemEval(Reader):
+    """LongMemEval: a question a record, each with its own haystack of dated chat sessions.
+
+        [{question_id, question_type, question, answer, question_date, haystack_dates[], haystack_session_ids[],
+          haystack_sessions: [[{role, content, has_answer?}]], answer_session_ids[]}]
+
+    Also read: several questions to one haystack, `questions: [{question_id, question, answer, …}]` in place of the
+    fields of the one. Source: github.com/xiaowu0162/LongMemEval (Wu et al. 2024, arXiv 2410.10813),
+    `longmemeval_{oracle,s,m}.json`. A record is a conversation whose questions are probes, asked at the end. All
+    messages of a session have the session's time, taken as UTC. Sessions stay in the recorded order; if their dates run
+    backwards, all sessions are sorted by date instead, and meta says so. Message ids are `<session>:<n>`; a session id
+    that stands twice becomes `<session>~2`. Evidence is the messages with `has_answer`; of several questions, those in
+    the sessions that a question names. A question whose id ends in `_abs` cannot be answered: the recorded refusal is
+    its rubric.
+    """
+
+    about = "LongMemEval (questions over a haystack of sessions)"
+    shapes = (
+        frozenset({"[].question_id", "[].haystack_dates", "[].haystack_sessions"}),
+        frozenset({".question_id", ".haystack_dates", ".haystack_sessions"}),
+        frozenset({"[].questions", "[].questions[].question", "[].haystack_dates", "[].haystack_sessions"}),
+        frozenset({".questions", ".questions[].question", ".haystack_dates", ".haystack_sessions"}),
+    )
+
+    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
+        haystack = decode(raw, _Haystack, place)
+        if haystack.questions is None:
+            questions = [(place, raw)]
+        else:
+            questions = [(place.at(f"questions[{at}]"), bytes(one)) for at, one in enumerate(haystack.questions)]
+        if not questions:
+            problems.add(RecordingError(place.at("questions"), "no question is in it", "leave it out"))
+        asked = list[tuple[_Question, float | None]]()
+        for where, one in questions:
+            try:
+                question = decode(one, _Question, where)
+                date = question.question_date
+                asked.append((question, _time(date, where.below("question_date")) if date else None))
+            except RecordingError as error:
+                if haystack.questions is None:
+                    raise
+                problems.add(error)
+        if asked:
+            yield place, _haystack_conversation(haystack, asked, place)
+
+
+def _haystack_conversation(
+    record: _Haystack, questions: Sequence[tuple[_Question, float | None]], place: Place
+) -> Conversation:
+    sessions, reordered = _sessions(record, place)
+    messages, evidence = [], list[tuple[str, str]]()
+    used: Counter[str] = Counter()
+    for time, at in sessions:
+        session = record.haystack_session_ids[at]
+        used[session] += 1
+        name = session if used[session] == 1 else f"{session}~{used[session]}"
+        for n, turn in enumerate(record.haystack_sessions[at]):
+            role = role_of(turn.role, place.at(f"haystack_sessions[{at}][{n}]"))
+            messages.append(Message(id=f"{name}:{n}", role=role, text=turn.content, time=time))
+            if turn.has_answer:
+                evidence.append((session, messages[-1].id))
+    probes = []
+    for question, asked in questions:
+        answer, answerable = (str(question.answer),), not question.question_id.endswith("_abs")
+        told = (name for at, name in evidence if record.questions is None or at in question.answer_session_ids)
+        probes.append(
+            Probe(
+                id=question.question_id,
+                question=question.question,
+                answers=answer if answerable else (),
+                rubric=() if answerable else answer,
+                evidence=tuple(told),
+                category=question.question_type,
+                answerable=answerable,
+                time=asked,
+            )
+        )
+    answered = dict.fromkeys(name for question, _ in questions for name in question.answer_session_ids)
+    meta: dict[str, Scalar] = {"sessions": len(sessions), "answer_sessions": " ".join(answered)}
+    return Conversation(
+        id=questions[0][0].question_id,
+        messages=tuple(messages),
+        probes=tuple(probes),
+        language="en",
+        meta={**meta, "sessions_reordered": reordered},
+    )
+
+
+def _sessions(record: _Haystack, place: Place) -> tuple[list[tuple[float, int]], bool]:
+    """Return the sessions' times and indices in order, and whether that differs from the recorded order."""
+    for field in ("haystack_dates", "haystack_session_ids"):
+        if (count := len(getattr(record, field))) != len(record.haystack_sessions):
+            what = f"{count} of them for {len(record.haystack_sessions)} sessions"
+            raise RecordingError(place.at(field), what, "give one for each session")
+    times = [_time(text, place.at(f"haystack_dates[{at}]")) for at, text in enumerate(record.haystack_dates)]
+    order = [(time, at) for at, time in enumerate(times)]
+    # the recorded order is part of the data set, so it changes only where it contradicts the dates
+    backwards = any(after < before for before, after in pairwise(times))
+    return (sorted(order) if backwards else order), backwards
+
+
+def _time(text: str, place: Place) -> float:
+    """Return the seconds of a time such as `2023/05/20 (Sat) 02:21`; the weekday is redundant."""
+    return seconds(re.sub(r"\s*\(\w+\)", "", text), "%Y/%m/%d %H:%M", place, "2023/05/20 (Sat) 02:21")
+
+
+_WEEKDAY = re.compile(r"\s*(?:周|星期)\S\s*")
+_FAILED = ("[ERRORQ]", "[ERRORA]")
+
+
+class _Message(msgspec.Struct):
+    message: str
+    time: str = ""
+    place: str = ""
+
+
+class _DailyQuestion(msgspec.Struct):
+    question: str
+    answer: str | list[str]
+    target_step_id: list[int] = []
+    choices: dict[str, str] = {}
+    ground_truth: str = ""
+    time: str = ""
+    qid: int = 0
+
+
+class _Trajectory(msgspec.Struct):
+    tid: int
+    message_list: list[_Message | str]
+    question_list: list[_DailyQuestion] = []
+    question: _DailyQuestion | None = msgspec.field(default=None, name="QA")
+
+
+_Kinds = dict[str, dict[str, list[msgspec.Raw] | None]]
+
+
+class MemDaily(Reader):
+    """MemDaily: what a user tells an assistant over days, in Chinese, and multiple-choice questions on it.
+
+        memdaily.json       {type: {scenario: [{tid, message_list: [{mid, message, time, place}], QA}]}}
+        memdaily_<n>.json   the same with messages as texts, n times as much noise among them
+        <type>_<scenario>   [{tid, message_list, question_list: [QA]}]
+        QA                  {qid, question, answer, target_step_id, choices: {"A": text}, ground_truth, time}
+
+    Source: github.com/nuster1128/MemSim (arXiv:2409.20163), by its code; tested on written examples alone.
+
+    - A user speaks, and nobody answers. Time and place of a message stand behind its text, as the benchmark's own
+      agents see it. The times (`2024年04月01日 周一 08:30`) are taken as UTC.
+    - Accepted is the answer, and the text of the right choice. The choices are not part of the question.
+    - Questions that the generator could not make (`[ERRORQ]`, `[ERRORA]`) are left out, as the benchmark does.
+    """
+
+    about = "MemDaily trajectories with questions (Chinese)"
+    shapes = (
+        frozenset({"[].tid", "[].message_list", "[].question_list"}),
+        frozenset({".*.*[].tid", ".*.*[].message_list", ".*.*[].QA"}),
+    )
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            for place, raw, name, kind in _records(path, problems):
+                with problems.collect():
+                    yield place, _daily_conversation(decode(raw, _Trajectory, place), name, kind, place)
+
+
+def _records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes, str, str]]:
+    """Yield every trajectory with its place, the name of its set, and the kind of its questions."""
+    start = file_head(path, 64).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start.startswith(b"["):
+        for place, raw in elements(path, problems):
+            yield place, raw, path.stem, re.sub(r"^\d+_|_[a-z]+$", "", path.stem)
+        return
+    place = Place(str(path), 1)
+    for kind, sets in decode(whole_file(path, problems), _Kinds, place).items():
+        for scenario, trajectories in sets.items():
+            for at, raw in enumerate(trajectories or ()):
+                where = place.at(f"{kind}.{scenario}[{at}]")
+                yield where, bytes(raw), f"{path.stem}/{kind}/{scenario}", kind
+
+
+def _daily_conversation(trajectory: _Trajectory, name: str, kind: str, place: Place) -> Conversation:
+    messages = []
+    for at, said in enumerate(trajectory.message_list):
+        if isinstance(said, str):
+            messages.append(Message(f"m{at}", "user", said))
+            continue
+        told = [f"消息地点 {said.place}"] * bool(said.place) + [f"消息时间 {said.time}"] * bool(said.time)
+        text = said.message + (f" ({', '.join(told)})" if told else "")
+        time = _seconds(said.time, place.below(f"message_list[{at}].time")) if said.time else None
+        messages.append(Message(f"m{at}", "user", text, time=time))
+    questions = trajectory.question_list or ([] if trajectory.question is None else [trajectory.question])
+    probes = tuple(
+        _daily_probe(question, at, kind, place.below(f"question_list[{at}]"))
+        for at, question in enumerate(questions)
+        if question.question not in _FAILED and question.answer not in _FAILED
+    )
+    return Conversation(f"{name}/{trajectory.tid}", in_order(messages), probes=probes, language="zh")
+
+
+def _daily_probe(question: _DailyQuestion, at: int, kind: str, place: Place) -> Probe:
+    given = [question.answer] if isinstance(question.answer, str) else question.answer
+    chosen = question.choices.get(question.ground_truth)
+    return Probe(
+        f"q{at}",
+        question.question,
+        tuple(dict.fromkeys([*given, *([chosen] if chosen else [])])),
+        tuple(f"m{step}" for step in question.target_step_id),
+        kind,
+        time=_seconds(question.time, place.below("time")) if question.time else None,
+    )
+
+
+def _seconds(text: str, place: Place) -> float:
+    """Return the seconds of a time without its weekday, which `strptime` reads in the machine's language alone."""
+    return seconds(_WEEKDAY.sub(" ", text), "%Y年%m月%d日 %H:%M", place, "2024年04月01日 周一 08:30")
+
+
+CATEGORIES = {1: "multi_hop", 2: "temporal", 3: "open_domain", 4: "single_hop", 5: "unanswerable"}
+
+_SESSION = re.compile(r"session_(\d{1,9})")
+_EVIDENCE = re.compile(r"D:?(\d{1,9}):(\d{1,9})")
+
+
+class _LocomoTurn(msgspec.Struct):
+    speaker: str
+    dia_id: str
+    text: str
+    img_url: list[str] | None = None
+    blip_caption: str | None = None
+
+
+class _LocomoQuestion(msgspec.Struct):
+    question: str
+    category: int
+    answer: str | int | float | None = None
+    evidence: list[str] = []
+
+
+class _Sample(msgspec.Struct):
+    sample_id: str
+    conversation: dict[str, Any]
+    qa: list[_LocomoQuestion] = []
+    observation: dict[str, dict[str, list[tuple[str, str | list[str]]]]] = {}
+
+
+class _Correction(msgspec.Struct):
+    question_id: str
+    question: str
+    correct_answer: str
+    correct_evidence: list[str]
+
+
+@dataclass(frozen=True)
+class Locomo(Reader):
+    """LoCoMo: ten long two-person conversations in dated sessions, with 1 986 questions. CC BY-NC 4.0.
+
+        [{sample_id, conversation: {speaker_a, speaker_b, session_1_date_time, session_1: [{speaker, dia_id, text,
+          blip_caption?}], …}, qa: [{question, answer | adversarial_answer, evidence: ["D1:3"], category}],
+          observation?: {session_1_observation: {SPEAKER: [[text, "D1:3"]]}}}]
+
+    Source: github.com/snap-research/locomo, `data/locomo10.json` (Maharana et al. 2024, arXiv 2402.17753). Speaker A is
+    read as the user, B as the assistant; all messages of a session have the session's time, taken as UTC. Questions are
+    asked at the end. Not read: the wrong answer of category 5 (`adversarial_answer`), event summaries, the pictures
+    themselves. Observations become the conversation's facts.
+
+    A few evidence strings are damaged. A string with only one reading is repaired ("D8:6; D9:17", "D:11:26", "D30:05"),
+    a reference to no message is dropped; meta counts both. `corrections` is the path of an audit's `errors.json`
+    (`[{question_id: "locomo_<conversation>_qa<question>", correct_answer, correct_evidence}]`, both counted from 0):
+    its answers and evidence replace the published ones.
+    """
+
+    about = "LoCoMo's conversations with questions (locomo10.json)"
+    shapes = (
+        frozenset({"[].conversation.speaker_a", "[].conversation.session_1[].dia_id"}),
+        frozenset({"[].qa[].question", "[].qa[].evidence", "[].qa[].category"}),
+    )
+
+    corrections: str = ""
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        corrections = _corrections(Path(self.corrections), problems) if self.corrections else {}
+        for path in files:
+            for at, (place, raw) in enumerate(records(path, problems)):
+                with problems.collect():
+                    sample = decode(raw, _Sample, place)
+                    corrected = _corrections_of(sample.qa, at, corrections, self.corrections)
+                    yield place, _locomo_conversation(sample, corrected, place)
+
+
+def _corrections(path: Path, problems: Problems) -> dict[str, _Correction]:
+    place = Place(str(path))
+    if not is_file(path):
+        raise RecordingError(place, "there is no such file of corrections", "give the path of the audit's errors.json")
+    return {
+        correction.question_id: correction
+        for correction in decode(whole_file(path, problems), list[_Correction], place)
+    }
+
+
+def _corrections_of(
+    questions: Sequence[_LocomoQuestion], at: int, corrections: Mapping[str, _Correction], file: str
+) -> dict[int, _Correction]:
+    """Return the corrections of conversation `at` by the index of their question.
+
+    Raises RecordingError if the audit is of another file.
+    """
+    by_question = {}
+    for name, correction in corrections.items():
+        match = re.fullmatch(rf"locomo_{at}_qa(\d+)", name)
+        if match is None:
+            continue
+        index = int(match[1])
+        if index >= len(questions) or questions[index].question != correction.question:
+            what = f"{name} corrects a question that conversation {at} does not have there"
+            raise RecordingError(Place(file), what, "use the corrections with the file that was audited")
+        by_question[index] = correction
+    return by_question
+
+
+def _locomo_conversation(sample: _Sample, corrections: Mapping[int, _Correction], place: Place) -> Conversation:
+    messages, meta = _messages(sample.conversation, place)
+    ids = {message.id: at for at, message in enumerate(messages)}
+    facts, facts_dropped = _facts(sample.observation, ids)
+    probes, repaired, dropped = [], 0, 0
+    for at, question in enumerate(sample.qa):
+        correction = corrections.get(at)
+        cited = correction.correct_evidence if correction else question.evidence
+        evidence, mends, drops = _evidence(cited, ids)
+        repaired, dropped = repaired + mends, dropped + drops
+        answer = correction.correct_answer if correction else question.answer
+        probes.append(_locomo_probe(f"qa{at}", question, answer, evidence, place.at(f"qa[{at}].category")))
+    counts: dict[str, Scalar] = {
+        "evidence_repaired": repaired,
+        "evidence_dropped": dropped,
+        "facts_dropped": facts_dropped,
+    }
+    return Conversation(
+        id=sample.sample_id,
+        messages=messages,
+        probes=tuple(probes),
+        facts=facts,
+        licence="CC BY-NC 4.0",
+        language="en",
+        meta=meta | counts | {"corrections_applied": len(corrections)},
+    )
+
+
+def _messages(spoken: Mapping[str, Any], place: Place) -> tuple[tuple[Message, ...], dict[str, Scalar]]:
+    user, assistant = (
+        convert(spoken.get(key), str, place.at(f"conversation.{key}")) for key in ("speaker_a", "speaker_b")
+    )
+    sessions = sorted((int(match[1]), key) for key in spoken if (match := _SESSION.fullmatch(key)))
+    times, dropped = forward(_locomo_time(spoken, f"{key}_date_time", place) for _, key in sessions)
+    messages = []
+    for (_, key), time in zip(sessions, times, strict=True):
+        where = place.at(f"conversation.{key}")
+        for at, turn in enumerate(convert(spoken[key], list[_LocomoTurn], where)):
+            if turn.speaker not in (user, assistant):
+                field = where.at(f"{where.field}[{at}].speaker")
+                raise RecordingError(field, f"unknown speaker {turn.speaker!r}", f"use {user!r} or {assistant!r}")
+            shared = turn.img_url is not None or turn.blip_caption is not None
+            photo = f"[shares a photo: {turn.blip_caption}]" if turn.blip_caption else "[shares a photo]"
+            messages.append(
+                Message(
+                    id=turn.dia_id,
+                    role="user" if turn.speaker == user else "assistant",
+                    text=f"{turn.text}\n{photo}" if shared else turn.text,
+                    name=turn.speaker,
+                    time=time,
+                    media=(Media("image"),) if shared else (),
+                )
+            )
+    return tuple(messages), {
+        "speaker_a": user,
+        "speaker_b": assistant,
+        "sessions": len(sessions),
+        "session_times_dropped": dropped,
+    }
+
+
+def _locomo_time(spoken: Mapping[str, Any], key: str, place: Place) -> float | None:
+    where = place.at(f"conversation.{key}")
+    return (
+        None
+        if key not in spoken
+        else seconds(convert(spoken[key], str, where), "%I:%M %p on %d %B, %Y", where, "1:56 pm on 8 May, 2023")
+    )
+
+
+def _locomo_probe(
+    name: str, question: _LocomoQuestion, answer: str | int | float | None, evidence: tuple[str, ...], place: Place
+) -> Probe:
+    if question.category not in CATEGORIES:
+        raise RecordingError(place, f"unknown category {question.category}", "use 1 to 5")
+    answerable = question.category != 5
+    return Probe(
+        id=name,
+        question=question.question,
+        answers=(str(answer),) if answerable and answer is not None else (),
+        evidence=evidence,
+        category=CATEGORIES[question.category],
+        answerable=answerable,
+    )
+
+
+def _facts(
+    observed: Mapping[str, Mapping[str, Sequence[tuple[str, str | list[str]]]]], ids: Mapping[str, int]
+) -> tuple[tuple[Fact, ...], int]:
+    """Return the observations of messages that exist, in the order of those messages, and the number of the others."""
+    facts, dropped = [], 0
+    for text, cited in (pair for speakers in observed.values() for pairs in speakers.values() for pair in pairs):
+        names, _, _ = _evidence([cited] if isinstance(cited, str) else cited, ids)
+        if names:
+            facts.append(Fact(text, max(names, key=ids.__getitem__)))
+        else:
+            dropped += 1
+    return tuple(sorted(facts, key=lambda fact: ids[fact.source])), dropped
+
+
+def _evidence(cited: Iterable[str], ids: Container[str]) -> tuple[tuple[str, ...], int, int]:
+    """Return evidence as message ids, the number of repaired strings, and the number of dropped references."""
+    evidence: list[str] = []
+    repaired = dropped = 0
+    for text in cited:
+        if text in ids:
+            evidence.append(text)
+            continue
+        # a string may hold several references, with stray colons and leading zeros
+        parts = [_EVIDENCE.fullmatch(part) for part in re.split(r"[;,\s]+", text.strip())]
+        names = [f"D{int(part[1])}:{int(part[2])}" if part else "" for part in parts]
+        known = [name for name in names if name in ids]
+        evidence += known
+        repaired += bool(known)
+        dropped += len(names) - len(known)
+    return tuple(dict.fromkeys(evidence)), repaired, dropped
+
+
+_QUESTIONS = "probing_questions"
+
+
+class _BeamTurn(msgspec.Struct):
+    role: str
+    id: int | str
+    content: str
+    time_anchor: str | None = None
+
+
+class _Batch(msgspec.Struct):
+    turns: list[list[_BeamTurn]]
+    time_anchor: str | None = None
+
+
+class _BeamQuestion(msgspec.Struct):
+    question: str
+    answer: str | int | float | None = None
+    ideal_answer: str | None = None
+    ideal_response: str | None = None
+    ideal_summary: str | None = None
+    rubric: list[str] = []
+    source_chat_ids: Any = None
+
+
+class Beam(Reader):
+    """BEAM: conversations of 100 000 tokens and more with an assistant, and questions on ten memory abilities.
+
+        chat.json               [{batch_number, time_anchor?, turns: [[{role, id, content, time_anchor?}]]}]
+        probing_questions.json  {ability: [{question, answer | ideal_response | …, rubric[], source_chat_ids}]}
+
+    Source: github.com/mohammadtavakoli78/BEAM, `chats/<size>/<n>/` (Tavakoli et al. 2025, arXiv 2510.27246). The
+    questions stand beside the chat or in the folder `probing_questions` below it, and may be missing. A folder is a
+    conversation, its id `<size>/<n>`; where a folder has `chat.json`, other chats in it (`chat_trunecated.json`, a
+    shorter copy) are ignored, and so is `user_messages.json`, the user's half, which would else pass for an OpenAI
+    chat.
+
+    Evidence is `source_chat_ids`: message ids in a list, or in lists under names. An id that names no message, or more
+    than one, is dropped and counted in meta; messages with the same id become `5`, `5~2`. `abstention` questions cannot
+    be answered. An ability without answers (following an instruction) is judged by the rubric. A time anchor is a day:
+    the messages after it have its noon, UTC. The marks that the generator left at the end of user messages (`->-> 1,2`)
+    are not removed. The 10M files, plans of batches, are not read.
+    """
+
+    about = "BEAM's chats with probing questions"
+    shapes = (
+        frozenset({"[].batch_number", "[].turns", "[].turns[][].role"}),
+        frozenset({".*[].question", ".*[].rubric"}),
+        frozenset({"[].batch", "[].time_anchor", "[].messages", "[].messages[].role"}),  # user_messages.json
+    )
+    folder = True
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        others = [path for path in files if not path.stem.startswith(_QUESTIONS)]
+        chats = [path for path in others if path.name == "chat.json"]
+        chats = chats or [path for path in others if path.name != "user_messages.json"]
+        problems.ignored += [str(path) for path in others if path not in chats]
+        for path in chats:
+            place = Place(str(path))
+            with problems.collect():
+                batches = decode(whole_file(path, problems), list[_Batch], place)
+                messages, counts, times_dropped = _beam_messages(batches, place)
+                probes, dropped = _probes(path, counts, problems)
+                parent = path.resolve().parent
+                name = f"{parent.parent.name}/{parent.name}"
+                meta = {"batches": len(batches), "evidence_dropped": dropped, "times_dropped": times_dropped}
+                yield place, Conversation(name, messages, probes=probes, language="en", meta={**meta})
+
+
+def _beam_messages(batches: Sequence[_Batch], place: Place) -> tuple[tuple[Message, ...], Counter[str], int]:
+    """Return the messages, how often each id stands, and the number of times dropped because they run backwards."""
+    messages, counts = list[Message](), Counter[str]()
+    for b, batch in enumerate(batches):
+        time = _day(batch.time_anchor, place.at(f"[{b}].time_anchor"))
+        for t, turn in enumerate(batch.turns):
+            for m, said in enumerate(turn):
+                where = place.at(f"[{b}].turns[{t}][{m}]")
+                if said.time_anchor:
+                    time = _day(said.time_anchor, where.below("time_anchor"))
+                name = str(said.id)
+                counts[name] += 1
+                unique = name if counts[name] == 1 else f"{name}~{counts[name]}"
+                messages.append(Message(unique, role_of(said.role, where), said.content, time=time))
+    times, dropped = forward(message.time for message in messages)
+    return (
+        tuple(msgspec.structs.replace(said, time=time) for said, time in zip(messages, times, strict=True)),
+        counts,
+        dropped,
+    )
+
+
+def _day(anchor: str | None, place: Place) -> float | None:
+    return seconds(anchor, "%B-%d-%Y", place, "March-15-2024") + _NOON if anchor else None
+
+
+def _probes(chat: Path, counts: Mapping[str, int], problems: Problems) -> tuple[tuple[Probe, ...], int]:
+    """Return the probes of the file beside a chat, and the number of evidence ids dropped: none, or several messages'.
+
+    A damaged question is a problem.
+    """
+    probes, dropped = list[Probe](), 0
+    beside = (chat.with_name(f"{_QUESTIONS}.json"), chat.parent / _QUESTIONS / f"{_QUESTIONS}.json")
+    path = next(filter(is_file, beside), None)
+    if path is None:
+        return (), 0
+    with problems.collect():
+        place = Place(str(path))
+        by_ability = decode(whole_file(path, problems), dict[str, list[Any]], place)
+        asked = ((key, n, one) for key, several in by_ability.items() for n, one in enumerate(several))
+        for ability, n, record in asked:
+            where = place.at(f"{ability}[{n}]")
+            with problems.collect():
+                question = convert(record, _BeamQuestion, where)
+                cited = list(dict.fromkeys(_ids(question.source_chat_ids, where.below("source_chat_ids"))))
+                evidence = tuple(name for name in cited if counts.get(name) == 1)
+                dropped += len(cited) - len(evidence)
+                told = (question.answer, question.ideal_answer, question.ideal_response, question.ideal_summary)
+                answers = tuple(str(answer) for answer in told if answer is not None)
+                probes.append(
+                    Probe(
+                        id=f"{ability}:{n}",
+                        question=question.question,
+                        answers=answers if ability != "abstention" else (),
+                        evidence=evidence,
+                        category=ability,
+                        answerable=ability != "abstention",
+                        rubric=tuple(question.rubric),
+                    )
+                )
+    return tuple(probes), dropped
+
+
+def _ids(cited: object, place: Place) -> Iterator[str]:
+    """Yield the message ids of a list, or of lists nested in lists and objects."""
+    pending = [cited]
+    while pending:
+        match pending.pop():
+            case dict() as named:
+                pending += reversed(named.values())
+            case list() as several:
+                pending += reversed(several)
+            case None:
+                pass
+            case int() | str() as name if not isinstance(name, bool):
+                yield str(name)
+            case other:
+                remedy = "give a list of message ids, or lists under names"
+                raise RecordingError(place, f"{other!r} is no message id", remedy)

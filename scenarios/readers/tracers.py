@@ -1,0 +1,666 @@
+"""Tracers and gateways whose spans are plain objects: each dialect says where the parts of a model call stand.
+
+A path such as `metadata.model` goes down by keys and numbers, into JSON that stands as text too; of several, separated
+by `|`, the first that holds something counts. `Tracer.span` is the one reader of them all, and a dialect overrides only
+what is no matter of places. All files of a folder are read together. What is not declared is never read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from ..errors import Place
+from ..model import Call
+from ..source import Problems, as_text, convert, decode
+from . import Reader, Recordings, anywhere
+from .attributes import Attributes, agent_name, offered_tools, seconds_of, span_kind
+from .fields import OBJECT, Fields, as_object, decoded, text_of
+from .messages import iso_seconds
+from .prompts import exchange
+from .requests import dollars, effort, other_than, tier, usage
+from .spans import Kind, TraceSpan, counted, number, paged_records, sound, span_records, traces
+from .stored_chats import metadata_counts
+
+
+@dataclass(frozen=True)
+class Tracer(Reader):
+    """A dialect. Every text here is the path of a part of the span; empty = the dialect does not have it."""
+
+    folder = True
+    name: ClassVar[str]
+    pages: ClassVar[tuple[str, ...]] = ()
+    """Names of the lists in a page of spans."""
+
+    id: ClassVar[str] = "id"
+    trace: ClassVar[str] = "trace_id"
+    parent: ClassVar[str] = "parent_id"
+    ids: ClassVar[Any] = str
+    """Type of these three."""
+    kind: ClassVar[str] = ""
+    kinds: ClassVar[Mapping[str, Kind]] = {"": "llm"}
+    """Kinds of spans by what stands at `kind`; all others are of kind `other`."""
+    agent: ClassVar[str] = ""
+    agents_name: ClassVar[str] = ""
+    """Name of a span of kind `agent`."""
+    thread: ClassVar[str] = ""
+    start: ClassVar[str] = ""
+    end: ClassVar[str] = ""
+    first_token: ClassVar[str] = ""
+    prompt: ClassVar[str] = ""
+    answer: ClassVar[str] = ""
+    tools: ClassVar[str] = ""
+    names: ClassVar[tuple[str, str] | None] = None
+    """What errors call prompt and answer; None = by their paths."""
+    model: ClassVar[str] = ""
+    requested: ClassVar[str] = ""
+    provider: ClassVar[str] = ""
+    usage: ClassVar[str] = ""
+    """Usage as a provider reports it."""
+    counts: ClassVar[str] = ""
+    """Else: prompt, answer, read, written, total and reasoning tokens (`spans.counted`), with blanks between them."""
+    counted_at: ClassVar[str] = ""
+    """Field that errors name for bad counts; empty = that which holds the first of them."""
+    cost: ClassVar[str] = ""
+    effort: ClassVar[str] = ""
+    tier: ClassVar[str] = ""
+    request_id: ClassVar[str] = ""
+    response: ClassVar[str] = ""
+    error: ClassVar[str] = ""
+    """What went wrong; an answerless call with it failed."""
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        yield from traces(files, self.spans, problems, self.name)
+
+    def spans(self, path: Path, problems: Problems) -> Iterator[TraceSpan]:
+        """Yield the spans of a file; one that cannot be read is a problem."""
+        for place, record in self.records(path, problems):
+            yield from sound(partial(self.span, Fields(record, place), problems), place, problems)
+
+    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
+        """Yield the objects of a file that are spans."""
+        yield from paged_records(path, problems, *self.pages)
+
+    def span(self, fields: Fields, problems: Problems) -> TraceSpan:
+        """Return one span, a model call with what was asked and answered. Raises RecordingError."""
+        place, kind = fields.place, self.kind_of(fields)
+        own = fields.needed(self.id, self.ids)
+        trace, parent = (str(fields.typed(paths, self.ids) or "") for paths in (self.trace, self.parent))
+        started, ended = self.moment(self.start, fields), self.ended(fields)
+        agent, thread = self.agent_of(fields, kind), self.thread_of(fields)
+        if kind != "llm":
+            return TraceSpan(place, str(own), trace, parent, kind, agent, thread, ended, call=Call(started=started))
+        first = self.prompt.partition("|")[0], self.answer.partition("|")[0]
+        prompt, answer, tools = fields.get(self.prompt), fields.get(self.answer), self.tools_of(fields)
+        said = exchange(prompt, answer, place, problems, self.name, tools=tools, names=self.names or first)
+        model, failed = fields.text(self.model), self.failed(fields)
+        cost = dollars(number(fields.get(self.cost)), place.below(self.cost.partition("|")[0]), problems)
+        reported, where = self.reported(fields)
+        call = Call(
+            model=model,
+            provider=fields.text(self.provider),
+            usage=usage(reported, place.below(where), problems, cost),
+            started=started,
+            effort=effort(*map(fields.at, self.effort.split("|"))),
+            stop="error" if failed and said.answer is None else self.stop(fields),
+            request_id=fields.text(self.request_id),
+            tier=tier(*map(as_object, map(fields.at, self.tier.split("|")))),
+            requested=other_than(model, fields.text(self.requested) or model),
+            first_token=self.first(fields, started),
+            error=as_text(fields.get(self.error) or ""),
+        )
+        response = fields.text(self.response)
+        return TraceSpan(place, str(own), trace, parent, kind, agent, thread, ended, said, call, response)
+
+    def kind_of(self, fields: Fields) -> Kind:
+        """Return the kind of a span."""
+        return self.kinds.get(fields.text(self.kind), "other")
+
+    def agent_of(self, fields: Fields, kind: Kind) -> str:
+        """Return the agent that a span is, or that its call was made by."""
+        return fields.text(self.agents_name if kind == "agent" else self.agent)
+
+    def tools_of(self, fields: Fields) -> Any:
+        """Return the tools that were offered, where they do not stand in the prompt."""
+        return fields.get(self.tools)
+
+    def moment(self, paths: str, fields: Fields) -> float | None:
+        """Return a time in seconds; by default it stands as ISO text."""
+        time = fields.typed(paths, str)
+        return None if time is None else iso_seconds(time, fields.place.below(fields.first(paths)))
+
+    def ended(self, fields: Fields) -> float | None:
+        """Return when the span ended."""
+        return self.moment(self.end, fields)
+
+    def first(self, fields: Fields, started: float | None) -> float | None:  # noqa: ARG002
+        """Return when the first token came."""
+        return self.moment(self.first_token, fields)
+
+    def thread_of(self, fields: Fields) -> str:
+        """Return the session of a span; empty if it has none of its own."""
+        return fields.text(self.thread)
+
+    def failed(self, fields: Fields) -> bool:
+        """Return whether the call failed, if nothing was answered."""
+        return bool(fields.get(self.error))
+
+    def stop(self, fields: Fields) -> str:  # noqa: ARG002
+        """Return the stop reason where it does not stand in the answer."""
+        return ""
+
+    def reported(self, fields: Fields) -> tuple[Any, str]:
+        """Return the usage of a call, and the field that errors name."""
+        paths = self.counts.split()
+        where = self.counted_at or (self.usage.partition("|")[0] or paths[0].rpartition(".")[0])
+        return fields.get(self.usage) or counted(*map(fields.at, paths)), where
+
+
+def _after(started: float | None, wait: Any, unit: float = 1.0) -> float | None:
+    """Return the time so long after the start, if both were recorded."""
+    return started + wait / unit if started is not None and isinstance(wait, (int, float)) else None
+
+
+def _with(span: TraceSpan, **changes: Any) -> TraceSpan:
+    """Return a span whose call has other fields."""
+    return replace(span, call=msgspec.structs.replace(span.call, **changes))
+
+
+class Braintrust(Tracer):
+    """Braintrust's rows, of its API (`{events}`, `{data}`) and exports.
+
+    Source: www.braintrust.dev/docs/reference/api, github.com/braintrustdata/braintrust-sdk; without a recorded sample.
+    Whether `prompt_tokens` includes what was read from the cache differs by provider and version (`spans.counted`).
+    """
+
+    about = "Braintrust logs (API JSON, exports as JSON or JSON Lines)"
+    shapes = anywhere(
+        (".span_id", ".root_span_id", ".span_attributes", ".input", ".output"), under=("", "[]", ".events[]", ".data[]")
+    )
+    name, pages = "braintrust", ("events", "data")
+    id, trace, parent = "span_id", "root_span_id", "span_parents.0"
+    kind, kinds = "span_attributes.type", {"llm": "llm", "tool": "tool"}
+    thread = "|".join(
+        f"metadata.{key}" for key in ("session_id", "thread_id", "conversation_id", "sessionId", "threadId")
+    )
+    start, end = "metrics.start", "metrics.end"
+    prompt, answer, tools = "input", "output", "metadata.tools"
+    model, provider, effort, error = "metadata.model", "metadata.provider", "metadata.reasoning_effort", "error"
+    counts = (
+        "metrics.prompt_tokens metrics.completion_tokens metrics.prompt_cached_tokens "
+        "metrics.prompt_cache_creation_tokens metrics.tokens metrics.completion_reasoning_tokens"
+    )
+    cost = "metrics.estimated_cost"
+
+    def moment(self, paths: str, fields: Fields) -> float | None:
+        return fields.typed(paths, float)
+
+    def first(self, fields: Fields, started: float | None) -> float | None:
+        return _after(started, fields.at("metrics.time_to_first_token"))
+
+
+class Weave(Tracer):
+    """W&B Weave's calls, of its API (`{calls}`, JSON Lines) and exports.
+
+    Source: github.com/wandb/weave, `weave/trace_server/trace_server_interface.py`; without a recorded sample. A call
+    with usage is a model call, but Weave adds the usage of a call to those around it: the innermost counts. Usage is
+    that of the response, as the provider reported it, else that of the summary.
+    """
+
+    about = "W&B Weave calls (API or export, JSON or JSON Lines)"
+    shapes = anywhere((".id", ".trace_id", ".op_name", ".started_at", ".inputs"), under=("", "[]", ".calls[]"))
+    name, pages, thread = "weave", ("calls",), "thread_id"
+    start, end = "started_at", "ended_at"
+    prompt, answer, error = "inputs", "output", "exception"
+    model, request_id, tier, effort = "output.model", "output.id", "output", "inputs.reasoning_effort|inputs.reasoning"
+
+    def kind_of(self, fields: Fields) -> Kind:
+        return "llm" if as_object(fields.at("summary.usage")) else "other"
+
+    def span(self, fields: Fields, problems: Problems) -> TraceSpan:
+        span, models = super().span(fields, problems), list(as_object(fields.at("summary.usage")))
+        return _with(span, model=models[0]) if models and not span.call.model else span
+
+    def reported(self, fields: Fields) -> tuple[Any, str]:
+        [(model, summed), *others] = as_object(fields.at("summary.usage")).items()
+        if others:
+            return None, ""  # the sum over several models is of no call, and this one is around them
+        told = map(fields.at, ("output.usage", "output.usage_metadata", "output.usageMetadata"))
+        own = next((counts for counts in told if isinstance(counts, dict)), None)
+        return (own, "output.usage") if own else (summed, f"summary.usage.{model}")
+
+
+class Helicone(Tracer):
+    """Requests that Helicone logged, with their bodies: its exports (JSON, JSON Lines, CSV) and the answers of its API.
+
+    Source: docs.helicone.ai (`/v1/request/query-clickhouse`), `npx @helicone/export --include-body`; without a recorded
+    sample. The session is the thread. Usage is that of the response, else the columns.
+    """
+
+    about = "Helicone requests with their bodies (exports, API)"
+    shapes = anywhere(
+        (".request_id", ".request_created_at", ".request_body", ".response_body"), under=("", "[]", ".data[]")
+    )
+    name, pages = "helicone", ("data",)
+    id, trace, parent = "request_id", "request_id", ""
+    start, end = "request_created_at", "response_created_at"
+    prompt, answer = "request_body", "response_body"
+    model, requested = "response_model|model|request_model", "request_model"
+    usage = "response_body.usage|response_body.usageMetadata"
+    counts = "prompt_tokens completion_tokens prompt_cache_read_tokens prompt_cache_write_tokens total_tokens"
+    cost, request_id, tier = "costUSD", "response_body.id", "response_body|response_body.usage"
+
+    def thread_of(self, fields: Fields) -> str:
+        named = {**as_object(fields.at("properties")), **as_object(fields.at("request_properties"))}
+        return text_of(next((named[key] for key in named if key.lower() == "helicone-session-id"), ""))
+
+    def failed(self, fields: Fields) -> bool:
+        status = number(fields.at("response_status"))
+        return isinstance(status, int) and not 0 <= status < 400
+
+    def first(self, fields: Fields, started: float | None) -> float | None:
+        return _after(started, number(fields.at("time_to_first_token")), unit=1000)
+
+    def span(self, fields: Fields, problems: Problems) -> TraceSpan:
+        return _with(super().span(fields, problems), provider=fields.text("provider").lower())
+
+
+class LitellmProxy(Tracer):
+    """Spend logs of LiteLLM's proxy: rows of its table `LiteLLM_SpendLogs`, as `/spend/logs` or an export gives them.
+
+    Source: github.com/BerriAI/litellm, `litellm/proxy/spend_tracking/spend_tracking_utils.py`; on written examples
+    alone. Prompts are there with `store_prompts_in_spend_logs`, in `proxy_server_request`, in older versions in
+    `messages`. The proxy cuts long texts: such a row, what the proxy answered from its own cache, and what is no chat
+    are counted in the notes. Keys, users and addresses are never read.
+    """
+
+    about = "LiteLLM proxy spend logs (rows of LiteLLM_SpendLogs)"
+    shapes = anywhere((".request_id", ".call_type", ".spend", ".startTime", ".response"), under=("", "[]", ".data[]"))
+    name, pages = "litellm_proxy", ("data",)
+    id, trace, parent, thread = "request_id", "request_id", "", "session_id|metadata.session_id"
+    start, end, first_token = "startTime", "endTime", "completionStartTime"
+    prompt, answer = "proxy_server_request.body|proxy_server_request|messages", "response"
+    names = ("", "response")
+    model, provider, cost = "model", "custom_llm_provider", "spend"
+    usage = "metadata.usage_object|response.usage"
+    counts = (
+        "prompt_tokens completion_tokens metadata.additional_usage_values.cache_read_input_tokens "
+        "metadata.additional_usage_values.cache_creation_input_tokens total_tokens"
+    )
+    request_id, tier, error = "response.id|request_id", "response", "metadata.error_information.error_message"
+
+    def kind_of(self, fields: Fields) -> Kind:
+        others = ("embedding", "rerank", "moderation", "image", "speech", "transcription")
+        is_chat = not any(kind in fields.text("call_type") for kind in others)
+        return "llm" if is_chat and str(fields.at("cache_hit")).lower() != "true" else "other"
+
+    def failed(self, fields: Fields) -> bool:
+        return "failure" in (fields.at("status"), fields.at("metadata.status"))
+
+    def span(self, fields: Fields, problems: Problems) -> TraceSpan:
+        if self.kind_of(fields) == "other":
+            is_cached = str(fields.at("cache_hit")).lower() == "true"
+            what = "answer from the proxy's own cache" if is_cached else f"call of type {fields.at('call_type')!r}"
+            problems.unknown(f"litellm_proxy: {what}", fields.place)
+        elif any("litellm_truncated" in as_text(fields.get(part)) for part in (self.prompt, self.answer)):
+            problems.unknown("litellm_proxy: request or response that the proxy cut", fields.place)
+        return super().span(fields, problems)
+
+
+class OpenAIAgents(Tracer):
+    """Traces of OpenAI's Agents SDK: traces and spans as its exporters write them, JSON Lines or batches `{data}`.
+
+    Source: github.com/openai/openai-agents-python, `src/agents/tracing`; without a recorded sample. A span of type
+    `generation` has its whole prompt. The SDK's own exporter leaves out the prompts of spans of type `response`, which
+    the notes count; those that an exporter adds are read. A trace is the root of its spans, its group is the thread.
+    """
+
+    about = "OpenAI Agents SDK traces (spans as its exporters write them)"
+    shapes = anywhere((".object", ".id", ".trace_id", ".span_data", ".span_data.type"), under=("", "[]", ".data[]"))
+    name, pages = "openai_agents", ("data",)
+    parent, thread = "parent_id|trace_id", "group_id"
+    kind, agents_name = "span_data.type", "span_data.name"
+    kinds: ClassVar = {"generation": "llm", "response": "llm", "agent": "agent", "function": "tool"}
+    start, end = "started_at", "ended_at"
+    prompt, answer, tools = "span_data.input", "span_data.output|span_data.response", "span_data.model_config.tools"
+    model, error = "span_data.model|span_data.response.model", "error"
+    request_id, response, tier = "span_data.response.id", "span_data.response_id", "span_data.response"
+    usage, effort = "span_data.usage|span_data.response.usage", "span_data.model_config.reasoning.effort"
+
+    def span(self, fields: Fields, problems: Problems) -> TraceSpan:
+        if fields.at("object") == "trace":
+            fields.record |= {"trace_id": fields.at("id"), "parent_id": ""}
+        provider = "openai" if fields.at("span_data.type") == "response" else ""
+        return _with(super().span(fields, problems), provider=provider, error="")
+
+    def reported(self, fields: Fields) -> tuple[Any, str]:
+        """Return the usage, whose `input_tokens` are the whole prompt."""
+        told, where = fields.get(self.usage), "span_data.usage"
+        if not isinstance(told, dict) or "input_tokens" not in told:
+            return told, where
+        read = as_object(told.get("input_tokens_details")).get("cached_tokens")
+        reasoning = as_object(told.get("output_tokens_details")).get("reasoning_tokens")
+        whole, output, total = (told.get(f"{part}_tokens") for part in ("input", "output", "total"))
+        return counted(whole, output, read, total=total, reasoning=reasoning), where
+
+
+class DatadogLLM(Tracer):
+    """Spans of Datadog's LLM Observability, as they are sent (`{data: {attributes: {spans}}}`, `{spans}`) or exported.
+
+    Source: docs.datadoghq.com/llm_observability, github.com/DataDog/dd-trace-py, `ddtrace/llmobs`; without a recorded
+    sample. Exported spans have the fields of `meta` beside the others, under `attributes`, and their kind in
+    `span_kind`. Input tokens include what was read from a cache.
+    """
+
+    about = "Datadog LLM Observability spans (as sent, or from the Export API)"
+    shapes = (
+        *anywhere(
+            (".span_id", ".trace_id", ".parent_id", ".start_ns", ".meta"),
+            under=("", "[]", ".spans[]", "[].spans[]", ".data.attributes.spans[]"),
+        ),
+        *anywhere(
+            (".span_id", ".trace_id", ".parent_id", ".span_kind", ".input"),
+            under=(".data[].attributes", "[].attributes", ".attributes"),
+        ),
+    )
+    name, id, ids, thread, agents_name = "datadog_llm", "span_id", str | int, "session_id", "name"
+    kind, kinds = "span_kind|kind|dotted_kind|span.kind", {"llm": "llm", "agent": "agent", "tool": "tool"}
+    start = "start_ns"
+    prompt, answer, tools = "input.messages|input.value", "output.messages|output.value", "tool_definitions"
+    model, provider = "model_name", "model_provider"
+    counts = (
+        "metrics.input_tokens metrics.output_tokens metrics.cache_read_input_tokens metrics.cache_write_input_tokens "
+        "metrics.total_tokens metrics.reasoning_output_tokens"
+    )
+
+    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
+        for place, raw in span_records(path, problems):
+            with problems.collect():
+                yield from self._unpacked(decode(raw, OBJECT, place), place, "", problems)
+
+    def _unpacked(
+        self, record: Any, place: Place, session: str, problems: Problems
+    ) -> Iterator[tuple[Place, dict[str, Any]]]:
+        """Yield the spans in a request to the API, in an answer of it, or the span itself; with the session around."""
+        with problems.collect():
+            held = convert(record, OBJECT, place)
+            session = text_of(held.get("session_id")) or session
+            for name in ("data", "spans", "attributes"):
+                inner = held.get(name)
+                if isinstance(inner, list):
+                    for at, one in enumerate(inner):
+                        yield from self._unpacked(one, place.below(f"{name}[{at}]"), session, problems)
+                    return
+                if isinstance(inner, dict) and name != "spans":
+                    yield from self._unpacked(inner, place.below(name), session, problems)
+                    return
+            root = {"parent_id": ""} if str(held.get("parent_id")) in ("undefined", "0") else {}
+            whole = {**held, **as_object(held.get("meta")), **root, "session_id": session}
+            yield place, {**whole, "dotted_kind": whole.get("span.kind")}
+
+    def moment(self, paths: str, fields: Fields) -> float | None:
+        return seconds_of(fields.at(paths), fields.place.below(paths))
+
+    def ended(self, fields: Fields) -> float | None:
+        return _after(self.moment(self.start, fields), fields.typed("duration", float), unit=1e9)
+
+    def failed(self, fields: Fields) -> bool:
+        return bool(fields.at("status") == "error")
+
+
+class LangSmith(Tracer):
+    """Runs of LangSmith, as its API and exports give them, or batches `{post, patch}` of its clients.
+
+    Source: github.com/langchain-ai/langsmith-sdk, `python/langsmith/schemas.py`. A batch posts a run at its start and
+    patches it with outputs at its end; both are joined by `id`. Usage is `usage_metadata`, whose input is the whole
+    prompt; else that of the wrapped client's response, else the run's own token counts. The cost is LangSmith's own
+    estimate. A run's own `session_id` names a project, and is not read.
+    """
+
+    about = "LangSmith runs (API JSON, exports as JSON Lines, batches of its clients)"
+    shapes = anywhere(
+        (".id", ".run_type", ".inputs", ".start_time", ".trace_id"), under=("", "[]", ".runs[]", ".post[]", "[].post[]")
+    )
+    name, parent = "langsmith", "parent_run_id"
+    kind, kinds = "run_type", {"llm": "llm", "tool": "tool"}
+    agent = "extra.metadata.lc_agent_name"
+    thread = "extra.metadata.thread_id|extra.metadata.session_id|extra.metadata.conversation_id"
+    start, end, first_token = "start_time", "end_time", "first_token_time"
+    prompt, answer = "inputs", "outputs"
+    tools = "extra.invocation_params.tools|extra.invocation_params.functions"
+    model = (
+        "outputs.model|message.response_metadata.model_name|outputs.llm_output.model_name|"
+        "extra.metadata.ls_model_name|extra.invocation_params.model"
+    )
+    requested, provider = "extra.invocation_params.model", "extra.metadata.ls_provider"
+    effort = "extra.invocation_params.reasoning_effort|extra.invocation_params.reasoning"
+    cost, error, response = "total_cost", "error", "outputs.id"
+    tier = "outputs|message.response_metadata"
+    counts = (
+        "prompt_tokens completion_tokens prompt_token_details.cache_read - total_tokens "
+        "completion_token_details.reasoning"
+    )
+
+    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
+        begun: dict[str, tuple[Place, dict[str, Any]]] = {}
+        for place, record in paged_records(path, problems, "runs"):
+            if not (record.get("post") or record.get("patch")):
+                yield place, record
+            for part in ("post", "patch"):
+                listed = record.get(part)
+                for at, one in enumerate(listed if isinstance(listed, list) else ()):
+                    where = place.below(f"{part}[{at}]")
+                    with problems.collect():
+                        run = convert(one, OBJECT, where)
+                        if part == "post":
+                            begun[str(run.get("id"))] = where, run
+                            continue
+                        first, fields = begun.pop(str(run.get("id")), (where, {}))
+                        yield first, {**fields, **{key: value for key, value in run.items() if value is not None}}
+        yield from begun.values()
+
+    def span(self, fields: Fields, problems: Problems) -> TraceSpan:
+        first = fields.at("outputs.generations")
+        while isinstance(first, list):
+            first = first[0] if first else None
+        message = as_object(as_object(first).get("message"))  # LangChain's, of an answer
+        fields.record["message"] = as_object(message.get("kwargs")) or message
+        return super().span(fields, problems)
+
+    def agent_of(self, fields: Fields, kind: Kind) -> str:  # noqa: ARG002
+        return fields.text(self.agent)
+
+    def stop(self, fields: Fields) -> str:
+        return fields.text("message.response_metadata.finish_reason|message.response_metadata.stop_reason")
+
+    def reported(self, fields: Fields) -> tuple[Any, str]:
+        metadata = fields.get("outputs.usage_metadata|message.usage_metadata")
+        if isinstance(metadata, dict):
+            return metadata_counts(metadata), self.answer
+        own = fields.get("outputs.usage|outputs.llm_output.token_usage")
+        return own or super().reported(fields)[0], self.answer
+
+
+class Langfuse(Tracer):
+    """Langfuse traces: `{trace, observations}`, a trace of the API with its observations, or lists and lines of either.
+
+    Source: github.com/langfuse/langfuse, `packages/shared/src/domain` and the public API. The export to blob storage
+    has the same names with underscores, and traces and observations in files of their own.
+
+    - `metadata` has the span's attributes where it came by OpenTelemetry: tools and names of agents are read from them.
+    - The session of the trace, or LangGraph's `thread_id`, is the thread. A trace is the root of its observations.
+    - The kinds of tokens in `usageDetails` add up to the total: the prompt is all that is not output. Where they do
+      not, what was read from a cache is part of `input`. The cost is Langfuse's own estimate.
+    - LangSmith's tracer of the Claude Agent SDK logs `{"content": "role"}` for a prompt of several messages: what the
+      prompt was is lost, and each call is a conversation.
+    """
+
+    about = "Langfuse traces and observations (API JSON, exports as JSON or JSON Lines)"
+    shapes = anywhere(
+        (".id", ".traceId", ".type", ".parentObservationId", ".startTime"),
+        (".id", ".trace_id", ".type", ".parent_observation_id", ".start_time"),
+        # The columns of a table of observations without parents.
+        (".id", ".traceId", ".type", ".startTime", ".input"),
+        (".id", ".trace_id", ".type", ".start_time", ".input"),
+        (".id", ".sessionId", ".timestamp", ".bookmarked", ".tags"),
+        (".id", ".session_id", ".timestamp", ".bookmarked", ".tags"),
+        under=("", "[]", ".data[]", ".observations[]", "[].observations[]"),
+    )
+    name, kind, agents_name = "langfuse", "type", "name"
+    kinds: ClassVar = {"GENERATION": "llm", "AGENT": "agent", "TOOL": "tool"}
+    trace, thread = "traceId|trace_id", "sessionId|session_id|metadata.thread_id"
+    parent = f"parentObservationId|parent_observation_id|{trace}"
+    start, end = "startTime|start_time", "endTime|end_time"
+    first_token = "completionStartTime|completion_start_time"
+    prompt, answer, cost = "input", "output", "costDetails.total|cost_details.total"
+    model = "model|providedModelName|provided_model_name"
+    request_id, tier = "output.id", "output|output.response_metadata"
+
+    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
+        for place, raw in span_records(path, problems):
+            with problems.collect():
+                yield from self._unpacked(decode(raw, OBJECT, place), place, problems)
+
+    def _unpacked(
+        self, record: dict[str, Any], place: Place, problems: Problems
+    ) -> Iterator[tuple[Place, dict[str, Any]]]:
+        """Yield a trace and its observations, those of a page of the API, or one observation."""
+        several = next((key for key in ("observations", "data") if isinstance(record.get(key), list)), "")
+        root, where = (record, place) if "trace" not in record else (record["trace"], place.below("trace"))
+        if "trace" not in record and "type" in record:
+            yield place, record
+        elif root is not record or several != "data":
+            with problems.collect():
+                held = convert(root, OBJECT, where)
+                yield where, {**held, "traceId": held.get("id"), "parentObservationId": "", "type": "TRACE"}
+        for at, one in enumerate(record[several] if several else ()):
+            where = place.below(f"{several}[{at}]")
+            with problems.collect():
+                yield from self._unpacked(convert(one, OBJECT, where), where, problems)
+
+    def kind_of(self, fields: Fields) -> Kind:
+        told = span_kind(self._attributes(fields))
+        return self.kinds.get(fields.text("type")) or ("other" if told == "llm" else told)
+
+    def agent_of(self, fields: Fields, kind: Kind) -> str:
+        return agent_name(self._attributes(fields)) or (fields.text("name") if kind == "agent" else "")
+
+    def tools_of(self, fields: Fields) -> Any:
+        return offered_tools(self._attributes(fields))
+
+    def failed(self, fields: Fields) -> bool:
+        return bool(fields.at("level") == "ERROR")
+
+    def span(self, fields: Fields, problems: Problems) -> TraceSpan:
+        error = fields.text("statusMessage|status_message") if self.failed(fields) else ""
+        span = super().span(fields, problems)
+        return _with(span, error=error) if span.kind == "llm" else span
+
+    def reported(self, fields: Fields) -> tuple[Any, str]:
+        details = decoded(fields.get("usageDetails|usage_details|usage"))
+        return _langfuse_counts(details) if isinstance(details, dict) else details, "usageDetails"
+
+    def _attributes(self, fields: Fields) -> Attributes:
+        held = fields.at("metadata.attributes")
+        return Attributes(held if isinstance(held, dict) else {})
+
+
+_READ = ("input_cache_read", "input_cached_tokens", "cache_read_input_tokens", "prompt_details.cache_read")
+_WRITTEN = ("input_cache_creation", "cache_creation_input_tokens", "prompt_details.cache_write")
+_REASONING = ("output_reasoning_tokens", "output_reasoning", "reasoning_tokens", "completion_details.reasoning")
+
+
+def _langfuse_counts(details: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the counts of Langfuse's `usageDetails`."""
+    numbers = {name: count for name, count in details.items() if isinstance(count, int) and name != "total"}
+    read, written, reasoning = (
+        next((numbers[key] for key in keys if key in numbers), None) for keys in (_READ, _WRITTEN, _REASONING)
+    )
+    # input 20, input_cache_read 80, output 10 and total 110 are kinds that add up: a prompt of 100. With input 100 they
+    # do not, so the 80 are a part of it.
+    if details.get("total") != sum(numbers.values()):
+        return counted(details.get("input"), details.get("output"), read, written, details.get("total"), reasoning)
+    kinds = ("output", "completion")
+    output = sum(count for name, count in numbers.items() if name.startswith(kinds) or name in _REASONING)
+    prompt = sum(numbers.values()) - output
+    return counted(prompt, output if "output" in details else None, read, written, prompt + output, reasoning)
+
+
+class MlflowTraces(Tracer):
+    """MLflow traces: `Trace.to_json()`, traces as artifacts, and rows of `mlflow.search_traces`.
+
+        {info: {trace_id, trace_metadata: {"mlflow.trace.session"}}, data: {spans: [{span_id, parent_span_id, name,
+          start_time_unix_nano, attributes: {"mlflow.spanType", "mlflow.spanInputs", "mlflow.chat.tokenUsage" …}}]}}
+        {spans: […]} · {trace: the first form as text} · MLflow 2: spans {context: {span_id}, parent_id, start_time …}
+
+    Source: github.com/mlflow/mlflow, `mlflow/entities/span.py` and `mlflow/tracing/constant.py` (version 3.17). Each
+    attribute is JSON text. Token counts include what was read from and written to a cache.
+    """
+
+    about = "MLflow traces (Trace.to_json, trace artifacts, rows of search_traces)"
+    shapes = anywhere(
+        (".info", ".data.spans[].attributes", ".data.spans[].attributes.mlflow.spanType"),
+        (".spans", ".spans[].attributes", ".spans[].attributes.mlflow.spanType"),
+        (".trace", ".trace_id", ".trace_metadata"),
+    )
+    name, id, trace = "mlflow_traces", "span_id|context.span_id", "trace_id|context.trace_id"
+    parent, agents_name, thread = "parent_span_id|parent_id", "name", "session|session_id"
+    kind, kinds = "spanType", {"LLM": "llm", "CHAT_MODEL": "llm", "AGENT": "agent", "TOOL": "tool"}
+    start, end = "start_time_unix_nano|start_time", "end_time_unix_nano|end_time"
+    prompt, answer, tools = "spanInputs", "spanOutputs", "chat_tools"
+    names = ("attributes.mlflow.spanInputs", "attributes.mlflow.spanOutputs")
+    model, provider, cost = "spanOutputs.model|llm_model|spanInputs.model", "llm_provider", "llm_cost.total_cost"
+    counts = (
+        "chat_tokenUsage.input_tokens chat_tokenUsage.output_tokens chat_tokenUsage.cache_read_input_tokens "
+        "chat_tokenUsage.cache_creation_input_tokens chat_tokenUsage.total_tokens"
+    )
+    counted_at = "attributes.mlflow.chat.tokenUsage"
+
+    def records(self, path: Path, problems: Problems) -> Iterator[tuple[Place, dict[str, Any]]]:
+        for place, raw in span_records(path, problems):
+            with problems.collect():
+                record = decode(raw, OBJECT, place)
+                record = as_object(record.get("trace")) or record
+                information, data = as_object(record.get("info")), as_object(record.get("data"))
+                metadata = as_object(information.get("trace_metadata", record.get("trace_metadata")))
+                session = text_of(metadata.get("mlflow.trace.session"))
+                at = "data.spans" if "spans" in data else "spans"
+                spans = convert(decoded(data.get("spans", record.get("spans"))), list[Any], place.below(at))
+                for number, one in enumerate(spans):
+                    where = place.below(f"{at}[{number}]")
+                    with problems.collect():
+                        span = convert(one, OBJECT, where)
+                        told = convert(span.get("attributes", {}), OBJECT, where.below("attributes"))
+                        # `mlflow.chat.tokenUsage` as `chat_tokenUsage`: a dot in a path leads down
+                        flat = {key.removeprefix("mlflow.").replace(".", "_"): _plain(told[key]) for key in told}
+                        yield where, {**flat, **span, "session": session}
+
+    def moment(self, paths: str, fields: Fields) -> float | None:
+        return seconds_of(fields.get(paths), fields.place.below(paths.partition("|")[0]))
+
+    def first(self, fields: Fields, started: float | None) -> float | None:  # noqa: ARG002
+        return None
+
+    def failed(self, fields: Fields) -> bool:
+        # `status.code` may be ERROR or STATUS_CODE_ERROR, which end alike.
+        return "ERROR" in (fields.at("status_code"), fields.text("status.code")[-5:])
+
+    def reported(self, fields: Fields) -> tuple[Any, str]:
+        (counts, where), hour = (
+            super().reported(fields),
+            fields.at("chat_tokenUsage.cache_creation_input_tokens_above_1hr"),
+        )
+        return counts and counts | ({} if hour is None else {"ephemeral_1h_input_tokens": hour}), where
+
+
+def _plain(value: Any) -> Any:
+    """Return the value of an attribute, which is JSON text, often of a text."""
+    try:
+        return msgspec.json.decode(value) if isinstance(value, str) else value
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return value
