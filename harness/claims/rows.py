@@ -60,7 +60,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     """Bill the strategy under this model, with its own model calls."""
     base: Literal["cost", "uncached"] = "uncached"
-    """What a bill is compared with: the bill of `against`, or of the same requests without a cache."""
+    """Base of a bill: the bill of `against`, or of the same requests without a cache."""
 
 
 class ConversationSet(NamedTuple):

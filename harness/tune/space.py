@@ -288,7 +288,7 @@ class Free:
     default: object
     """None where it has none."""
     bounds: msgspec.Meta | None
-    """What its field says of them. Checks across parameters are not known here: a setting that one refuses fails."""
+    """Bounds of its field. Checks across parameters are not known here: a setting that one refuses fails."""
 
     def takes(self, number: float) -> bool:
         """Return whether a number is within the bounds."""

@@ -7,21 +7,16 @@ placeholder at once. The note is that of §4.2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
-
-import msgspec
-
-from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
+from typing import ClassVar
 
 from ..base import StrategyContext, View
-from ..parts.language import LanguageSetting
-from .archives import KEYWORDS, Trigger
+from .archives import ArchiveSettings
 from .session import ArchiveSession
 from .store import file_problem
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(ArchiveSettings):
     """A tool result over `threshold` characters is stored whole, and sent as a placeholder that names it.
 
     **When.** With `fresh` a result is whole until the model has answered it once, and a placeholder from then on;
@@ -65,27 +60,6 @@ class Archive:
     another, is never archived. Only one archive may be in a chain. It has no budget: use `archive | window`.
     """
 
-    threshold: PositiveInt = 10_000
-    fresh: bool = True
-    trigger: Trigger = "model"
-    keywords: tuple[str, ...] = KEYWORDS
-    similarity: Annotated[float, msgspec.Meta(ge=-1, le=1)] = 0.15
-    limit: PositiveInt = 1
-    load_tokens: PositiveInt | None = None
-    summariser: str = "offline"
-    summary_chars: PositiveInt = 200
-    stored_chars: int = 500
-    query_chars: Annotated[int, msgspec.Meta(ge=1, le=500)] = 500
-    sources: NonNegativeInt = 3
-    read_chars: PositiveInt = 200_000
-    store: str = ""
-    wait: Annotated[float, msgspec.Meta(ge=0, lt=3600)] = 1.0
-    scope: Literal["conversation", "thread", "all"] = "conversation"
-    thread: str = ""
-    reach: PositiveInt = 1000
-    keep_days: float | None = None
-    language: LanguageSetting = "auto"
-
     once: ClassVar[bool] = True
     fails: ClassVar[str] = "a placeholder hides what the model needs, or all results are just short of the threshold"
 
@@ -109,11 +83,6 @@ class Archive:
     def copyable(self) -> bool:
         """Whether a copy behaves like the original: not where other conversations or deletions change the store."""
         return self.scope == "conversation" and self.keep_days is None
-
-    @property
-    def offers(self) -> bool:
-        """Whether the model is offered the tool."""
-        return self.trigger in ("model", "hybrid")
 
     def start(self, services: StrategyContext) -> View:
         return ArchiveSession(services, self)

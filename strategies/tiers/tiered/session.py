@@ -14,22 +14,18 @@ from ctxbench.metrics.grounding import named
 from ctxbench.metrics.values import Spellings, occurs
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message, Tool
-from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 from ctxbench.scenarios.view import Messages, Span
 
 from ...base import Context, StrategyContext, View
 from ...events import Recalled
-from ...parts.language import LanguageSetting
 from ...parts.units import Dialogue
 from ..focus import Focus, Focused, FocusSession
-from ..focus.strategy import TruncationMode
 from ..focus.truncation import both_ends
 from ..migration import Trigger
-from ..rag import RagRules, Retriever
+from ..rag import RagRules
 from ..working.belady import Belady
 from ..working.policies import POLICIES, parse
-from .stores import ARCHIVE_TOKENS, POLICY, WORKING_TOKENS
-from .tiers import ARCHIVE, FOCUS, RAG, WORKING, Tiers
+from .tiers import ARCHIVE, FOCUS, RAG, WORKING, TieredSettings, Tiers
 
 QUERY = 400
 """Characters of a query, half from each end of the message."""
@@ -311,7 +307,7 @@ RESERVE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Tiered:
+class Tiered(TieredSettings):
     """Four memory tiers: a request takes at most `limit` tokens, older messages are demoted, searched and recalled.
 
     - *Focus* is `focus(limit)` with its truncations. A conversation that fits is sent as it is. A longer one leaves
@@ -336,19 +332,6 @@ class Tiered:
 
     Time is recorded time; it never goes back, and a call without a time is a second after the last.
     """
-
-    limit: PositiveInt = 8192
-    working: PositiveInt = WORKING_TOKENS
-    archive: PositiveInt = ARCHIVE_TOKENS
-    policy: str = POLICY
-    truncation: TruncationMode = "tail_cutoff"
-    recall: NonNegativeInt = 2048
-    k: PositiveInt = 20
-    retrievers: tuple[Retriever, ...] = ("bm25",)
-    preload: bool = False
-    tune: bool = False
-    collect: bool = False
-    language: LanguageSetting = "auto"
 
     fails: ClassVar[str] = "the question shares no words or values with the messages that it needs"
     copyable: ClassVar[bool] = True
