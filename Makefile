@@ -36,7 +36,7 @@ TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help house bench test test-slow test-live test-adapters lint check gate baseline readme formats survey perf perf-peers instructions docs dev local-model record schema lock hashes apart sbom vulnerabilities clean
+.PHONY: help house bench test test-slow test-live test-adapters lint check gate baseline readme formats perf instructions docs dev local-model record schema lock hashes apart sbom vulnerabilities clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -108,15 +108,8 @@ readme: $(VENV)/.run  ## run the standard scenarios and write their tables into 
 formats: $(VENV)/.test  ## write the table of what is read of the sample recordings into docs/formats.md
 	@$(BIN)/python scripts/formats_table.py $${CTXBENCH_RECORDINGS:-../shared/data} 2> /dev/null
 
-survey: $(VENV)/.run  ## run the strategies of all installed libraries over the sample recordings and write docs/survey.md
-	@$(BIN)/python scripts/survey_page.py runs/survey
-
 perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
 	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc
-	@$(BIN)/python scripts/command_costs.py
-
-perf-peers: $(VENV)/.run  ## other libraries' strategies beside ours, in environments of their own, into docs/performance.md (EXTRAS=…)
-	@$(BIN)/python scripts/perf_peers.py "$(WHEEL)" $(EXTRAS)
 
 instructions: $(VENV)/.run  ## count instructions of short benchmarks under valgrind; over 10 % more than is stored fails
 	@$(BIN)/python scripts/instructions.py $(UPDATE)

@@ -54,7 +54,7 @@ class StepDiff:
     """The context in its order, with each message that is not sent at its place in the history."""
     tokens: dict[Message, int]
     request: Request
-    """What was sent."""
+    """The request that was sent."""
     tools_added: tuple[str, ...]
     tokens_full: int
     tokens_sent: int

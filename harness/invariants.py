@@ -217,18 +217,18 @@ class _Twice:
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
 
-    def start(self, desk: StrategyContext) -> View:
-        assert isinstance(desk, RecordedContext)
-        view = self.strategy.start(desk)
+    def start(self, services: StrategyContext) -> View:
+        assert isinstance(services, RecordedContext)
+        view = self.strategy.start(services)
 
         def twice(context: Context) -> Context:
             # The events of the first call count; asked again with the same history, a strategy may well report nothing.
             first = view(context)
-            events, _ = desk.drain()
+            events, _ = services.drain()
             second = view(context)
-            desk.drain()
+            services.drain()
             for event in events:
-                desk.record(event)
+                services.record(event)
             assert first == second, "asked twice with one history, the strategy answers differently"
             return second
 

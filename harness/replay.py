@@ -272,14 +272,14 @@ class RecordedContext:
     def record(self, event: Event) -> None:
         if not isinstance(event, Event):
             raise StrategyTypeError(
-                f"desk.record was given {describe_type(event)}, an event is wanted (ctxbench.strategies.events)"
+                f"services.record was given {describe_type(event)}, an event is wanted (ctxbench.strategies.events)"
             )
         self._events.append(event)
 
     def complete(self, prompt: Prompt) -> str:
         if not isinstance(prompt, Prompt):
             raise StrategyTypeError(
-                f"desk.complete was given {describe_type(prompt)}, a Prompt is wanted (ctxbench.strategies.base)"
+                f"services.complete was given {describe_type(prompt)}, a Prompt is wanted (ctxbench.strategies.base)"
             )
         began, count = perf_counter_ns(), self.index.counter.text
         try:

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ctxbench.harness.claims.claim import Claimed, ClaimRow, Finding, Verdict, ends, interval, shown
+import msgspec
+
+from ctxbench.harness.claims.claim import ClaimRow, Finding, Verdict, ends, interval, shown
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 
@@ -23,24 +25,23 @@ _HOW = (
 
 def tables(findings: Sequence[Finding], every: bool = False) -> list[Table]:
     """Return the verdicts and their reasons; with `every`, also all settings that were measured."""
-    by = {word: sum(finding.verdict == word for finding in findings) for word in _WORDS}
-    counts = ", ".join(
-        f"{number} {word}" if word == "cannot tell" else f"{number} {word[:-1] if number > 1 else word}"
-        for word, number in by.items()
-        if number
-    )
+    by = Counter(finding.verdict for finding in findings)
+    counts = [
+        f"{by[word]} {word[:-1] if by[word] > 1 and word != 'cannot tell' else word}" for word in _WORDS if by[word]
+    ]
     verdicts = Table(
-        f"Do the claims hold? {counts[:1].upper()}{counts[1:]}",
+        f"Do the claims hold? {', '.join(counts)}",
         ("id", "claim", "verdict", "measured", "claimed", "bound", "measured time"),
         tuple(map(_verdict, findings)),
         (_HOW,),
         names=3,
         spare=("bound",),
     )
+    reasons = (f"{finding.why} Needed: {finding.needed}" if finding.needed else finding.why for finding in findings)
     why = Table(
         "Why?",
         ("id", "verdict", "why"),
-        tuple((finding.id, finding.verdict, reason(finding)) for finding in findings),
+        tuple((finding.id, finding.verdict, reason) for finding, reason in zip(findings, reasons, strict=True)),
         prose=True,
     )
     return [verdicts, why, *(_settings(finding) for finding in findings if every and finding.rows)]
@@ -53,25 +54,12 @@ def brief(findings: Sequence[Finding]) -> str:
     return f"Of {len(findings)} claims of the design documents {found} (ctxbench lab claims)"
 
 
-def reason(finding: Finding) -> str:
-    """Return why, and what would be needed."""
-    return f"{finding.why} Needed: {finding.needed}" if finding.needed else finding.why
-
-
 def _verdict(finding: Finding) -> tuple[str, ...]:
     row = finding.deciding
-    if row is None or row.claimed is None:
+    if row is None:
         return (finding.id, finding.claim, finding.verdict, *[_NOTHING] * 4)
-    measured = _found(row)
-    return (
-        finding.id,
-        finding.claim,
-        finding.verdict,
-        _NOTHING if row.timed else measured,
-        ends(row.claimed, row.unit),
-        _bound(row),
-        measured if row.timed else _NOTHING,
-    )
+    measured = (_NOTHING, _found(row)) if row.timed else (_found(row), _NOTHING)
+    return (finding.id, finding.claim, finding.verdict, measured[0], _claimed(row), _bound(row), measured[1])
 
 
 def _settings(finding: Finding) -> Table:
@@ -81,25 +69,26 @@ def _settings(finding: Finding) -> Table:
             row.figure,
             row.verdict or _NOTHING,
             _found(row),
-            _NOTHING if row.claimed is None else ends(row.claimed, row.unit),
+            _claimed(row),
             _bound(row),
-            ("yes" if row.decides else "no") if row.claimed is not None else _NOTHING,
+            _NOTHING if row.claimed is None else "yes" if row.decides else "no",
             row.of or _NOTHING,
         )
         for row in finding.rows
     )
-    heads = ("setting", "figure", "verdict", "measured", "claimed", "bound", "decides", "over")
-    missing = dict.fromkeys(
-        row.found.detail for row in finding.rows if isinstance(row.found, Missing) and row.found.detail
-    )
+    why = dict.fromkeys(row.found.detail for row in finding.rows if isinstance(row.found, Missing) and row.found.detail)
     return Table(
         f"{finding.id}: {finding.claim}",
-        heads,
+        ("setting", "figure", "verdict", "measured", "claimed", "bound", "decides", "over"),
         rows,
-        (f"Protocol: {finding.protocol}.", *(f"Missing: {why}." for why in missing)),
+        (f"Protocol: {finding.protocol}.", *(f"Missing: {detail}." for detail in why)),
         names=3,
         spare=("over", "bound"),
     )
+
+
+def _claimed(row: ClaimRow) -> str:
+    return _NOTHING if row.claimed is None else ends(row.claimed, row.unit)
 
 
 def _found(row: ClaimRow) -> str:
@@ -112,32 +101,20 @@ def _bound(row: ClaimRow) -> str:
 
 def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
     """Return the exact figures. Those that depend on time stand apart: all others are the same for the same run."""
+
+    def part(finding: Finding, timed: bool) -> dict[str, Any]:
+        decided = {"verdict": finding.verdict, "why": finding.why, "needed": finding.needed}
+        rows = [_row(row) for row in finding.rows if row.timed == timed]
+        return {**(decided if finding.timed == timed else dict.fromkeys(decided)), "rows": rows}
+
+    about = ("id", "claim", "source", "protocol", "timed")
     return {
         "version": _VERSION,
         "claims": [
-            {
-                "id": finding.id,
-                "claim": finding.claim,
-                "source": finding.source,
-                "protocol": finding.protocol,
-                "timed": finding.timed,
-                "verdict": None if finding.timed else finding.verdict,
-                "why": None if finding.timed else finding.why,
-                "needed": None if finding.timed else finding.needed,
-                "rows": [_row(row) for row in finding.rows if not row.timed],
-            }
-            for finding in findings
+            {**{name: getattr(finding, name) for name in about}, **part(finding, False)} for finding in findings
         ],
         "timed": [
-            {
-                "id": finding.id,
-                "verdict": finding.verdict if finding.timed else None,
-                "why": finding.why if finding.timed else None,
-                "needed": finding.needed if finding.timed else None,
-                "rows": [_row(row) for row in finding.rows if row.timed],
-            }
-            for finding in findings
-            if any(row.timed for row in finding.rows)
+            {"id": finding.id, **part(finding, True)} for finding in findings if any(row.timed for row in finding.rows)
         ],
     }
 
@@ -153,7 +130,7 @@ def _row(row: ClaimRow) -> dict[str, Any]:
         "low": None if measured is None else number(measured.low),
         "high": None if measured is None else number(measured.high),
         "missing": {"why": why.why, "detail": why.detail} if isinstance(why, Missing) else None,
-        "claimed": None if row.claimed is None else _claimed(row.claimed),
+        "claimed": None if row.claimed is None else msgspec.structs.asdict(row.claimed),
         "bound": None if row.bound is None else number(row.bound),
         "of": row.of,
         "decides": row.decides and row.claimed is not None,
@@ -166,7 +143,3 @@ def flat(row: ClaimRow) -> dict[str, Any]:
     figures = _row(row)
     claimed, missing = figures.pop("claimed") or {}, figures.pop("missing") or {}
     return {**figures, "missing": missing.get("detail", ""), "least": claimed.get("least"), "most": claimed.get("most")}
-
-
-def _claimed(claimed: Claimed) -> dict[str, Any]:
-    return {"least": claimed.least, "most": claimed.most, "upper": claimed.upper, "above": claimed.above}

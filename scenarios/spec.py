@@ -7,20 +7,32 @@
 Values are Python literals: numbers, quoted strings, True / False (or true / false), None, tuples, lists. They are
 parsed by `ast.literal_eval` and never executed. Parameters at their defaults are not printed, so equal instances have
 one text.
+
+The bounds of a number stand on its field, as `Annotated[int, msgspec.Meta(ge=1)]`; `PositiveInt` is that. They are
+checked where a text is parsed and where an instance is printed: building one in Python alone checks nothing.
 """
 
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
+from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from .errors import SpecError, Stopped, UserError
+
+PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
+NonNegativeInt = Annotated[int, msgspec.Meta(ge=0)]
+NonNegativeFloat = Annotated[float, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+ShareBelowOne = Annotated[float, msgspec.Meta(ge=0, lt=1)]
+ShareWithoutEnds = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +76,7 @@ LISTS = {"strategy": "ctxbench list strategies", "format": "ctxbench list format
 def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
     """Return an instance of the class that `kinds` has under the call's name.
 
-    Raises SpecError for an unknown name, and for parameters that are unknown, missing, or of another type.
+    Raises SpecError for an unknown name, and for a parameter that is unknown, missing, mistyped or out of bounds.
     """
     name, kind_of = call.name, f"{kind} {call.name!r}"
     if name not in kinds:
@@ -86,6 +98,9 @@ def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
     if missing:
         raise SpecError(f"{kind_of} needs {', '.join(missing)}: {name}({missing[0]}=…)")
     try:
+        for key, meta in bounds(cls).items():
+            if key in values:
+                _check(key, values[key], meta)
         return cls(**values)
     except ValueError as error:
         raise SpecError(f"{kind_of}: {error}") from None
@@ -96,7 +111,14 @@ def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
 
 
 def spec(name: str, value: Any) -> str:
-    """Return the text of an instance: its name, and the parameters that differ from their defaults."""
+    """Return the text of an instance: its name, and the parameters that differ from their defaults.
+
+    Raises SpecError for a parameter out of bounds.
+    """
+    try:
+        check_bounds(value)
+    except ValueError as error:
+        raise SpecError(f"{name}: {error}") from None
     arguments = [f"{f.name}={getattr(value, f.name)!r}" for f in parameters(type(value)) if _differs(value, f)]
     return f"{name}({', '.join(arguments)})" if arguments else name
 
@@ -104,6 +126,55 @@ def spec(name: str, value: Any) -> str:
 def parameters(kind: type[Any]) -> list[Field[Any]]:
     """Return the fields that a dataclass's constructor takes, in the order of its signature: keyword-only ones last."""
     return sorted((field for field in fields(kind) if field.init), key=lambda field: field.kw_only is True)
+
+
+def bounds(kind: type[Any]) -> dict[str, msgspec.Meta]:
+    """Return the bounds of a dataclass's numbers, by parameter. Parameters without bounds are left out."""
+    return _bounds(kind)  # type: ignore[arg-type]  # for mypy a type[Any] is not hashable
+
+
+@cache
+def _bounds(kind: type[Any]) -> dict[str, msgspec.Meta]:
+    hints = get_type_hints(kind, include_extras=True)
+    by_name = {parameter.name: _meta(hints[parameter.name]) for parameter in parameters(kind)}
+    return {name: meta for name, meta in by_name.items() if meta is not None}
+
+
+def _meta(hint: object) -> msgspec.Meta | None:
+    """Return the first bounds in a type: those of `Annotated[int, Meta(ge=1)] | None` are `Meta(ge=1)`."""
+    metas = [meta for meta in getattr(hint, "__metadata__", ()) if isinstance(meta, msgspec.Meta)]
+    return next(filter(None, [*metas, *map(_meta, get_args(hint))]), None)
+
+
+_ENDS = {
+    "ge": ("at least", operator.ge),
+    "gt": ("above", operator.gt),
+    "le": ("at most", operator.le),
+    "lt": ("below", operator.lt),
+}
+
+
+def is_within(number: float, meta: msgspec.Meta) -> bool:
+    """Return whether a number is within bounds; NaN is within none."""
+    ends = [(compare, getattr(meta, end)) for end, (_, compare) in _ENDS.items()]
+    return all(limit is None or compare(number, limit) for compare, limit in ends)
+
+
+def check_bounds(value: Any) -> None:
+    """Raise ValueError for the first parameter of a dataclass's instance that is out of the bounds of its field.
+
+    PositiveInt, and the value is -1  →  ValueError: limit must be at least 1, not -1
+    """
+    for name, meta in bounds(type(value)).items():
+        _check(name, getattr(value, name), meta)
+
+
+def _check(name: str, value: object, meta: msgspec.Meta) -> None:
+    for number in value if isinstance(value, (list, tuple)) else (value,):
+        if isinstance(number, (int, float)) and not is_within(number, meta):
+            limits = [(words, getattr(meta, end)) for end, (words, _) in _ENDS.items()]
+            allowed = " and ".join(f"{words} {limit}" for words, limit in limits if limit is not None)
+            raise ValueError(f"{name} must be {allowed}, not {number}")
 
 
 def nearest(name: str, known: Mapping[str, object]) -> str:
@@ -202,6 +273,10 @@ _WORDS: dict[object, str] = {
 
 def type_text(hint: object) -> str:
     """Return a type as it is written in code: `int | None`, `Literal['start', 'end']`."""
+    if get_origin(hint) in (Union, UnionType):
+        return " | ".join(map(type_text, get_args(hint)))
+    if hint is NoneType:
+        return "None"
     plain = hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)
     return plain.replace("typing.", "")
 

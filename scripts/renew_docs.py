@@ -25,13 +25,15 @@ from ctxbench.harness.bill import MODELS
 from ctxbench.scenarios.embedded import scenario
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/quality.md", "docs/cost.md")
+PAGES = ("README.md", "docs/bench.md", "docs/quality.md", "docs/cost.md")
 FEW = ("window(max_tokens=8000)", "window(max_tokens=32000)", "summary(every=5)", "retrieval", "archive", "none")
+ROWS = 8
+"""Rows of the last table of `make bench` that the README has."""
 WRITTEN_FROM, BASELINE = ROOT / "docs" / "tables.json", ROOT / "tests" / "baseline.smoke.json"
 _PLACE = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-class Measured:
+class Printed:
     """The figures of a run, as its commands print them."""
 
     def __init__(self, folder: Path) -> None:
@@ -52,7 +54,7 @@ class Measured:
 
 def main(folder: Path) -> None:
     """Renew the pages and the README's picture from a run."""
-    measured = Measured(folder)
+    measured = Printed(folder)
     for page in PAGES:
         path = ROOT / page
         text = _PLACE.sub(
@@ -104,14 +106,24 @@ def printed(*command: object) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True, env=environment).stdout
 
 
-def bench(measured: Measured) -> Iterator[str]:
+def bench(measured: Printed) -> Iterator[str]:
     """Yield what `make bench` prints."""
-    yield "```text"
-    yield from measured.bench
-    yield "```"
+    yield from ("```text", *measured.bench, "```")
 
 
-def quality(measured: Measured) -> Iterator[str]:
+def verdict(measured: Printed) -> Iterator[str]:
+    """Yield the verdict of `make bench` and the first rows of its table."""
+    yield from ("```text", *cut(measured.bench), "```")
+
+
+def cut(lines: Sequence[str]) -> Sequence[str]:
+    """Return the last but one of the blocks that empty lines part, and the next one as far as its first rows."""
+    *_, first, last = (at for at, line in enumerate(lines) if not line)
+    head = next(at for at in range(last, len(lines)) if lines[at].startswith("strategy"))
+    return lines[first + 1 : head + 1 + ROWS]
+
+
+def quality(measured: Printed) -> Iterator[str]:
     """Yield the answers of the small model, by each grader whose agreement with people is known."""
     first, *others = measured.quality
     graders = [each for each in (first, *others) if each["answerer"] == first["answerer"]]
@@ -129,7 +141,7 @@ def span(ends: Sequence[float]) -> str:
     return "–".join(f"{100 * end:.0f}" for end in ends)
 
 
-def context_recall(measured: Measured) -> Iterator[str]:
+def context_recall(measured: Printed) -> Iterator[str]:
     """Yield what becomes of the evidence, for some strategies."""
     metrics = ("context_recall", "evidence_partial", "evidence_summary", "answer_in_context", "evidence_density")
     yield from head("", "context recall", "in part", "summary", "answer in context", "evidence density")
@@ -137,7 +149,7 @@ def context_recall(measured: Measured) -> Iterator[str]:
         yield row(f"`{name}`", *(percent(measured.summary.loc[name][metric]) for metric in metrics))
 
 
-def answers_right(measured: Measured) -> Iterator[str]:
+def answers_right(measured: Printed) -> Iterator[str]:
     """Yield the answers of some strategies."""
     yield from head("", "right", "95 %", "normalised gain", "abstained")
     for name in FEW:
@@ -147,7 +159,7 @@ def answers_right(measured: Measured) -> Iterator[str]:
         yield row(f"`{name}`", percent(answers["correct"]), f"{100 * low:.1f}–{100 * high:.1f}", *shares)
 
 
-def cost_saved(measured: Measured) -> Iterator[str]:
+def cost_saved(measured: Printed) -> Iterator[str]:
     """Yield what strategies save of the bill under three providers."""
     yield from head("", "tokens saved, net", *MODELS)
     names = (*FEW[:2], "smart(window=32000)", "retrieval", "facts", "archive", "cache_marks")
@@ -158,8 +170,9 @@ def cost_saved(measured: Measured) -> Iterator[str]:
         )
 
 
-TABLES: dict[str, Callable[[Measured], Iterator[str]]] = {
+TABLES: dict[str, Callable[[Printed], Iterator[str]]] = {
     "bench": bench,
+    "verdict": verdict,
     "quality": quality,
     "context-recall": context_recall,
     "answers": answers_right,

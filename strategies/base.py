@@ -4,7 +4,7 @@
     class LastTen:
         '''Send the last ten messages, whatever they are.'''
 
-        def start(self, desk: StrategyContext) -> View:
+        def start(self, services: StrategyContext) -> View:
             return lambda context: context.sending(context.messages[-10:])
 
 Its parameters are its identity (`scenarios.spec` prints and parses them). `ctxbench list strategies` shows two class
@@ -188,7 +188,7 @@ class StrategyContext(Protocol):
 class Strategy(Protocol):
     """A way to turn a history into what the model is sent."""
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         """Open one conversation, and return the function that is called with the history before each model call."""
         ...
 
@@ -204,7 +204,7 @@ class StoredSummary(NamedTuple):
 class LongTermMemory:
     """Long-term memory that the stages of a chain share in one conversation: summaries, oldest first.
 
-    A stage with the method `start_sharing(desk, memory)` is opened by it instead of `start`.
+    A stage with the method `start_sharing(services, memory)` is opened by it instead of `start`.
     """
 
     __slots__ = ("summaries",)

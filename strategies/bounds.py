@@ -21,7 +21,7 @@ class Everything:
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the conversation outgrows the model's window, or its bill"
 
-    def start(self, desk: StrategyContext) -> View:  # noqa: ARG002
+    def start(self, services: StrategyContext) -> View:  # noqa: ARG002
         return lambda context: context
 
 
@@ -35,7 +35,7 @@ class LastTurn:
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "anything before the last user message matters"
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         def view(context: Context) -> Context:
             history = context.messages
             start = len(history) - 1
@@ -43,7 +43,7 @@ class LastTurn:
                 start -= 1
             if start <= 0:
                 return context
-            return context.sending(desk.systems(history[:start]) + desk.whole(history[start:]))
+            return context.sending(services.systems(history[:start]) + services.whole(history[start:]))
 
         return view
 
@@ -62,8 +62,8 @@ class EvidenceOnly:
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the evidence of the answer is labelled wrongly, or only in part"
 
-    def start(self, desk: StrategyContext) -> View:
-        dialogue, evidence = Dialogue(desk), frozenset(self.evidence)
+    def start(self, services: StrategyContext) -> View:
+        dialogue, evidence = Dialogue(services), frozenset(self.evidence)
 
         def view(context: Context) -> Context:
             history = context.messages
@@ -79,10 +79,10 @@ class EvidenceOnly:
             sent, passed = Messages(), 0
             for start, stop in sorted(unit for unit in kept if unit[1] <= tail):
                 first, end = dialogue.place(start), dialogue.place(stop - 1) + 1
-                sent += desk.systems(history[passed:first]) + history[first:end]
+                sent += services.systems(history[passed:first]) + history[first:end]
                 passed = end
             begin = dialogue.place(tail)
-            sent += desk.systems(history[passed:begin]) + history[begin:]
-            return context if len(sent) == len(history) else context.sending(desk.whole(sent))
+            sent += services.systems(history[passed:begin]) + history[begin:]
+            return context if len(sent) == len(history) else context.sending(services.whole(sent))
 
         return view

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
 
 from ctxbench.scenarios.model import Message, Tool
+from ctxbench.scenarios.spec import NonNegativeInt
 from ctxbench.scenarios.view import Messages, shared_prefix
 
 from .base import Context, StrategyContext, View
-from .parts.units import at_least
 
 MOST = {"anthropic": 4, "openai": 0, "deepseek": 0, "gemini": 0}
 """Marks that a provider takes in one request. Providers with 0 cache automatically: marks change nothing there."""
@@ -40,10 +42,10 @@ class CacheMarks:
     """
 
     provider: str = "anthropic"
-    marks: int = 4
-    min_tokens: int = 1024
+    marks: Annotated[int, msgspec.Meta(ge=1, le=max(MOST.values()))] = 4
+    min_tokens: NonNegativeInt = 1024
     count: Literal["exact", "chars4"] = "exact"
-    rolling: int = 0
+    rolling: Annotated[int, msgspec.Meta(ge=0, le=2)] = 0
 
     copyable: ClassVar[bool] = True
     only_marks: ClassVar[bool] = True
@@ -52,14 +54,11 @@ class CacheMarks:
     def __post_init__(self) -> None:
         if self.provider not in MOST:
             raise ValueError(f"provider is one of {', '.join(map(repr, MOST))}, not {self.provider!r}")
-        at_least(1, at_most=max(MOST.values()), marks=self.marks)
-        at_least(0, min_tokens=self.min_tokens)
-        at_least(0, at_most=2, rolling=self.rolling)
         if self.rolling > self.marks:
             raise ValueError(f"rolling={self.rolling} is more than marks={self.marks}: it is how many of them follow")
 
-    def start(self, desk: StrategyContext) -> View:
-        tools, tail = _Tools(desk), _Tail()
+    def start(self, services: StrategyContext) -> View:
+        tools, tail = _Tools(services), _Tail()
         most = min(self.marks, MOST[self.provider])
 
         def view(context: Context) -> Context:
@@ -69,7 +68,7 @@ class CacheMarks:
             before = tools.tokens(context.tools)
 
             def long_enough(at: int) -> bool:
-                return desk.total(sent[: at + 1]) + before >= self.min_tokens
+                return services.total(sent[: at + 1]) + before >= self.min_tokens
 
             rolling = [at for at in tail.places(sent, self.rolling) if long_enough(at)]
             if self.count == "exact":
@@ -85,14 +84,14 @@ class CacheMarks:
 class _Tools:
     """Tokens of the texts of the tools, which come before all messages; the frame of the schemas is not counted."""
 
-    def __init__(self, desk: StrategyContext) -> None:
-        self._desk = desk
+    def __init__(self, services: StrategyContext) -> None:
+        self._services = services
         self._last: tuple[tuple[Tool, ...], int] = ((), 0)
 
     def tokens(self, tools: tuple[Tool, ...]) -> int:
         if tools is not self._last[0]:
             texts = (text for tool in tools for text in (tool.name, tool.description, tool.parameters))
-            self._last = tools, sum(map(self._desk.text_tokens, texts))
+            self._last = tools, sum(map(self._services.text_tokens, texts))
         return self._last[1]
 
 

@@ -1,7 +1,7 @@
 """Strategies as text, in chains, and by name: `archive(threshold=10000) | window(max_tokens=8000)`.
 
 A name is that of an entry point of the group `ctxbench.strategies`, of a recipe, or of a file: `path/file.py:Name`.
-A recipe is a chain with a name (`data/recipes.toml`).
+A recipe is a chain with a name (`data/recipes.toml`). `@libraries` is a list of strategies (`data/lists.toml`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ctxbench.scenarios import spec as text_of
-from ctxbench.scenarios.errors import SpecError, Stopped
+from ctxbench.scenarios.errors import MissingExtra, SpecError, Stopped
 from ctxbench.scenarios.spec import suggestion
 from ctxbench.scenarios.view import Messages
 
@@ -78,10 +78,10 @@ class Chain:
         """Whether every stage is copyable."""
         return all(is_copyable(stage) for stage in self.stages)
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         memory = LongTermMemory()
         views = [
-            sharing(desk, memory) if (sharing := getattr(stage, "start_sharing", None)) else stage.start(desk)
+            sharing(services, memory) if (sharing := getattr(stage, "start_sharing", None)) else stage.start(services)
             for stage in self.stages
         ]
         kinds = [type(stage) for stage in self.stages]
@@ -161,6 +161,36 @@ def parse(text: str) -> Strategy:
     """Return the strategy of a text, or the chain if there is a `|` in it. Raises SpecError."""
     stages = [stage for call in text_of.calls(plugins.quote_files(text), "strategy") for stage in _stages(call)]
     return stages[0] if len(stages) == 1 else Chain(tuple(stages))
+
+
+def lists() -> dict[str, list[str]]:
+    """Return the lists of strategies by name."""
+    found: dict[str, list[str]] = tomllib.loads((files(__package__) / "data" / "lists.toml").read_text("utf-8"))
+    return found
+
+
+def listed(texts: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Put the entries of a list in the place of `@NAME`, but those that are named before it, and return all strategies.
+
+    An entry whose library is not installed is left out; the lines returned beside say which these are, by library.
+    Raises SpecError for a list that is not known.
+    """
+    chosen: list[str] = []
+    left_out: dict[str, list[str]] = {}
+    for text in texts:
+        if not text.startswith("@"):
+            chosen.append(text)
+            continue
+        if text[1:] not in lists():
+            raise SpecError(f"unknown list of strategies {text!r}{suggestion(text[1:], lists())}")
+        for entry in lists()[text[1:]]:
+            try:
+                own = spec(parse(entry))
+            except MissingExtra as error:
+                left_out.setdefault(str(error), []).append(entry)
+            else:
+                chosen += [own] * (own not in chosen)
+    return tuple(chosen), [f"left out: {', '.join(entries)}: {why}" for why, entries in left_out.items()]
 
 
 def spec(strategy: Strategy) -> str:

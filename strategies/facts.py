@@ -14,6 +14,7 @@ from ctxbench.metrics.language import LANGUAGES, terms
 from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import Scores, TfIdf, best
 from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt, Share
 from ctxbench.scenarios.view import Messages
 
 from .base import Context, ModelError, StrategyContext, View
@@ -22,7 +23,7 @@ from .parts.fact_extraction import StatedFact, extract_by_model, extract_by_rule
 from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.memories import NoteMessage, Place
 from .parts.passages import passages
-from .parts.units import Dialogue, at_least
+from .parts.units import Dialogue
 
 # The design's, the same in both languages.
 FORM = dict.fromkeys(LANGUAGES, "<memory>\n{lines}\n</memory>")
@@ -55,33 +56,27 @@ class Facts:
     `outdated` times.
     """
 
-    max_tokens: int = 2000
-    similarity: float = 0.6
-    confidence: float = 0.4
-    turns: int = 3
-    limit: int | None = None
-    per_message: int = 8
-    max_fact_tokens: int = 60
-    outdated: float = 0.5
+    max_tokens: PositiveInt = 2000
+    similarity: NonNegativeFloat = 0.6
+    confidence: NonNegativeFloat = 0.4
+    turns: PositiveInt = 3
+    limit: PositiveInt | None = None
+    per_message: PositiveInt = 8
+    max_fact_tokens: PositiveInt = 60
+    outdated: Share = 0.5
     place: Place = "start"
     extractor: Literal["recorded", "offline", "model"] = "recorded"
     summariser: str = ""
-    max_reply_tokens: int = 500
+    max_reply_tokens: PositiveInt = 500
     language: LanguageSetting = "auto"
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the answer is in no extracted fact, or in a tool result; alone it only adds tokens"
 
-    def __post_init__(self) -> None:
-        at_least(1, max_tokens=self.max_tokens, turns=self.turns, limit=self.limit, per_message=self.per_message)
-        at_least(1, max_fact_tokens=self.max_fact_tokens, max_reply_tokens=self.max_reply_tokens)
-        at_least(0, similarity=self.similarity, confidence=self.confidence)
-        at_least(0, at_most=1, outdated=self.outdated)
-
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         language = ConversationLanguage(self.language)
-        answers, note = FinalAnswers(desk, self.turns), NoteMessage(desk, "facts", FORM, language)
-        extractor, store = FactExtractor(desk, self, language), FactStore(self.outdated)
+        answers, note = FinalAnswers(services, self.turns), NoteMessage(services, "facts", FORM, language)
+        extractor, store = FactExtractor(services, self, language), FactStore(self.outdated)
         lines: list[str] = []
         ranked: list[tuple[int, float]] = []
         recalled: Recalled | None = None  # the event of these facts, which is the same at each call of the turn
@@ -105,7 +100,7 @@ class Facts:
                 numbers, scores = zip(*(ranked[at] for at in shown), strict=True)
                 sources = tuple(store.facts[number].source for number in numbers)
                 recalled = Recalled(sources, scores)
-            desk.record(recalled)
+            services.record(recalled)
             at = answers.first if self.place == "start" else answers.newest
             return context.sending(history[:at] + Messages.of((message,)) + history[at:])
 
@@ -127,8 +122,8 @@ class FinalAnswers:
 
     __slots__ = ("_dialogue", "_terms", "_turns", "places")
 
-    def __init__(self, desk: StrategyContext, turns: int) -> None:
-        self._dialogue, self._turns = Dialogue(desk), turns
+    def __init__(self, services: StrategyContext, turns: int) -> None:
+        self._dialogue, self._turns = Dialogue(services), turns
         self._terms: dict[str, tuple[Message, list[str]]] = {}
         self.places: list[int] = []
         """Places of these messages in `dialogue`."""
@@ -178,10 +173,10 @@ class FinalAnswers:
 class FactExtractor:
     """Extracts the facts of messages, once for each message."""
 
-    __slots__ = ("_desk", "_facts", "_language", "_longest", "_rules")
+    __slots__ = ("_facts", "_language", "_longest", "_rules", "_services")
 
-    def __init__(self, desk: StrategyContext, rules: Facts, language: ConversationLanguage) -> None:
-        self._desk, self._rules, self._language = desk, rules, language
+    def __init__(self, services: StrategyContext, rules: Facts, language: ConversationLanguage) -> None:
+        self._services, self._rules, self._language = services, rules, language
         self._longest = max(1, min(rules.max_fact_tokens, rules.max_tokens // 4))
         self._facts: dict[str, tuple[Message, tuple[StatedFact, ...]]] = {}
 
@@ -208,27 +203,27 @@ class FactExtractor:
     def _recorded(self, messages: list[Message]) -> list[StatedFact] | None:
         facts: list[StatedFact] = []
         for message in messages:
-            stated = self._desk.facts(message)
+            stated = self._services.facts(message)
             if stated is None:
                 return None
             facts += [StatedFact(self._cut(fact.text), fact.confidence, fact.source) for fact in stated]
         return facts
 
     def _cut(self, text: str) -> str:
-        return passages(text, self._longest, 1, self._desk.text_tokens)[0] if text else text
+        return passages(text, self._longest, 1, self._services.text_tokens)[0] if text else text
 
     def _by_model(self, messages: list[Message]) -> list[StatedFact]:
         rules, language = self._rules, self._language.decided
         try:
-            facts = extract_by_model(self._desk, messages, language, rules.max_reply_tokens, rules.summariser)
+            facts = extract_by_model(self._services, messages, language, rules.max_reply_tokens, rules.summariser)
         except ModelError as error:
-            self._desk.record(Failed("facts", str(error), "extracted by rules"))
+            self._services.record(Failed("facts", str(error), "extracted by rules"))
             return self._by_rules(messages)
         most = rules.per_message * len(messages)
         return [msgspec.structs.replace(fact, text=self._cut(fact.text)) for fact in facts[:most]]
 
     def _by_rules(self, messages: list[Message]) -> list[StatedFact]:
-        most, count = self._rules.per_message, self._desk.text_tokens
+        most, count = self._rules.per_message, self._services.text_tokens
         return [fact for message in messages for fact in extract_by_rules(message, most, self._longest, count)]
 
 

@@ -55,7 +55,7 @@ def strategy_of(function: Callable[..., Any], name: str) -> type[Any]:
     if inspect.iscoroutinefunction(function):
         raise SpecError(f"{name}: is an async function: give a plain one, or a live one (ctxbench.strategies.live)")
 
-    def start(self: Any, desk: StrategyContext) -> View:  # noqa: ARG001
+    def start(self: Any, services: StrategyContext) -> View:  # noqa: ARG001
         parameters = {item.name: getattr(self, item.name) for item in fields(self)}
 
         def view(context: Context) -> Context:
@@ -81,8 +81,10 @@ def live(open_step: Callable[..., Any], /, **variables: Any) -> type[Any]:
     """
     name = open_step.__name__
 
-    def start(self: Any, desk: StrategyContext) -> View:
-        step: Step = finished(open_step(ChatServices(desk), **{f.name: getattr(self, f.name) for f in fields(self)}))
+    def start(self: Any, services: StrategyContext) -> View:
+        step: Step = finished(
+            open_step(ChatServices(services), **{f.name: getattr(self, f.name) for f in fields(self)})
+        )
         read = sent = Messages()
 
         def view(context: Context) -> Context:
@@ -142,7 +144,8 @@ def _strategy_class(
     if not takes or takes[0].kind not in (takes[0].POSITIONAL_ONLY, takes[0].POSITIONAL_OR_KEYWORD):
         raise SpecError(f"{name}: a function takes {first} first")
     try:
-        hints = get_type_hints(function.__init__ if isinstance(function, type) else function)  # type: ignore[misc]
+        takes_hints = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
+        hints = get_type_hints(takes_hints, include_extras=True)
     except Exception:  # names that only a type checker knows
         hints = {}
     named = [item for item in takes[1:] if item.kind in (item.POSITIONAL_OR_KEYWORD, item.KEYWORD_ONLY)]

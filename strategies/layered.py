@@ -11,6 +11,7 @@ import numpy as np
 
 from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import Scores, best
+from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt
 
 from .base import Context, LongTermMemory, ModelError, StoredSummary, StrategyContext, View
 from .events import Event, Failed, Moved, Recalled
@@ -28,7 +29,6 @@ from .parts.memories import (
     WordSearch,
 )
 from .parts.passages import passages
-from .parts.units import at_least
 
 Tier = Literal["working", "short", "long"]
 
@@ -84,39 +84,35 @@ class Layered(RecallSettings):
     """
 
     tiers: tuple[Tier, ...] = ("working", "short", "long")
-    working: float = 1.0
-    short: float = 0.8
-    long: float = 0.6
+    working: NonNegativeFloat = 1.0
+    short: NonNegativeFloat = 0.8
+    long: NonNegativeFloat = 0.6
     long_importance: float = 6.0
-    ttl_hours: float = 24.0
-    longest_ttl_hours: float = 168.0
-    session_hours: float = 6.0
-    promote_after: int = 3
+    ttl_hours: NonNegativeFloat = 24.0
+    longest_ttl_hours: NonNegativeFloat = 168.0
+    session_hours: NonNegativeFloat = 6.0
+    promote_after: PositiveInt = 3
     search: Literal["full", "document"] = "full"
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the question does not name its subject: the memories that it needs are not recalled"
 
     def __post_init__(self) -> None:
-        RecallSettings.__post_init__(self)
-        at_least(1, promote_after=self.promote_after)
         if not self.tiers or len(set(self.tiers)) < len(self.tiers):
             raise ValueError(f"tiers must name at least one of 'working', 'short', 'long', each once, not {self.tiers}")
-        at_least(0, working=self.working, short=self.short, long=self.long)
-        longest = self.longest_ttl_hours
-        at_least(0, ttl_hours=self.ttl_hours, longest_ttl_hours=longest, session_hours=self.session_hours)
-        if self.ttl_hours > longest:
+        if self.ttl_hours > self.longest_ttl_hours:
+            longest = self.longest_ttl_hours
             raise ValueError(f"ttl_hours must be at most longest_ttl_hours, {longest}, not {self.ttl_hours}")
 
-    def start(self, desk: StrategyContext) -> View:
-        return self.start_sharing(desk, LongTermMemory())
+    def start(self, services: StrategyContext) -> View:
+        return self.start_sharing(services, LongTermMemory())
 
-    def start_sharing(self, desk: StrategyContext, memory: LongTermMemory) -> View:
+    def start_sharing(self, services: StrategyContext, memory: LongTermMemory) -> View:
         """Open one conversation in a chain, whose later stages store summaries in the memory."""
-        past = ConversationMemory(desk, self)
+        past = ConversationMemory(services, self)
         language = ConversationLanguage(self.language)
-        note = NoteMessage(desk, "layered", FORM, language)
-        layers, recall = Layers(self, desk.record), Recall(desk, self)
+        note = NoteMessage(services, "layered", FORM, language)
+        layers, recall = Layers(self, services.record), Recall(services, self)
         hits: list[LayerHit] = []
         lines: list[str] = []
         last: tuple[str, str | None] | None = None
@@ -128,14 +124,14 @@ class Layered(RecallSettings):
             if last is not None and turn != last[0]:
                 layers.end_turn()
                 last = None
-            changed = layers.follow(past, desk.now)
+            changed = layers.follow(past, services.now)
             if last is None:
-                layers.take_summaries(memory.summaries[:-1], self._passages(desk))
+                layers.take_summaries(memory.summaries[:-1], self._passages(services))
             query = past.question()
             if changed or (turn, query) != last:
                 hits, embedded = recall.best((layers.items, layers.summaries), query) if query else ([], True)
                 last, lines = (turn, query if embedded else None), []
-            layers.note_recalled((hit.item for hit in hits), desk.now)
+            layers.note_recalled((hit.item for hit in hits), services.now)
             language.read(context.messages)
             if not lines:
                 memories = [hit.item.memory for hit in hits]
@@ -145,23 +141,23 @@ class Layered(RecallSettings):
                 in_tier = [(hits[at].item.memory.source, hits[at].score) for at in shown if hits[at].tier == tier]
                 if in_tier:
                     sources, scores = zip(*in_tier, strict=True)
-                    desk.record(Recalled(sources, scores, tier))
+                    services.record(Recalled(sources, scores, tier))
             return past.context(context, message)
 
         return view
 
-    def _passages(self, desk: StrategyContext) -> Callable[[str], list[str]]:
-        return lambda text: passages(text, self.max_memory_tokens, self.passages, desk.text_tokens)
+    def _passages(self, services: StrategyContext) -> Callable[[str], list[str]]:
+        return lambda text: passages(text, self.max_memory_tokens, self.passages, services.text_tokens)
 
 
 class Recall:
     """Searches each tier for a question."""
 
-    __slots__ = ("_desk", "_rules", "_vectors", "_words")
+    __slots__ = ("_rules", "_services", "_vectors", "_words")
 
-    def __init__(self, desk: StrategyContext, rules: Layered) -> None:
-        self._desk, self._rules = desk, rules
-        self._vectors, self._words = VectorSearch(desk), WordSearch()
+    def __init__(self, services: StrategyContext, rules: Layered) -> None:
+        self._services, self._rules = services, rules
+        self._vectors, self._words = VectorSearch(services), WordSearch()
 
     def best(self, parts: Sequence[LayerItems], query: str) -> tuple[list[LayerHit], bool]:
         """Return the best items of the parts, best first, equal ones the later first, and if the embedder answered."""
@@ -216,7 +212,7 @@ class Recall:
                 part.vectors.all[at] = row
             return self._vectors.scores(query)
         except ModelError as error:
-            self._desk.record(Failed("embedding", str(error), "ranked by words in common"))
+            self._services.record(Failed("embedding", str(error), "ranked by words in common"))
             return None
 
 

@@ -36,17 +36,17 @@ class RecordedAgent:
     source: ClassVar[str] = "the recording"
     fails: ClassVar[str] = "the summary left out what the agent needs later, or the recording does not have its text"
 
-    def start(self, desk: StrategyContext) -> View:
-        return _RecordedView(desk)
+    def start(self, services: StrategyContext) -> View:
+        return _RecordedView(services)
 
 
 class _RecordedView:
     """The view of one conversation: what its compactions so far have left of it."""
 
-    __slots__ = ("_desk", "_first", "_placeholders", "_seen", "_start")
+    __slots__ = ("_first", "_placeholders", "_seen", "_services", "_start")
 
-    def __init__(self, desk: StrategyContext) -> None:
-        self._desk = desk
+    def __init__(self, services: StrategyContext) -> None:
+        self._services = services
         # How many compactions were seen, the place of the first message kept by the last one, and what precedes it.
         self._seen, self._first, self._start = 0, 0, Messages()
         # Placeholders of the results that were cleared in some call, by their ids.
@@ -54,17 +54,17 @@ class _RecordedView:
 
     def __call__(self, context: Context) -> Context:
         history = context.messages
-        for compaction in self._desk.compactions()[self._seen :]:
+        for compaction in self._services.compactions()[self._seen :]:
             self._compact(compaction, history)
         sent = self._start + history[self._first :] if self._seen else history
-        sent = self._without_results(self._desk.whole(sent) if self._seen else sent)
+        sent = self._without_results(self._services.whole(sent) if self._seen else sent)
         return context if sent is history else context.sending(sent)
 
     def _compact(self, compaction: Compaction, history: Messages) -> None:
         """Take a compaction into account, and report it. Raises Unsupported where the recording lacks its summary."""
         if compaction.hidden:
             raise Unsupported(f"the summary of a compaction is not in the recording: {compaction.hidden}")
-        desk, place = self._desk, {message.id: at for at, message in enumerate(history)}
+        services, place = self._services, {message.id: at for at, message in enumerate(history)}
         if compaction.after not in place or compaction.first_kept not in (None, *place):
             raise StrategyTypeError("`recorded` replays the whole recording: it must be the first stage of a chain")
         first = first_kept(compaction, place)
@@ -75,24 +75,24 @@ class _RecordedView:
         self._start = Messages.of(compacted_start(compaction, history[:first]))
         self._seen, self._first = self._seen + 1, first
         if not compaction.summary:
-            desk.record(Dropped(replaced))
+            services.record(Dropped(replaced))
             return
-        desk.record(self._charge(compaction, before))
-        desk.record(Summarised(replaced, compaction.summary, by=RECORDED))
+        services.record(self._charge(compaction, before))
+        services.record(Summarised(replaced, compaction.summary, by=RECORDED))
 
     def _charge(self, compaction: Compaction, before: Messages) -> Called:
         """Return the model call that wrote a summary of the messages `before`, as recorded or as an estimate."""
-        call, desk = compaction.call, self._desk
+        call, services = compaction.call, self._services
         model, used = ("", None) if call is None else (call.model, call.usage)
         if used is None or used.input is None or used.output is None:
-            tokens = desk.total(before), desk.text_tokens(compaction.summary)
+            tokens = services.total(before), services.text_tokens(compaction.summary)
             return Called("summariser", model, *tokens, basis="estimated")
         read = used.cache_read or 0
         return Called("summariser", model, used.input, used.output, used.cost, basis="recorded", cache_read=read)
 
     def _without_results(self, messages: Messages) -> Messages:
         """Return the messages with placeholders for the tool results that the provider cleared in this call."""
-        edits = [edit for edit in self._desk.edits() if edit.kind.startswith(_CLEARS_RESULTS)]
+        edits = [edit for edit in self._services.edits() if edit.kind.startswith(_CLEARS_RESULTS)]
         if not edits:
             return messages
         if any(edit.tool_uses is None for edit in edits):
@@ -104,8 +104,8 @@ class _RecordedView:
         new = [message for message in results if message.id not in self._placeholders]
         if new:
             placeholders = [replace(message, text=CLEARED, media=()) for message in new]
-            saved = sum(map(self._desk.tokens, new)) - sum(map(self._desk.tokens, placeholders))
+            saved = sum(map(self._services.tokens, new)) - sum(map(self._services.tokens, placeholders))
             self._placeholders.update((message.id, message) for message in placeholders)
-            self._desk.record(Cleared(tuple(message.id for message in new), saved))
+            self._services.record(Cleared(tuple(message.id for message in new), saved))
         cleared = {message.id: self._placeholders[message.id] for message in results}
         return Messages.of(tuple(cleared.get(message.id, message) for message in messages))

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ctxbench.metrics.tfidf import Scores, best
+from ctxbench.scenarios.spec import PositiveInt, Share
 
 from .base import Context, ModelError, StrategyContext, View
 from .events import Failed, Recalled
@@ -22,7 +23,6 @@ from .parts.memories import (
     VectorSearch,
     WordSearch,
 )
-from .parts.units import at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +60,17 @@ class Retrieval(RecallSettings):
     and the next call tries the embedder again.
     """
 
-    search: int = 2
-    importance: float = 0.1
+    search: PositiveInt = 2
+    importance: Share = 0.1
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the question shares nothing with its answer, as in 'and the other one?'"
 
-    def __post_init__(self) -> None:
-        RecallSettings.__post_init__(self)
-        at_least(1, search=self.search)
-        at_least(0, at_most=1, importance=self.importance)
-
-    def start(self, desk: StrategyContext) -> View:
-        past = ConversationMemory(desk, self)
-        by_vectors, by_words = MemoryRows(VectorSearch(desk)), MemoryRows(WordSearch())
+    def start(self, services: StrategyContext) -> View:
+        past = ConversationMemory(services, self)
+        by_vectors, by_words = MemoryRows(VectorSearch(services)), MemoryRows(WordSearch())
         language = ConversationLanguage(self.language)
-        note = NoteMessage(desk, "retrieval", FORM, language)
+        note = NoteMessage(services, "retrieval", FORM, language)
         recalled: list[tuple[Memory, float]] = []
         lines: list[str] = []
         last: str | None = None
@@ -84,7 +79,7 @@ class Retrieval(RecallSettings):
             try:
                 return by_vectors.scores(past.memories, query), True
             except ModelError as error:
-                desk.record(Failed("embedding", str(error), "ranked by words in common"))
+                services.record(Failed("embedding", str(error), "ranked by words in common"))
                 return by_words.scores(past.memories, query), False
 
         def view(context: Context) -> Context:
@@ -105,7 +100,7 @@ class Retrieval(RecallSettings):
             message, shown = note.of(lines, past.room, context.messages)
             if message is not None:
                 sources, weights = zip(*((recalled[at][0].source, recalled[at][1]) for at in shown), strict=True)
-                desk.record(Recalled(sources, weights))
+                services.record(Recalled(sources, weights))
             return past.context(context, message)
 
         return view

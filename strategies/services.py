@@ -28,19 +28,19 @@ _INSTRUCTING = ("system", "developer")
 class ChatServices:
     """The services of one live strategy in one conversation."""
 
-    def __init__(self, desk: StrategyContext) -> None:
-        self.desk = desk
+    def __init__(self, context: StrategyContext) -> None:
+        self.context = context
         """The services as strategies that are classes have them: exact tokens, embeddings, events."""
 
     @property
     def conversation(self) -> str:
         """Id of the conversation."""
-        return self.desk.conversation
+        return self.context.conversation
 
     @property
     def now(self) -> float | None:
         """Recorded time of this model call, in seconds since 1970; None if the recording has no times."""
-        return self.desk.now
+        return self.context.now
 
     def complete(
         self, messages: str | Sequence[Mapping[str, Any]], max_tokens: int = 1024, temperature: float = 0.3
@@ -62,11 +62,11 @@ class ChatServices:
             texts, instruction = [instruction, *texts], ""
         material = tuple(line for text in texts for line in text.split("\n"))
         instruction = f"{instruction}\n\n{{conversation}}" if instruction else "{conversation}"
-        return self.desk.complete(Prompt(instruction, material, max_tokens, temperature=temperature))
+        return self.context.complete(Prompt(instruction, material, max_tokens, temperature=temperature))
 
     def count_tokens(self, text: str) -> int:
         """Return the tokens of a text in the run's encoding."""
-        return self.desk.text_tokens(text)
+        return self.context.text_tokens(text)
 
     @cached_property
     def client(self) -> openai.OpenAI:

@@ -9,13 +9,21 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.spec import (
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
+    Share,
+    ShareBelowOne,
+    ShareWithoutEnds,
+)
 from ctxbench.scenarios.view import Messages, shared_prefix
 
 from .base import Context, ModelError, StrategyContext, View, texts
 from .events import Failed, OverBudget, Summarised
 from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.summarize import Summariser
-from .parts.units import Dialogue, OrphanedResults, at_least, without
+from .parts.units import Dialogue, OrphanedResults, without
 
 # The Chinese is that of 000 §2.3.
 PROMPTS = texts("smart_prompt")
@@ -55,13 +63,13 @@ class Smart:
       unless system messages alone are.
     """
 
-    window: int = 100_000
-    system: int = 2000
-    memory: float = 0.2
-    threshold: float = 0.7
-    target: float = 0.5
-    first_turns: int = 2
-    last_messages: int = 6
+    window: PositiveInt = 100_000
+    system: NonNegativeInt = 2000
+    memory: ShareBelowOne = 0.2
+    threshold: Share = 0.7
+    target: ShareWithoutEnds = 0.5
+    first_turns: NonNegativeInt = 2
+    last_messages: PositiveInt = 6
     first: int = 30
     recent: int = 25
     user: int = 10
@@ -72,9 +80,9 @@ class Smart:
     keywords: tuple[str, ...] = KEYWORDS
     levels: tuple[int, int, int, int] = (50, 35, 20, 10)
     keep: Literal["critical", "high", "medium", "low"] = "high"
-    max_summary_tokens: int = 500
-    max_input_tokens: int | None = None
-    temperature: float = 0.3
+    max_summary_tokens: PositiveInt = 500
+    max_input_tokens: PositiveInt | None = None
+    temperature: NonNegativeFloat = 0.3
     language: LanguageSetting = "auto"
     summariser: str = ""
 
@@ -82,15 +90,10 @@ class Smart:
     fails: ClassVar[str] = "an important message has no keyword, code or list, and is at neither end"
 
     def __post_init__(self) -> None:
-        at_least(1, window=self.window, last_messages=self.last_messages)
-        at_least(0, system=self.system, first_turns=self.first_turns)
-        at_least(0, below=1, memory=self.memory)
-        at_least(0, at_most=1, threshold=self.threshold)
         if not all(keyword.strip() for keyword in self.keywords):
             raise ValueError("keywords must not be empty: an empty one is in every message")
-        self._summariser()
-        if not 0 < self.target < self.threshold:
-            raise ValueError(f"target must be above 0 and below threshold, {self.threshold}, not {self.target}")
+        if self.target >= self.threshold:
+            raise ValueError(f"target must be below threshold, {self.threshold}, not {self.target}")
         if self.history < 1:
             shares = f"system={self.system} and memory={self.memory} of it"
             raise ValueError(f"window={self.window} leaves no tokens for the history beside {shares}")
@@ -117,8 +120,8 @@ class Smart:
         """Score from which a message always stays."""
         return self.levels[LEVELS.index(self.keep)]
 
-    def start(self, desk: StrategyContext) -> View:
-        return _Compression(self, desk, self._summariser()).view
+    def start(self, services: StrategyContext) -> View:
+        return _Compression(self, services, self._summariser()).view
 
     def _summariser(self) -> Summariser:
         return Summariser(
@@ -234,22 +237,22 @@ class _Compression:
     """One conversation under `smart`: which messages are summarised so far, and what is sent."""
 
     __slots__ = (
-        *("_answer", "_base", "_built", "_desk", "_dialogue", "_left_over", "_orphans", "_scanned"),
+        *("_answer", "_base", "_built", "_services", "_dialogue", "_left_over", "_orphans", "_scanned"),
         *("_scores", "_smart", "_summarised", "_summariser", "_summary", "_systems", "_wait"),
     )
 
-    def __init__(self, smart: Smart, desk: StrategyContext, summariser: Summariser) -> None:
-        self._smart, self._desk, self._summariser = smart, desk, summariser
+    def __init__(self, smart: Smart, services: StrategyContext, summariser: Summariser) -> None:
+        self._smart, self._services, self._summariser = smart, services, summariser
         self._answer: tuple[Context, Context] | None = None
         score = scorer(smart.user, smart.call, smart.keyword, smart.code, smart.listing, smart.keywords)
         self._scores = MessageScores(score, smart.first_turns, smart.first)
-        self._dialogue = Dialogue(desk)
+        self._dialogue = Dialogue(services)
         # Start of each unsummarised piece among the first `_scanned` dialogue messages.
         self._left_over: list[int] = []
         self._scanned = 0
         # Ids of the summarised messages.
         self._summarised: set[str] = set()
-        self._orphans = OrphanedResults(desk)
+        self._orphans = OrphanedResults(services)
         self._summary: Message | None = None
         # Tokens of the system messages.
         self._systems = 0
@@ -265,22 +268,22 @@ class _Compression:
         return self._answer[1]
 
     def _view(self, context: Context) -> Context:
-        smart, desk, history = self._smart, self._desk, context.messages
+        smart, services, history = self._smart, self._services, context.messages
         self._read(history)
-        self._systems = systems = desk.total(desk.systems(history))
+        self._systems = systems = services.total(services.systems(history))
         left = min(smart.history, smart.window - systems)
         sent = self._base + history[len(self._built) :]
-        spent = desk.total(sent) - systems
+        spent = services.total(sent) - systems
         recorded = False
         if spent > left or spent > max(smart.threshold * left, self._wait):
             recorded = self._compress(history, spent, left)
             sent = self._base + history[len(self._built) :]
-            spent = desk.total(sent) - systems
+            spent = services.total(sent) - systems
         if spent > left:
             if not recorded:
                 self._record_over_budget(spent, left)
             sent = self._best(sent, left)
-        return context.sending(desk.whole(sent)) if self._summarised or spent > left else context
+        return context.sending(services.whole(sent)) if self._summarised or spent > left else context
 
     def _read(self, history: Messages) -> None:
         self._summariser.language.read(history)
@@ -297,8 +300,8 @@ class _Compression:
 
     def _compress(self, history: Messages, spent: int, left: int) -> bool:
         """Summarise what need not stay, if that saves enough. Returns whether an event explains a broken budget."""
-        smart, desk = self._smart, self._desk
-        reserve = smart.max_summary_tokens + desk.tokens(self._summariser.message("", ""))
+        smart, services = self._smart, self._services
+        reserve = smart.max_summary_tokens + services.tokens(self._summariser.message("", ""))
         if left <= reserve:
             return False
         pieces = self._pieces()
@@ -326,13 +329,13 @@ class _Compression:
         """Merge the pieces into the summary. False if the model failed."""
         messages = [message for piece in pieces for message in piece.messages]
         try:
-            text = self._summariser.write(self._desk, self._summary, messages)
+            text = self._summariser.write(self._services, self._summary, messages)
         except ModelError as error:
-            self._desk.record(Failed("summary", str(error), "what it would have replaced is kept, while it fits"))
+            self._services.record(Failed("summary", str(error), "what it would have replaced is kept, while it fits"))
             return False
         names = [message.id for message in messages]
         before = [] if self._summary is None else [self._summary.id]
-        self._desk.record(Summarised(tuple(names), text, by=self._summariser.name))
+        self._services.record(Summarised(tuple(names), text, by=self._summariser.name))
         self._summary = self._summariser.message(names[-1], text)
         self._summarised.update(names)
         self._orphans.note_summarised(messages)
@@ -353,8 +356,8 @@ class _Compression:
         left -= sum(piece.tokens for piece in pieces[:1] if stay)
         out = set()
         if self._summary is not None:
-            if self._desk.tokens(self._summary) <= left:
-                left -= self._desk.tokens(self._summary)
+            if self._services.tokens(self._summary) <= left:
+                left -= self._services.tokens(self._summary)
             else:
                 out.add(self._summary.id)
         stay |= fitting(pieces[1:], left)
@@ -363,7 +366,7 @@ class _Compression:
 
     def _record_over_budget(self, needed: int, left: int) -> None:
         why = "what must stay of the history is over its budget"
-        self._desk.record(OverBudget(why, self._systems + needed, self._systems + left))
+        self._services.record(OverBudget(why, self._systems + needed, self._systems + left))
 
     def _pieces(self) -> list[Piece]:
         """Return the unsummarised pieces in order: those left over from the last look, and the new ones."""
@@ -388,7 +391,7 @@ class _Compression:
                 stays = "never"
             elif any(self._scores.opening[start:stop]) or stop > tail or score >= smart.least:
                 stays = "must"
-            tokens = sum(map(self._desk.tokens, here))
+            tokens = sum(map(self._services.tokens, here))
             pieces.append(Piece(start, stop, here, tokens, score, stays, stop == len(messages)))
         self._left_over, self._scanned = [piece.at for piece in pieces], len(messages)
         return pieces

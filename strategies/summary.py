@@ -16,25 +16,26 @@ from typing import ClassVar
 
 from ctxbench.metrics.models import window_of
 from ctxbench.metrics.tokens import FRAME, ROLE
+from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt, Share, ShareWithoutEnds
 from ctxbench.scenarios.view import Messages
 
 from .base import Context, LongTermMemory, StrategyContext, View
 from .events import OverBudget
 from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.summarize import PROMPTS, RunningSummary, Summariser
-from .parts.units import Dialogue, OrphanedResults, at_least, require_one_limit, select_newest
+from .parts.units import Dialogue, OrphanedResults, require_one_limit, select_newest
 
 
 class RollingSummary:
     """A growing history whose first `covered` dialogue messages are summarised, and the context to send of it."""
 
-    __slots__ = ("_desk", "_dialogue", "_history", "_ids", "_orphans", "_user_first", "covered", "rest", "running")
+    __slots__ = ("_dialogue", "_history", "_ids", "_orphans", "_services", "_user_first", "covered", "rest", "running")
 
-    def __init__(self, desk: StrategyContext, running: RunningSummary, user_first: bool = True) -> None:
+    def __init__(self, services: StrategyContext, running: RunningSummary, user_first: bool = True) -> None:
         self.running, self._user_first, self.covered = running, user_first, 0
         self.rest = self._history = Messages()
         """The dialogue messages that are not summarised."""
-        self._desk, self._dialogue, self._orphans = desk, Dialogue(desk), OrphanedResults(desk)
+        self._services, self._dialogue, self._orphans = services, Dialogue(services), OrphanedResults(services)
         self._ids: set[str] = set()
 
     def read(self, history: Messages) -> None:
@@ -57,12 +58,12 @@ class RollingSummary:
     @property
     def system_tokens(self) -> int:
         """Tokens of the history's system messages."""
-        return self._desk.total(self._desk.systems(self._history))
+        return self._services.total(self._services.systems(self._history))
 
     @property
     def tokens(self) -> int:
         """Tokens of the messages that would be sent."""
-        return self.system_tokens + self._desk.total(self.running.messages) + self._desk.total(self.rest)
+        return self.system_tokens + self._services.total(self.running.messages) + self._services.total(self.rest)
 
     def upto(self, count: int) -> int:
         """Return how many of the first `count` unsummarised messages can go with calls and results together."""
@@ -97,48 +98,48 @@ class RollingSummary:
 
         If the rest continues a turn, the user message that opened it stays too, if `user_first` is set and it fits.
         """
-        desk, history, summary = self._desk, context.messages, self.running.messages
+        services, history, summary = self._services, context.messages, self.running.messages
         if not self.covered and not summary and (budget is None or self.tokens <= budget):
             return context
         at = self._dialogue.place(self.covered)
         if budget is None or self.tokens <= budget:
-            opening = desk.opening(history, at)
-            fits = opening is None or budget is None or self.tokens + desk.tokens(history[opening]) <= budget
-            head, tail = select_newest(desk, history, at, user_first=self._user_first and fits)
+            opening = services.opening(history, at)
+            fits = opening is None or budget is None or self.tokens + services.tokens(history[opening]) <= budget
+            head, tail = select_newest(services, history, at, user_first=self._user_first and fits)
             return context.sending(head + summary + tail)
-        desk.record(OverBudget("what is not summarised is over it, with the summary", self.tokens, budget))
+        services.record(OverBudget("what is not summarised is over it, with the summary", self.tokens, budget))
         room = budget - self.system_tokens
-        head, tail = select_newest(desk, history, at, room - desk.total(summary), self._user_first)
+        head, tail = select_newest(services, history, at, room - services.total(summary), self._user_first)
         if not self._has_dialogue(tail):
-            without_summary = select_newest(desk, history, at, room, self._user_first)
+            without_summary = select_newest(services, history, at, room, self._user_first)
             if self._has_dialogue(without_summary.tail):
                 (head, tail), summary = without_summary, Messages()
-            elif desk.total(summary) > room:
+            elif services.total(summary) > room:
                 summary = Messages()
         return context.sending(head + summary + tail)
 
     def _has_dialogue(self, messages: Messages) -> bool:
-        return len(messages) > len(self._desk.systems(messages))
+        return len(messages) > len(self._services.systems(messages))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SummarySettings:
     """The parameters of both: how summaries are written and stored, and whether the user message of a turn stays."""
 
-    max_summary_tokens: int = 500
-    max_input_tokens: int | None = None
-    temperature: float = 0.3
-    levels: int = 1
-    fan_in: int = 4
+    max_summary_tokens: PositiveInt = 500
+    max_input_tokens: PositiveInt | None = None
+    temperature: NonNegativeFloat = 0.3
+    levels: PositiveInt = 1
+    fan_in: PositiveInt = 4
     language: LanguageSetting = "auto"
     summariser: str = ""
     user_first: bool = True
     store: bool = True
 
-    def _rolling(self, desk: StrategyContext, name: str, memory: LongTermMemory) -> RollingSummary:
+    def _rolling(self, services: StrategyContext, name: str, memory: LongTermMemory) -> RollingSummary:
         to = memory if self.store else None
-        running = RunningSummary(desk, self._summariser(name), self.levels, self.fan_in, to)
-        return RollingSummary(desk, running, self.user_first)
+        running = RunningSummary(services, self._summariser(name), self.levels, self.fan_in, to)
+        return RollingSummary(services, running, self.user_first)
 
     def _summariser(self, name: str) -> Summariser:
         """Return how summaries are written. Raises ValueError for parameters out of bounds."""
@@ -179,24 +180,20 @@ class Summary(_SummarySettings):
     `store` is as in `session_summary`.
     """
 
-    threshold: int = 20
-    every: int = 1
-    max_tokens: int | None = None
+    threshold: PositiveInt = 20
+    every: PositiveInt = 1
+    max_tokens: PositiveInt | None = None
     model: str | None = None
-    trigger: float = 0.8
-    keep: float = 0.5
+    trigger: Share = 0.8
+    keep: ShareWithoutEnds = 0.5
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the summary left out a detail that matters: each round of summarising loses some more"
 
     def __post_init__(self) -> None:
         require_one_limit(self.max_tokens, self.model)
-        at_least(1, threshold=self.threshold, every=self.every, max_tokens=self.max_tokens)
-        at_least(1, levels=self.levels, fan_in=self.fan_in)
-        self._summariser("summary")
-        at_least(0, at_most=1, trigger=self.trigger)
-        if not 0 < self.keep < self.trigger:
-            raise ValueError(f"keep must be above 0 and below trigger, {self.trigger}, not {self.keep}")
+        if self.keep >= self.trigger:
+            raise ValueError(f"keep must be below trigger, {self.trigger}, not {self.keep}")
         budget, written = self.budget, self.levels * self.max_summary_tokens
         # Of a budget of 10,000 with 0.8 and 0.5: at most 5,000 stay and 3,000 are left for summaries. Together they are
         # at the trigger and not over it, so no call summarises what the call before left.
@@ -211,19 +208,19 @@ class Summary(_SummarySettings):
         """Tokens that the messages sent never exceed, if tokens are limited."""
         return window_of(self.model) if self.model is not None else self.max_tokens
 
-    def start(self, desk: StrategyContext) -> View:
-        return self.start_sharing(desk, LongTermMemory())
+    def start(self, services: StrategyContext) -> View:
+        return self.start_sharing(services, LongTermMemory())
 
-    def start_sharing(self, desk: StrategyContext, memory: LongTermMemory) -> View:
+    def start_sharing(self, services: StrategyContext, memory: LongTermMemory) -> View:
         """Open one conversation in a chain, whose memory the summaries are stored in."""
-        rolling = self._rolling(desk, "summary", memory)
+        rolling = self._rolling(services, "summary", memory)
         budget = self.budget
 
         def view(context: Context) -> Context:
             rolling.read(context.messages)
-            if rolling.summarise(max(self._over_threshold(rolling), self._over_budget(rolling, desk, budget))):
+            if rolling.summarise(max(self._over_threshold(rolling), self._over_budget(rolling, services, budget))):
                 # The summary may be longer than the messages that it replaced.
-                rolling.summarise(self._over_budget(rolling, desk, budget))
+                rolling.summarise(self._over_budget(rolling, services, budget))
             return rolling.context(context, budget)
 
         return view
@@ -233,12 +230,12 @@ class Summary(_SummarySettings):
         over = len(rolling.rest) - self.threshold
         return rolling.upto(over) if over >= self.every else 0
 
-    def _over_budget(self, rolling: RollingSummary, desk: StrategyContext, budget: int | None) -> int:
+    def _over_budget(self, rolling: RollingSummary, services: StrategyContext, budget: int | None) -> int:
         """Return how many messages must be summarised because of their tokens."""
         if budget is None or rolling.tokens <= self.trigger * budget:
             return 0
         room = int(self.keep * budget) - rolling.system_tokens
-        return rolling.beyond(desk.fit(rolling.rest, room) if room > 0 else len(rolling.rest))
+        return rolling.beyond(services.fit(rolling.rest, room) if room > 0 else len(rolling.rest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,31 +250,26 @@ class SessionSummary(_SummarySettings):
     this stage recalls earlier summaries, which have details that later ones lost. `store=False` leaves that out.
     """
 
-    token_threshold: int = 8000
-    preserve_recent: int = 4
+    token_threshold: PositiveInt = 8000
+    preserve_recent: PositiveInt = 4
     overhead: int = 4
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the user asks for the exact words of something that was said more than four messages ago"
 
-    def __post_init__(self) -> None:
-        at_least(1, token_threshold=self.token_threshold, preserve_recent=self.preserve_recent)
-        at_least(1, levels=self.levels, fan_in=self.fan_in)
-        self._summariser("session_summary")
+    def start(self, services: StrategyContext) -> View:
+        return self.start_sharing(services, LongTermMemory())
 
-    def start(self, desk: StrategyContext) -> View:
-        return self.start_sharing(desk, LongTermMemory())
-
-    def start_sharing(self, desk: StrategyContext, memory: LongTermMemory) -> View:
+    def start_sharing(self, services: StrategyContext, memory: LongTermMemory) -> View:
         """Open one conversation in a chain, whose memory the summaries are stored in."""
-        rolling = self._rolling(desk, "session_summary", memory)
+        rolling = self._rolling(services, "session_summary", memory)
         overhead = self.overhead - FRAME - ROLE  # the chat format's own 4 tokens are counted already
 
         def view(context: Context) -> Context:
             rolling.read(context.messages)
             counted = rolling.running.messages + rolling.rest
             over = len(rolling.rest) - self.preserve_recent
-            if over > 0 and desk.total(counted) + overhead * len(counted) > self.token_threshold:
+            if over > 0 and services.total(counted) + overhead * len(counted) > self.token_threshold:
                 rolling.summarise(rolling.upto(over))
             return rolling.context(context, None)
 

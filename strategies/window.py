@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ctxbench.metrics.models import window_of
+from ctxbench.scenarios.spec import PositiveInt, ShareBelowOne
 from ctxbench.scenarios.view import Messages
 
 from .base import Context, StrategyContext, View
 from .events import OverBudget
-from .parts.units import at_least, require_one_limit, select_newest
+from .parts.units import require_one_limit, select_newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,10 @@ class Window:
     Example: window 8000, history 9500 → at most 7200 tokens are sent.
     """
 
-    max_tokens: int | None = None
-    messages: int | None = None
+    max_tokens: PositiveInt | None = None
+    messages: PositiveInt | None = None
     model: str | None = None
-    reserve: float = 0.1
+    reserve: ShareBelowOne = 0.1
     user_first: bool = True
 
     copyable: ClassVar[bool] = True
@@ -43,8 +44,6 @@ class Window:
         if self.max_tokens is None and self.messages is None and self.model is None:
             raise ValueError("give max_tokens, messages or model, as in window(max_tokens=8000)")
         require_one_limit(self.max_tokens, self.model)
-        at_least(1, below=2**53, max_tokens=self.max_tokens, messages=self.messages)
-        at_least(0, below=1, reserve=self.reserve)
         if self.model is not None:
             window_of(self.model)
 
@@ -54,30 +53,30 @@ class Window:
         size = window_of(self.model) if self.model is not None else self.max_tokens
         return None if size is None else int(size * (1 - self.reserve))
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         budget, most = self.budget, self.messages
 
         def view(context: Context) -> Context:
             history = context.messages
-            room = None if budget is None else budget - desk.total(desk.systems(history))
-            start = 0 if most is None else _start_of_last(desk, history, most)
-            if start == 0 and (budget is None or desk.total(history) <= budget):
+            room = None if budget is None else budget - services.total(services.systems(history))
+            start = 0 if most is None else _start_of_last(services, history, most)
+            if start == 0 and (budget is None or services.total(history) <= budget):
                 return context
-            head, tail = select_newest(desk, history, start, room, self.user_first)
+            head, tail = select_newest(services, history, start, room, self.user_first)
             if room is not None and budget is not None and not (tail and tail[-1] is history[-1]):
                 if room < 0:
-                    desk.record(OverBudget("the system messages alone are over the budget", budget - room, budget))
+                    services.record(OverBudget("the system messages alone are over the budget", budget - room, budget))
                 else:
-                    tokens = budget - room + desk.tokens(history[-1])
-                    desk.record(OverBudget("the newest message does not fit", tokens, budget))
+                    tokens = budget - room + services.tokens(history[-1])
+                    services.record(OverBudget("the newest message does not fit", tokens, budget))
             return context.sending(head + tail)
 
         return view
 
 
-def _start_of_last(desk: StrategyContext, history: Messages, most: int) -> int:
+def _start_of_last(services: StrategyContext, history: Messages, most: int) -> int:
     """Return where the last `most` messages start, system messages not counted."""
     start = max(0, len(history) - most)
-    while start > 0 and len(history) - start - len(desk.systems(history[start:])) < most:
+    while start > 0 and len(history) - start - len(services.systems(history[start:])) < most:
         start -= 1
     return start

@@ -6,27 +6,24 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, StrategyContext, View
 from ctxbench.strategies.events import Dropped
-from ctxbench.strategies.parts.units import Units, at_least
+from ctxbench.strategies.parts.units import Units
 
 
 @dataclass(frozen=True, slots=True)
 class HeadAndTail:
     """The first `head` messages and the last `tail`, fewer or more by a tool call that is not cut from its results."""
 
-    head: int = 4
-    tail: int = 16
+    head: NonNegativeInt = 4
+    tail: PositiveInt = 16
 
     source: ClassVar[str] = "docs/writing-a-strategy.md"
     fails: ClassVar[str] = "what matters was said in the middle"
 
-    def __post_init__(self) -> None:
-        at_least(0, head=self.head)
-        at_least(1, tail=self.tail)
-
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         units = Units()
         note = Messages.of((Message("head_and_tail:note", "system", "[Some messages are left out here.]"),))
         reported: set[str] = set()
@@ -42,7 +39,7 @@ class HeadAndTail:
             dropped = tuple(message.id for message in middle if message.role != "system" and message.id not in reported)
             if dropped:
                 reported.update(dropped)
-                desk.record(Dropped(dropped))
-            return context.sending(history[:stop] + note + desk.systems(middle) + history[start:])
+                services.record(Dropped(dropped))
+            return context.sending(history[:stop] + note + services.systems(middle) + history[start:])
 
         return view

@@ -131,6 +131,14 @@ def exact(value: float) -> Interval:
     return Interval(value, value, value)
 
 
+def exactly(found: Interval | Missing) -> Interval | Missing:
+    """Return the figure of a claim of "never" or "always" as exact, unless it has no interval.
+
+    Such a claim is of all that was measured: one exception refutes it, and no number of units would prove it.
+    """
+    return exact(found.mean) if isinstance(found, Interval) and not isinstance(found.low, Missing) else found
+
+
 def sentence(rows: Sequence[ClaimRow], verdict: Verdict) -> str:
     """Return why the verdict is what it is: the row that decides, then what should have decided and was not measured.
 

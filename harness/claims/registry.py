@@ -32,7 +32,7 @@ Bound = float | dict[str, float] | None
 
 
 class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a figure of a claim is called, and what is claimed of it."""
+    """Name of a figure of a claim, and the bounds that are claimed."""
 
     text: str
     unit: Unit = "share"

@@ -19,7 +19,7 @@ from ctxbench.strategies.chain import RECIPES
 
 from ..compare.figures import MeasuredRun, measured
 from ..folder.run import Run
-from .claim import Measured, exact
+from .claim import Measured, exact, exactly
 from .inputs import ClaimInputs, of_sums, units_in
 from .storage import loads, with_long_results
 
@@ -60,7 +60,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     """Bill the strategy under this model, with its own model calls."""
     base: Literal["cost", "uncached"] = "uncached"
-    """What a bill is compared with: the bill of `against`, or of the same requests without a cache."""
+    """Base of a bill: the bill of `against`, or of the same requests without a cache."""
 
 
 class ConversationSet(NamedTuple):
@@ -165,14 +165,6 @@ def paired(before: Floats, after: Floats, form: Form, units: Sequence[str]) -> I
         return Interval(0.0, still, still)
     ends = (moved.shown, moved.shown) if isinstance(moved.shown, Missing) else moved.shown
     return Interval(float(moved.value), *ends)
-
-
-def exactly(found: Interval | Missing) -> Interval | Missing:
-    """Return the figure of a claim of "never" or "always" as exact, unless it has no interval.
-
-    Such a claim is of all that was measured: one exception refutes it, and no number of units would prove it.
-    """
-    return exact(found.mean) if isinstance(found, Interval) and not isinstance(found.low, Missing) else found
 
 
 def _of_calls(row: Row, setting: str, inputs: ClaimInputs) -> Measured:

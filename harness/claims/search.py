@@ -223,8 +223,8 @@ def example(inputs: ClaimInputs) -> Measurement:
     said += [Message(f"turn {at}", "user", turn) for at, turn in enumerate(TURNS)]
     stated = tuple(Fact(fact, message.id) for fact, message in zip(facts, said, strict=False))
     conversation = Conversation("002", (*said, Message("reply", "assistant", "Like this.")), facts=stated)
-    desk = RecordedContext(ConversationIndex(conversation, inputs.counter))
-    *_, step = replay(conversation, parse("facts(similarity=1.0, confidence=0.0)"), desk)
+    services = RecordedContext(ConversationIndex(conversation, inputs.counter))
+    *_, step = replay(conversation, parse("facts(similarity=1.0, confidence=0.0)"), services)
     recalled = next(event for event in step.events if isinstance(event, Recalled))
     score_of = dict(zip(recalled.sources, recalled.scores, strict=True))
     whole = TfIdf()

@@ -39,7 +39,7 @@ from ..tier_bench.archive import (
     summaries,
     summarised,
 )
-from .claim import Measured, Measurement
+from .claim import Measured, Measurement, exactly
 from .inputs import ClaimInputs, of_sums, over_conversations, units_among
 
 TURNS, CHARACTERS = 10, 50_000
@@ -90,20 +90,13 @@ def turn_tokens(inputs: ClaimInputs) -> Measurement:
 
 def lossless(inputs: ClaimInputs) -> Measurement:
     """Measure C13: every archived result is loaded again by the model's tool, and compared."""
-    pairs: dict[str, tuple[int, int]] = {}
-    units: list[str] = []
     every = [*inputs.conversations, *inputs.recorded]
-    for number, (conversation, unit) in enumerate(zip(every, units_among(every), strict=True)):
-        same, archived = restored(conversation, inputs)
-        if archived:
-            pairs[f"{number}"] = same, archived
-            units.append(unit)
+    counts = [restored(conversation, inputs) for conversation in every]
+    archived = [number for _, number in counts if number]
     found: Interval | Missing = Missing("undefined", "no result is long enough to be archived")
-    if pairs:
-        found = of_sums(list(pairs.values()), units=units)
-        if isinstance(found, Interval) and not isinstance(found.low, Missing):  # one that is not the same refutes it
-            found = Interval(found.mean, found.mean, found.mean)
-    of = f"{sum(archived for _, archived in pairs.values()):,} results of {len(pairs)} conversations"
+    if archived:
+        found = exactly(of_sums(counts, units=units_among(every)))
+    of = f"{sum(archived):,} results of {len(archived)} conversations"
     return Measurement([Measured("restored", "archive", found, of)])
 
 
@@ -127,36 +120,28 @@ Sums = Mapping[str, Sequence[int]]
 
 def triggers(inputs: ClaimInputs) -> Measurement:
     """Measure C14: right loads, loads and archived evidence, by conversation."""
-    sums_of: dict[str, Sums] = {}
-    for name in ("keyword", "semantic", "hybrid"):
-        strategy = f"archive(trigger='{name}')"
-        run = inputs.run_of(strategy)
-        probes = _probes(run, strategy)
-        sums_of[name] = counted(run, strategy, zip(probes.itertuples(), map(_loaded, probes.events), strict=True))
+    strategies = {name: f"archive(trigger='{name}')" for name in ("keyword", "semantic", "hybrid")}
+    sums_of = {name: loads_of(inputs.run_of(strategy), strategy) for name, strategy in strategies.items()}
     model = of_model(inputs.run)
     absent = Missing("unsupported", "no model that calls tools has answered the probes of this run")
     units = inputs.run.units
-    figures = [
-        Measured(
-            "difference",
-            f"the model − {name}",
-            absent if model is None else difference(sums_of[name], model, units),
-            inputs.of,
-        )
-        for name in ("keyword", "semantic")
-    ]
+    figures = []
+    for name in ("keyword", "semantic"):
+        found = absent if model is None else difference(sums_of[name], model, units)
+        figures.append(Measured("difference", f"the model − {name}", found, inputs.of))
     for name, sums in (sums_of if model is None else {"model": model, **sums_of}).items():
         table = np.array(list(sums.values()), np.float64).reshape(-1, 3)
         of = f"{len(table)} conversations with archived evidence or loads"
         table = by_unit(table, [units.get(conversation, conversation) for conversation in sums])
-        # Precision is the share of what is loaded that is evidence, recall the share of archived evidence loaded.
-        for figure, statistic in (
-            ("f1", f1),
-            ("precision", lambda sums: _over(sums[..., 0], sums[..., 1])),
-            ("recall", lambda sums: _over(sums[..., 0], sums[..., 2])),
-        ):
+        for figure, statistic in STATISTICS.items():
             figures.append(Measured(figure, f"trigger {name}", _shares(table, statistic), of))
     return Measurement(figures)
+
+
+def loads_of(run: Run, strategy: str) -> Sums:
+    """Count what a trigger without a model loaded when each probe was asked."""
+    probes = _probes(run, strategy)
+    return _counted(run, strategy, zip(probes.itertuples(), map(_loaded, probes.events), strict=True))
 
 
 def of_model(run: Run) -> Sums | None:
@@ -172,7 +157,7 @@ def of_model(run: Run) -> Sums | None:
     if not any(loaded.values()):
         return None
     probes: list[Any] = list(_probes(run, "archive").itertuples())
-    return counted(run, "archive", ((probe, loaded.get((probe.conversation, probe.number), [])) for probe in probes))
+    return _counted(run, "archive", ((probe, loaded.get((probe.conversation, probe.number), [])) for probe in probes))
 
 
 def _probes(run: Run, strategy: str) -> pd.DataFrame:
@@ -186,7 +171,7 @@ def _loaded(events: Sequence[bytes] | None) -> list[str]:
     return [event["uuid"] for event in read if event["event"] == "loaded"]
 
 
-def counted(run: Run, strategy: str, loads: Iterable[tuple[Any, list[str]]]) -> Sums:
+def _counted(run: Run, strategy: str, loads: Iterable[tuple[Any, list[str]]]) -> Sums:
     """Count by conversation what was loaded for each probe, of what had been archived when it was asked."""
     events = run.table("events")
     events = events[(events.kind == "archived") & (events.strategy.astype(str) == strategy)]
@@ -209,15 +194,18 @@ def counted(run: Run, strategy: str, loads: Iterable[tuple[Any, list[str]]]) -> 
     return sums_by_conversation
 
 
-def f1(sums: Floats) -> Floats:
-    """Return the harmonic mean of precision and recall."""
-    return _over(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
-
-
 def _over(top: Floats, bottom: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio: Floats = top / bottom
     return ratio
+
+
+STATISTICS: Mapping[str, Statistic] = {
+    "f1": lambda sums: _over(2 * sums[..., 0], sums[..., 1] + sums[..., 2]),
+    "precision": lambda sums: _over(sums[..., 0], sums[..., 1]),
+    "recall": lambda sums: _over(sums[..., 0], sums[..., 2]),
+}
+"""The share of what is loaded that is evidence, the share of archived evidence that is loaded, their harmonic mean."""
 
 
 def difference(before: Sums, after: Sums, units: Mapping[str, str]) -> Interval | Missing:
@@ -225,6 +213,7 @@ def difference(before: Sums, after: Sums, units: Mapping[str, str]) -> Interval 
     names = [*dict.fromkeys([*before, *after])]
     table = np.array([[*before.get(name, (0, 0, 0)), *after.get(name, (0, 0, 0))] for name in names], np.float64)
     table = by_unit(table.reshape(-1, 6), [units.get(name, name) for name in names])
+    f1 = STATISTICS["f1"]
     return _shares(table, lambda sums: f1(sums[..., 3:]) - f1(sums[..., :3]), -1.0)
 
 

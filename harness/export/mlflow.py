@@ -134,7 +134,7 @@ class LogResult:
     text: bool
     """Whether texts of the recordings are among it."""
     how_to_see: str
-    """What to open; for a file with the command that serves it."""
+    """Address to open; for a file, the command that serves it."""
 
 
 def write(

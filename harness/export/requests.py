@@ -25,7 +25,7 @@ NO_MARKS: Mapping[int, str] = {}
 
 
 class Request(NamedTuple):
-    """What a strategy sends at one step."""
+    """Request of a strategy at one step."""
 
     messages: Sequence[Message]
     tools: Sequence[Tool]

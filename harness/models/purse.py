@@ -114,7 +114,7 @@ class Charge:
 
 
 class Spent(NamedTuple):
-    """What a command has spent, and what all commands have on its account."""
+    """Spending of a command, and of all commands on its account."""
 
     by_command: Spending
     by_run: Spending

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
+from ctxbench.scenarios.errors import MissingExtra, SpecError
 
 from .space import Choices, Numbers, Range, SearchedStrategy, SearchSpace, Values
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from optuna.distributions import BaseDistribution
     from optuna.samplers import BaseSampler
-    from optuna.study import Study
     from optuna.trial import FrozenTrial
 
 
@@ -110,7 +108,7 @@ def _drawn(
     for attempt in range(2 * AGAIN):
         number = int.from_bytes(hashlib.sha256(f"{seed} {attempt}".encode()).digest()[:4])
         # A sampler that is sure of itself may draw one setting for ever.
-        drawn = _sampled(space, before, _SAMPLERS[sampler if attempt < AGAIN else "random"](number))
+        drawn = _sampled(space, before, _sampler(sampler if attempt < AGAIN else "random", number))
         if name_of(strategy, drawn.values) not in tried:
             break
     return drawn
@@ -154,26 +152,16 @@ def as_params(space: SearchSpace, values: Values) -> dict[str, Any]:
     return {name: repr(value) if isinstance(space.ranges[name], Choices) else value for name, value in values.items()}
 
 
-def _tpe(seed: int) -> BaseSampler:
-    from optuna.samplers import TPESampler
+def _sampler(name: Sampler, seed: int) -> BaseSampler:
+    from optuna.samplers import NSGAIISampler, RandomSampler, TPESampler
 
-    # NSGA-II needs generations, and 24 to 40 trials are few: so this one is the default (decision 31).
-    return TPESampler(seed=seed, multivariate=True, n_startup_trials=RANDOM_FIRST)
-
-
-def _nsga2(seed: int) -> BaseSampler:
-    from optuna.samplers import NSGAIISampler
-
-    return NSGAIISampler(seed=seed, population_size=POPULATION)
-
-
-def _random(seed: int) -> BaseSampler:
-    from optuna.samplers import RandomSampler
-
-    return RandomSampler(seed=seed)
-
-
-_SAMPLERS: dict[Sampler, Callable[[int], BaseSampler]] = {"tpe": _tpe, "nsga2": _nsga2, "random": _random}
+    match name:
+        case "tpe":  # NSGA-II needs generations, and 24 to 40 trials are few: so this one is the default (decision 31)
+            return TPESampler(seed=seed, multivariate=True, n_startup_trials=RANDOM_FIRST)
+        case "nsga2":
+            return NSGAIISampler(seed=seed, population_size=POPULATION)
+        case "random":
+            return RandomSampler(seed=seed)
 
 
 @contextmanager
@@ -189,54 +177,19 @@ def _quiet() -> Iterator[None]:
         optuna.logging.set_verbosity(usual)
 
 
-STUDY, NAME = "study.db", "tune"
+def trial(
+    space: SearchSpace, sampled: SampledSetting, name: str, point: tuple[float, float] | None, failed: str
+) -> FrozenTrial:
+    """Return a finished trial: its cost and quality, or why there are none."""
+    from optuna.trial import TrialState, create_trial
 
-
-class Trials:
-    """All finished trials of a search, in order."""
-
-    # SQLite, not Optuna's journal: a line that a kill tears makes that file unreadable once another follows.
-
-    def __init__(self, folder: Path, space: SearchSpace) -> None:
-        self._space, self._file = space, folder / STUDY
-        self._study = self._opened()
-
-    def _opened(self) -> Study:
-        import optuna
-
-        try:
-            with _quiet():
-                return optuna.create_study(
-                    storage=f"sqlite:///{self._file}", study_name=NAME, directions=list(DIRECTIONS), load_if_exists=True
-                )
-        except Exception as error:  # SQLAlchemy's, Alembic's and Optuna's own
-            raise RunError(f"{self._file}: cannot be used ({type(error).__name__}): --overwrite begins anew") from None
-
-    def all(self) -> list[FrozenTrial]:
-        """Return every trial, in order."""
-        return self._study.get_trials(deepcopy=False)
-
-    def add(self, drawn: SampledSetting, setting: str, figures: tuple[float, float] | None, failed: str) -> None:
-        """Store a trial: its cost and quality, or why there are none."""
-        from optuna.trial import TrialState, create_trial
-
-        about: dict[str, Any] = {"setting": setting} | ({"failed": failed} if failed else {})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            trial = create_trial(
-                state=TrialState.FAIL if figures is None else TrialState.COMPLETE,
-                values=None if figures is None else list(figures),
-                params=as_params(self._space, drawn.values),
-                distributions=dict(distributions(self._space)),
-                user_attrs=about,
-                system_attrs=dict(drawn.noted),  # without its generation every trial would be of NSGA-II's first
-            )
-            try:
-                self._study.add_trial(trial)
-            except Exception as error:  # a full disk comes as SQLAlchemy's own
-                raise RunError(f"{self._file}: cannot be written ({type(error).__name__})") from None
-
-    def close(self) -> None:
-        """Close the file."""
-        storage: Any = self._study._storage
-        getattr(storage, "_backend", storage).engine.dispose()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return create_trial(
+            state=TrialState.FAIL if point is None else TrialState.COMPLETE,
+            values=None if point is None else list(point),
+            params=as_params(space, sampled.values),
+            distributions=dict(distributions(space)),
+            user_attrs={"setting": name} | ({"failed": failed} if failed else {}),
+            system_attrs=dict(sampled.noted),  # without its generation every trial would be of NSGA-II's first
+        )

@@ -10,11 +10,13 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from ctxbench.scenarios import spec as text_of
 from ctxbench.scenarios.errors import SpecError
@@ -174,7 +176,7 @@ WIDE = 8
 LONG = 64
 """The smallest part of a conversation that is tried as a limit."""
 NEAR_END = 0.01
-"""How close to the end of a share's range it is searched, where the end itself is rejected."""
+"""How close to the end of a share's range it is searched, where the end itself is out of bounds."""
 OF_LENGTH = ("max_tokens", "messages")
 """Parameters that limit what is sent."""
 
@@ -189,23 +191,22 @@ def space(strategy: SearchedStrategy, given: Mapping[str, Range], longest: Mappi
     why: dict[str, str] = {}
     beyond: dict[str, tuple[float, ...]] = {}
     for free in strategy.free:
-        takes = _taker(strategy, free)
         if free.name in given:
             ranges[free.name], why[free.name] = _fitting(given[free.name], free), "given"
         else:
-            ranges[free.name], why[free.name] = _derived(free, takes, longest)
+            ranges[free.name], why[free.name] = _derived(free, longest)
         whole = free.parameter in OF_LENGTH and free.name not in given
-        beyond[free.name] = () if whole else tuple(_open_ends(ranges[free.name], takes))
+        beyond[free.name] = () if whole else tuple(_open_ends(ranges[free.name], free))
     return SearchSpace(ranges, why, beyond)
 
 
-def _open_ends(range_: Range, takes: Callable[[object], bool]) -> Iterator[float]:
+def _open_ends(range_: Range, free: Free) -> Iterator[float]:
     """Yield the ends of a range past which the strategy takes numbers."""
     if not isinstance(range_, Numbers):
         return
     for end, past in ((range_.low, range_.low / 2), (range_.high, range_.high * 2)):
         more = round(past) if range_.whole else past
-        if more != end and takes(more):
+        if more != end and free.takes(more):
             yield end
 
 
@@ -223,17 +224,18 @@ def _fitting(range_: Range, free: Free) -> Range:
     return range_
 
 
-def _derived(free: Free, takes: Callable[[object], bool], longest: Mapping[str, int]) -> tuple[Range, str]:
+def _derived(free: Free, longest: Mapping[str, int]) -> tuple[Range, str]:
     kinds = _kinds(free.hint)
     if kinds == (bool,):
         return Choices((False, True)), "both"
     if get_origin(free.hint) is Literal:
-        return Choices(tuple(value for value in get_args(free.hint) if takes(value))), "every value that there is"
+        return Choices(get_args(free.hint)), "every value that there is"
     number = free.default
     if isinstance(number, (int, float)) and number > 0 and {int, float} & set(kinds):
-        if float in kinds and number <= 1 and not takes(1 + NEAR_END) and not takes(-NEAR_END):
-            return _share(takes), "a share"
-        return _around(number, int in kinds, takes), f"around its default, {number}"
+        if float in kinds and number <= 1 and not free.takes(1 + NEAR_END) and not free.takes(-NEAR_END):
+            low, high = 0.0 if free.takes(0.0) else NEAR_END, 1.0 if free.takes(1.0) else 1 - NEAR_END
+            return Numbers(low, high, False, False), "a share"
+        return _around(number, int in kinds, free), f"around its default, {number}"
     if int in kinds and number is None and free.parameter in OF_LENGTH:
         most = longest[free.parameter]
         low = max(1, most // LONG)
@@ -244,37 +246,19 @@ def _derived(free: Free, takes: Callable[[object], bool], longest: Mapping[str, 
     )
 
 
-def _share(takes: Callable[[object], bool]) -> Numbers:
-    return Numbers(0.0 if takes(0.0) else NEAR_END, 1.0 if takes(1.0) else 1 - NEAR_END, False, False)
-
-
-def _around(number: float, whole: bool, takes: Callable[[object], bool]) -> Numbers:
-    """Return a range as far around a number, by halves and doubles, as the strategy takes."""
+def _around(number: float, whole: bool, free: Free) -> Numbers:
+    """Return a range as far around a number, by halves and doubles, as the parameter's bounds allow."""
     low = high = number
     for down in (2, 4, WIDE):
         smaller = max(1, round(number / down)) if whole else number / down
-        if not takes(smaller):
+        if not free.takes(smaller):
             break
         low = smaller
     for up in (2, 4, WIDE):
-        if not takes(number * up):
+        if not free.takes(number * up):
             break
         high = number * up
     return Numbers(low, high, low < high, whole)
-
-
-def _taker(strategy: SearchedStrategy, free: Free) -> Callable[[object], bool]:
-    """Return a test of whether the strategy takes a value, everything else being at its default."""
-
-    # A strategy states its bounds nowhere but in its `__post_init__`: so it is asked.
-    def takes(value: object) -> bool:
-        try:
-            strategy.at({free.name: value})
-        except SpecError:
-            return False
-        return True
-
-    return takes
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:
@@ -303,6 +287,12 @@ class Free:
     hint: Any
     default: object
     """None where it has none."""
+    bounds: msgspec.Meta | None
+    """Bounds of its field. Checks across parameters are not known here: a setting that one refuses fails."""
+
+    def takes(self, number: float) -> bool:
+        """Return whether a number is within the bounds."""
+        return self.bounds is None or text_of.is_within(number, self.bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +349,7 @@ def _free(call: text_of.SpecCall, at: int, name: str) -> Free:
         raise SpecError(f"strategy {call.name!r} has no parameter {name!r}; {takes}{text_of.nearest(name, fields)}")
     default = fields[name].default
     plain = isinstance(default, (bool, int, float, str))
-    return Free(name, name, at, get_type_hints(kind)[name], default if plain else None)
+    return Free(name, name, at, get_type_hints(kind)[name], default if plain else None, text_of.bounds(kind).get(name))
 
 
 def _kind(call: text_of.SpecCall) -> type[Any]:
@@ -382,7 +372,7 @@ def _named(free: list[Free], calls: tuple[text_of.SpecCall, ...]) -> list[Free]:
         alike = [other for other in namesakes if calls[other.stage].name == stage]
         whose = stage if len(alike) == 1 else f"{parameter.stage + 1}"
         name = parameter.parameter if len(namesakes) == 1 else f"{whose}.{parameter.parameter}"
-        named.append(Free(name, parameter.parameter, parameter.stage, parameter.hint, parameter.default))
+        named.append(replace(parameter, name=name))
     return named
 
 

@@ -53,11 +53,13 @@ class Task(msgspec.Struct, frozen=True):
     encoding: str
     models: Settings
     """How to reach the models that the setting names."""
+    inputs: str
+    """A digest of the recordings and of the versions of what measures them."""
 
     @property
     def file(self) -> Path:
         """File of the figures."""
-        text = msgspec.json.encode((self.spec, self.part, self.cost, self.qualities, self.encoding))
+        text = msgspec.json.encode((self.spec, self.part, self.cost, self.qualities, self.encoding, self.inputs))
         return Path(self.folder) / FIGURES / f"{self.part}-{hashlib.sha256(text).hexdigest()[:16]}.json"
 
 

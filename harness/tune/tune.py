@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -24,7 +23,6 @@ from ctxbench.metrics.models import model_names
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import RunError, SpecError
-from ctxbench.scenarios.files import LARGEST, read_file
 from ctxbench.scenarios.model import Conversation, independent_units
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import nearest
@@ -37,7 +35,7 @@ from ..engine.workers import side_by_side
 from ..folder.files import placed
 from ..folder.store import alone, is_free, unwritable
 from ..models import Settings
-from .search import BATCH, STUDY, SampledSetting, Sampler, Trials, batch, check, name_of
+from .search import SampledSetting, Sampler, batch, check, name_of, trial
 from .space import SearchedStrategy, SearchSpace, searched, written
 from .space import space as space_of
 from .trial import (
@@ -57,23 +55,29 @@ from .trial import (
     with_failed_calls,
 )
 
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+
 TRAIN, HELD = "train", "held-out"
-_SEARCH, _RESULT = "search.json", "tune.json"
-_FOLDERS = (FIGURES, "running")
-_FILES = (_SEARCH, _RESULT, STUDY, f"{TRAIN}.jsonl", f"{HELD}.jsonl", "frontier.svg", "frontier.png")
+_RESULTS = ("tune.json", f"{TRAIN}.jsonl", f"{HELD}.jsonl", "frontier.svg", "frontier.png")
 
 
 @contextmanager
-def entered(out: Path, identity: Mapping[str, Any], overwrite: bool) -> Iterator[None]:
-    """Lock a folder, new or with the same search in it. Raises RunError for any other."""
+def _entered(out: Path, overwrite: bool) -> Iterator[None]:
+    """Lock a folder that is new, or that a search has written to. Raises RunError for any other."""
+    if out.exists() and not (out / FIGURES).is_dir() and (not out.is_dir() or not is_free(out)):
+        raise RunError(f"{out}: is not the folder of a search and not empty: name another with --out")
     try:
-        _make(out)
+        (out / FIGURES).mkdir(parents=True, exist_ok=True)
         with alone(out):
             if overwrite:
-                _clear(out)
-            _enter(out / _SEARCH, identity)
-            rmtree(out / "running", ignore_errors=True)
-            _forget_failed_calls(out)
+                for file in (out / FIGURES).iterdir():
+                    file.unlink()
+                for name in _RESULTS:
+                    (out / name).unlink(missing_ok=True)
+            # What lacks replies of calls that failed is measured again, and so is all that was tried after it.
+            for file in with_failed_calls(out):
+                file.unlink()
             yield
             rmtree(out / "running", ignore_errors=True)
     except OSError as error:
@@ -83,60 +87,10 @@ def entered(out: Path, identity: Mapping[str, Any], overwrite: bool) -> Iterator
 def keep(result: object, out: Path) -> None:
     """Write the result."""
     try:
-        _write_json(out / _RESULT, result)
+        with placed(out / "tune.json") as draft:
+            draft.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
     except OSError as error:
         raise unwritable(out, error) from None
-
-
-def _make(out: Path) -> None:
-    if (out / _SEARCH).exists():
-        return
-    if out.exists() and (not out.is_dir() or not is_free(out)):
-        raise RunError(f"{out}: is not the folder of a search and not empty: name another with --out")
-    out.mkdir(parents=True, exist_ok=True)
-
-
-def _clear(out: Path) -> None:
-    """Remove the files of a search, and nothing else."""
-    for name in _FOLDERS:
-        rmtree(out / name, ignore_errors=True)
-    for name in _FILES:
-        (out / name).unlink(missing_ok=True)
-
-
-def _forget_failed_calls(out: Path) -> None:
-    """Remove the figures that lack replies of calls that failed, so that these are made again.
-
-    What was tried after them follows from them: all trials are drawn anew, and those without figures are measured.
-    """
-    if files := with_failed_calls(out):
-        (out / STUDY).unlink(missing_ok=True)  # first: a search that is stopped here must not go on from old figures
-        for file in files:
-            file.unlink()
-
-
-def _enter(path: Path, identity: Mapping[str, Any]) -> None:
-    """Write the identity of a search, or check that it is the same."""
-    if not path.exists():
-        _write_json(path, identity)
-        return
-    try:
-        known = msgspec.json.decode(read_file(path, LARGEST), type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise RunError(f"{path}: damaged: add --overwrite, or name another --out") from None
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
-    differ = [key for key, value in identity.items() if known.get(key) != value]
-    if differ:
-        what = ", ".join(differ)
-        raise RunError(
-            f"{path.parent}: holds another search (it differs in {what}): add --overwrite, or name another --out"
-        )
-
-
-def _write_json(path: Path, value: object) -> None:
-    with placed(path) as draft:
-        draft.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
 HELD_OUT = 0.5
@@ -200,12 +154,6 @@ def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list
         name = min(inner for kind, inner in alike.subset(("content", digest)) if kind == "content")
         groups.setdefault(name, []).append(at)
     return groups
-
-
-def write(conversations: Sequence[Conversation], file: Path) -> None:
-    """Write conversations as ctxbench JSONL, lossless."""
-    with placed(file) as draft:
-        draft.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
 
 
 def _size(number: int, share: float) -> int:
@@ -311,12 +259,12 @@ def tune(
     parts = split(conversations, request.held_out, request.seed)
     # From the conversations searched on alone: a length that is held out would choose as well.
     space = space_of(search, ranges, _longest(parts.train, request.encoding))
-    with entered(out, _identity(request, search, space, parts), overwrite):
-        write(parts.train, out / f"{TRAIN}.jsonl")
-        write(parts.held_out, out / f"{HELD}.jsonl")
-        return _Search(
-            request, search, space, parts, problems, out, msgspec.structs.replace(models, run=str(out)), jobs, say
-        ).run()
+    with _entered(out, overwrite):
+        for name, part in ((TRAIN, parts.train), (HELD, parts.held_out)):
+            with placed(out / f"{name}.jsonl") as draft:
+                draft.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in part))
+        models = msgspec.structs.replace(models, run=str(out))
+        return _Search(request, search, space, parts, problems, out, models, jobs, say).run()
 
 
 @dataclass(frozen=True)
@@ -337,13 +285,10 @@ class _Search:
         whole = self._task(WHOLE, TRAIN, self._qualities), self._task(WHOLE, HELD, self._qualities)
         on_train, on_held = self._tried(whole)
         quality, why = _quality(on_train, on_held, self.request.quality)
-        trials = Trials(self.out, self.space)
-        try:
-            failed, values_by_setting = self._search(trials, quality)
-        finally:
-            trials.close()
+        failed, values_by_setting = self._search(quality)
         if not values_by_setting:
-            raise RunError(f"no setting of {self.request.strategy} could be tried; the first: {_first(failed)}")
+            first = next((f"{name}: {why}" for name, why in failed.items()), "")
+            raise RunError(f"no setting of {self.request.strategy} could be tried; the first: {first}")
         train = self._all(list(values_by_setting), TRAIN, quality)
         chosen, worth = self._chosen(train, quality)
         rows = self._measured(chosen, quality)
@@ -415,51 +360,44 @@ class _Search:
     def _qualities(self) -> tuple[str, ...]:
         return (self.request.quality,) if self.request.quality else QUALITIES
 
-    def _search(self, trials: Trials, quality: str) -> tuple[dict[str, str], dict[str, Mapping[str, Any]]]:
-        """Run the trials that are missing. Return the failed settings with the reasons, and the others with their
-        values."""
-        total = self.request.trials
-        while (done := len(every := trials.all())) < total:
-            self.say(done, total)
-            # Trials of the batches before alone: so a search that was stopped within a batch goes on as it would have.
-            before = every[: done - done % BATCH]
-            drawn = batch(self.strategy, self.space, before, self.request.sampler, self.request.seed, total)
-            # 6 of 10 are done: the batch of trials 4 to 7 is drawn again
-            # from trials 0 to 3, and 6 and 7 of it are left to try.
-            rest = drawn[done % BATCH : total - len(before)]
-            if not rest:
-                break
-            self._batch(trials, rest, quality)
-        self.say(total, total)
-        failed: dict[str, str] = {}
-        values_by_setting: dict[str, Mapping[str, Any]] = {}
-        for trial in islice(trials.all(), total):
-            name = trial.user_attrs["setting"]
-            if "failed" in trial.user_attrs:
-                failed[name] = trial.user_attrs["failed"]
-            else:
-                values_by_setting[name] = trial.params
-        return failed, values_by_setting
+    def _search(self, quality: str) -> tuple[dict[str, str], dict[str, Mapping[str, Any]]]:
+        """Try settings. Return those that failed with the reasons, and the others with their values.
 
-    def _batch(self, trials: Trials, drawn: Sequence[SampledSetting], quality: str) -> None:
-        """Try some settings, side by side if there are workers, and store them in their order."""
-        names: list[tuple[str, str]] = []
-        for setting in drawn:
+        A stopped search draws the same settings anew, and finds the figures of those that were finished.
+        """
+        trials: list[FrozenTrial] = []
+        total = self.request.trials
+        while len(trials) < total:
+            self.say(len(trials), total)
+            sampled = batch(self.strategy, self.space, trials, self.request.sampler, self.request.seed, total)
+            if not sampled:
+                break
+            trials += self._batch(sampled[: total - len(trials)], quality)
+        self.say(total, total)
+        failed = {trial.user_attrs["setting"]: trial.user_attrs.get("failed", "") for trial in trials}
+        return (
+            {name: why for name, why in failed.items() if why},
+            {trial.user_attrs["setting"]: trial.params for trial in trials if "failed" not in trial.user_attrs},
+        )
+
+    def _batch(self, batch: Sequence[SampledSetting], quality: str) -> Iterator[FrozenTrial]:
+        """Try some settings, side by side if there are workers, and yield the trials in their order."""
+        refused: dict[str, str] = {}
+        names = [name_of(self.strategy, sampled.values) for sampled in batch]
+        for name, sampled in zip(names, batch, strict=True):
             try:
-                names.append((self.strategy.at(setting.values), ""))
+                self.strategy.at(sampled.values)
             except SpecError as error:
-                names.append((name_of(self.strategy, setting.values), str(error)))
-        tried_by_setting = {
-            trial.spec: trial for trial in self._all([name for name, wrong in names if not wrong], TRAIN, quality)
-        }
-        for setting, (name, wrong) in zip(drawn, names, strict=True):
-            point = None
-            if not wrong:
-                trial = tried_by_setting[name]
-                wrong = trial.failed
-                point = None if wrong else figures(trial, quality, self._units).point
-                wrong = wrong or ("" if point else f"{quality} is undefined")
-            trials.add(setting, name, point, wrong)
+                refused[name] = str(error)
+        taken = self._all([name for name in names if name not in refused], TRAIN, quality)
+        tried_by_setting = {tried.spec: tried for tried in taken}
+        for name, sampled in zip(names, batch, strict=True):
+            point, why = None, refused.get(name, "")
+            if not why:
+                tried = tried_by_setting[name]
+                point = None if tried.failed else figures(tried, quality, self._units).point
+                why = tried.failed or ("" if point else f"{quality} is undefined")
+            yield trial(self.space, sampled, name, point, why)
 
     def _default(self) -> str:
         """Return the strategy at its defaults, or an empty text where there are none."""
@@ -472,7 +410,17 @@ class _Search:
         return self._tried([self._task(spec, part, (quality,)) for spec in specs])
 
     def _task(self, spec: str, part: str, qualities: tuple[str, ...]) -> Task:
-        return Task(spec, part, str(self.out), self.request.cost, qualities, self.request.encoding, self.models)
+        request = self.request
+        return Task(spec, part, str(self.out), request.cost, qualities, request.encoding, self.models, self._inputs)
+
+    @cached_property
+    def _inputs(self) -> str:
+        """A digest of the recordings on both sides, and of the versions of what measures them."""
+        files = {name: name for name in self.strategy.names() if plugins.is_file(name)}
+        with suppress(SpecError):  # no defaults
+            files |= packages(parse(self.strategy.at({})))
+        digests = [conversation.digest() for part in self.parts for conversation in part]
+        return hashlib.sha256(repr((digests, version("ctxbench"), files)).encode()).hexdigest()
 
     def _tried(self, tasks: Iterable[Task]) -> list[Tried]:
         tasks = list(tasks)
@@ -505,35 +453,3 @@ def _longest(conversations: Sequence[Conversation], encoding: str) -> dict[str, 
         "max_tokens": max(sum(map(counter.message, conversation.messages)) for conversation in conversations),
         "messages": max(len(conversation.messages) for conversation in conversations),
     }
-
-
-def _first(failed: dict[str, str]) -> str:
-    return next((f"{name}: {why}" for name, why in failed.items()), "")
-
-
-def _identity(request: TuneRequest, search: SearchedStrategy, space: SearchSpace, parts: Split) -> dict[str, Any]:
-    """Return everything that must be the same for a search to resume."""
-    recordings = hashlib.sha256(
-        "".join(conversation.digest() for part in parts for conversation in part).encode()
-    ).hexdigest()
-    return {
-        "strategy": search.text,
-        "space": {name: str(conversation) for name, conversation in space.ranges.items()},
-        "sampler": request.sampler,
-        "seed": request.seed,
-        "held out": request.held_out,
-        "cost": request.cost,
-        "quality": request.quality,
-        "encoding": request.encoding,
-        "recordings": recordings,
-        "versions": {"ctxbench": version("ctxbench"), "optuna": version("optuna"), **_plugin_versions(search)},
-    }
-
-
-def _plugin_versions(search: SearchedStrategy) -> dict[str, str]:
-    """Return the versions of stages from elsewhere: files by the digest of their content, packages by their version."""
-    files = {name: name for name in search.names() if plugins.is_file(name)}
-    try:
-        return files | packages(parse(search.at({})))
-    except SpecError:  # no defaults
-        return files

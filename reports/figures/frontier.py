@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
-from math import cos, dist, hypot, pi, sin
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
 
+from ctxbench.harness.folder.names import short_names
 from ctxbench.harness.tune.trial import TOKENS
 from ctxbench.harness.tune.tune import Tuned
 from ctxbench.metrics.frontier import Point
@@ -17,47 +17,54 @@ from ctxbench.scenarios.text import printable
 
 from ..tune import numbers, unit
 from .frames import PLACES
-from .style import COLOURS, FAINT, INK, ON_COLOUR, figure, legible, row_name, style
+from .style import COLOURS, FAINT, INK, figure, legible, row_name, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 
 NAMED = "strategy: "
 """Begins the id of a mark, which ends with the strategy's name: the page says it on hover."""
-# Marks nearer than these shares of width and height would hide each other.
-_NEAR = (0.045, 0.05)
+# Characters of a name beside a mark.
+_NAME = 26
 # Inches of a row of a strategy.
 _ROW = 0.26
 
 
 def frontier(rows: pd.DataFrame, up: str, along: str) -> Figure:
-    """Draw strategies by cost and quality, numbered as in the table, from `frames.frontier`."""
+    """Draw strategies by cost and quality, from `frames.frontier`.
+
+    A mark has its strategy's name beside it, or its number in the table where there is no room for the name.
+    """
     points = {str(row.strategy): Point(float(row.cost), float(row.quality)) for row in _tuples(rows)}
     places = dict(zip(rows.strategy, rows.place, strict=True))
     numbers = dict(zip(rows.strategy, rows.number, strict=True))
     best = sorted((name for name in points if places[name] == PLACES[0]), key=lambda name: -points[name].cost)
     with style():
-        drawn = figure(5.6, 4.4)
+        drawn = figure(6.5, 5.2)  # as wide as its column of the page
         axes = drawn.subplots()
-        axes.step([points[name].cost for name in best], [points[name].quality for name in best], **_LINE)
+        ends = [points[name] for name in best]
+        corners = [*ends[:1], *(at for here, there in pairwise(ends) for at in ((here.cost, there.quality), there))]
+        (line,) = axes.plot([x for x, _ in corners], [y for _, y in corners], **_LINE)
+        for above, group in enumerate(reversed(_GROUPS), start=2):  # those worth choosing are drawn last
+            looks = {**group.mark, "zorder": above}
+            axes.plot([], [], **looks, label=group.label)
+            for name in (name for name in points if places[name] == group.label):
+                axes.plot(*points[name], **looks, gid=NAMED + printable(name))
         faint: dict[str, Any] = {"colors": FAINT, "linewidth": 0.6, "zorder": 0.5}
         axes.vlines(rows.cost, rows.low, rows.high, **faint)
         axes.hlines(rows.quality, rows.cost_low, rows.cost_high, **faint)
-        ends = [*rows.low.dropna(), *rows.high.dropna(), *rows.quality]
-        _marks(axes, points, places, numbers, ends)
         axes.set_xlabel(along)
         axes.set_ylabel(up)
         axes.xaxis.set_major_formatter(lambda value, _: f"\\${value:g}")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:g} %")
         axes.margins(0.06)
         axes.set_xlim(left=0)
-        if len(set(ends)) == 1:
-            axes.set_ylim(-0.03, 1.03)
-        for group in _GROUPS:
-            axes.plot([], [], **{**group.mark, "markersize": 8}, label=group.label)
-        drawn.legend(loc="outside upper center", ncols=len(_GROUPS))
+        handles, labels = axes.get_legend_handles_labels()
+        drawn.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=len(_GROUPS))
+        _name_marks(axes, {name: points[name] for name in (*best, *points)}, numbers, line)
     return drawn
 
 
@@ -65,7 +72,7 @@ def _tuples(rows: pd.DataFrame) -> Any:
     return rows.itertuples()
 
 
-_LINE: dict[str, Any] = {"where": "pre", "color": COLOURS[0], "linewidth": 1.2, "zorder": 1}
+_LINE: dict[str, Any] = {"color": COLOURS[0], "linewidth": 1.2, "zorder": 1}
 
 
 class _Group(NamedTuple):
@@ -73,60 +80,58 @@ class _Group(NamedTuple):
 
     label: str
     mark: Mapping[str, Any]
-    letters: str
 
 
-def _group(label: str, marker: str, face: str, edge: str, letters: str) -> _Group:
+def _group(label: str, marker: str, face: str, edge: str) -> _Group:
     looks = {"marker": marker, "markerfacecolor": face, "markeredgecolor": edge}
-    return _Group(label, {**looks, "linestyle": "none", "markersize": 11, "markeredgewidth": 0.8}, letters)
+    return _Group(label, {**looks, "linestyle": "none", "markersize": 6, "markeredgewidth": 0.8})
 
 
 # Shapes differ, not only colours.
 _GROUPS = (
-    _group(PLACES[0], "o", COLOURS[0], COLOURS[0], ON_COLOUR),
-    _group(PLACES[1], "o", "white", INK, INK),
-    _group(PLACES[2], "s", "white", FAINT, INK),
+    _group(PLACES[0], "o", COLOURS[0], COLOURS[0]),
+    _group(PLACES[1], "o", "white", INK),
+    _group(PLACES[2], "s", "white", FAINT),
 )
 
 
-def _marks(
-    axes: Axes,
-    points: Mapping[str, Point],
-    group_of: Mapping[str, str],
-    numbers: Mapping[str, int],
-    ends: Sequence[float],
-) -> None:
-    from matplotlib.collections import LineCollection
+def _name_marks(axes: Axes, points: Mapping[str, Point], numbers: Mapping[str, int], line: Line2D) -> None:
+    """Write the name of each strategy where it hides no mark, no name and no line; the first ones have first choice."""
+    from matplotlib.transforms import Bbox
 
-    places = _apart(points, ends)
-    moved = [[points[name], at] for name, at in places.items() if dist(points[name], at) > 1e-9]
-    axes.add_collection(LineCollection(moved, colors=FAINT, linewidths=0.6, zorder=2), autolim=False)
-    for number, group in enumerate(_GROUPS):
-        # What is on the frontier is drawn last, above the others.
-        above = 2 * (len(_GROUPS) - number)
-        own = {name: place for name, place in places.items() if group_of[name] == group.label}
-        for name, (x, y) in own.items():
-            axes.plot([x], [y], **group.mark, zorder=1 + above, gid=NAMED + printable(name))
-            looks: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 7, "zorder": 2 + above}
-            axes.text(x, y, str(numbers[name]), color=group.letters, **looks)
+    drawn = axes.get_figure(root=True)
+    assert drawn is not None
+    drawn.draw_without_rendering()  # lays out the axes
+    around, path = axes.get_window_extent(), line.get_path().transformed(axes.transData)
+    point = drawn.dpi / 72
+    centres = {name: axes.transData.transform(place) for name, place in points.items()}
+    taken = [Bbox.from_extents(x - 4 * point, y - 4 * point, x + 4 * point, y + 4 * point) for x, y in centres.values()]
+    for name, short in short_names(points, _NAME).items():
+        for text, (along, up, side) in product((legible(short), str(numbers[name])), _BESIDE):
+            shown = axes.annotate(
+                text,
+                points[name],
+                (along, up),
+                textcoords="offset points",
+                ha=side,
+                va="center",
+                fontsize=7,
+                zorder=6,
+            )
+            box = shown.get_window_extent().padded(point)
+            x0, x1, y0, y1 = around.x0, around.x1, around.y0, around.y1
+            inside = x0 <= box.x0 and box.x1 <= x1 and y0 <= box.y0 and box.y1 <= y1
+            if inside and not path.intersects_bbox(box, False) and not any(map(box.overlaps, taken)):
+                taken.append(box)
+                break
+            shown.remove()
 
 
-def _apart(points: Mapping[str, Point], ends: Sequence[float]) -> dict[str, tuple[float, float]]:
-    """Return the place of each mark: its point, or as near to it as there is room. `ends` are values of the axis."""
-    wide = _NEAR[0] * (max((point.cost for point in points.values()), default=0) or 1)
-    high = _NEAR[1] * (max(ends, default=0) - min(ends, default=0) or 1)
-    placed: list[tuple[float, float]] = []
-    for point in points.values():
-        x, y = point.cost / wide, point.quality / high
-        placed.append(next((a, b) for a, b in _around(x, y) if all(hypot(a - c, b - d) >= 1 for c, d in placed)))
-    return {name: (x * wide, y * high) for name, (x, y) in zip(points, placed, strict=True)}
-
-
-def _around(x: float, y: float) -> Iterator[tuple[float, float]]:
-    """Yield the place itself, then places on wider and wider circles around it."""
-    yield x, y
-    for ring in count(1):
-        yield from ((x + ring / 2 * cos(turn * pi / 6), y + ring / 2 * sin(turn * pi / 6)) for turn in range(12))
+# Places of a name: points to the right of its mark and above it, and the side of the name that is there.
+_BESIDE: tuple[tuple[float, float, Literal["left", "center", "right"]], ...] = (
+    *((6, 0, "left"), (-6, 0, "right"), (0, 9, "center"), (0, -9, "center")),
+    *((6, 10, "left"), (6, -10, "left"), (-6, 10, "right"), (-6, -10, "right")),
+)
 
 
 _BOUNDS = {"floor": ("last_turn", COLOURS[1], ":"), "ceiling": ("evidence_only", COLOURS[2], "--")}

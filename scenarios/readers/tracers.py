@@ -56,7 +56,7 @@ class Tracer(Reader):
     answer: ClassVar[str] = ""
     tools: ClassVar[str] = ""
     names: ClassVar[tuple[str, str] | None] = None
-    """What errors call prompt and answer; None = by their paths."""
+    """Names of prompt and answer in errors; None = their paths."""
     model: ClassVar[str] = ""
     requested: ClassVar[str] = ""
     provider: ClassVar[str] = ""
@@ -72,7 +72,7 @@ class Tracer(Reader):
     request_id: ClassVar[str] = ""
     response: ClassVar[str] = ""
     error: ClassVar[str] = ""
-    """What went wrong; an answerless call with it failed."""
+    """Text of an error; a call that has one and no answer failed."""
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         yield from traces(files, self.spans, problems, self.name)

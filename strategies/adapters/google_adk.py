@@ -105,7 +105,7 @@ def llm(services: ChatServices) -> Any:
             try:
                 text = services.complete(from_contents(llm_request.contents))
             except ModelError as error:  # which the kit catches, and writes to its log
-                services.desk.record(Failed("summary", str(error), "what it would have replaced is kept"))
+                services.context.record(Failed("summary", str(error), "what it would have replaced is kept"))
                 raise
             yield models.LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]))
 

@@ -120,7 +120,7 @@ def _compact_client(services: ChatServices) -> Any:
 
     async def compact(model: str, input: list[dict[str, Any]]) -> Any:  # noqa: ARG001
         instruction = texts("summary_prompt")["en"].replace("{limit}", str(_MAX_TOKENS))
-        text = services.desk.complete(Prompt(instruction, tuple(map(_line, input)), _MAX_TOKENS))
+        text = services.context.complete(Prompt(instruction, tuple(map(_line, input)), _MAX_TOKENS))
         users = [item for item in input if item.get("role") == "user"]
         return SimpleNamespace(output=[*users, {"type": "compaction", "encrypted_content": text}])
 

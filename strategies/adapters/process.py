@@ -324,10 +324,10 @@ def _answer(question: Question, services: ChatServices, refusals: list[ModelErro
     if isinstance(question, TokensQuestion):
         return WorkerAnswer(services.count_tokens(question.text))
     if isinstance(question, EventReport):
-        services.desk.record(question.event)
+        services.context.record(question.event)
         return WorkerAnswer(None)
     try:
-        return WorkerAnswer(services.desk.complete(question.prompt))
+        return WorkerAnswer(services.context.complete(question.prompt))
     except ModelError as error:
         refusals.append(error)
         return WorkerFailure(str(error), by_model=True)

@@ -101,7 +101,7 @@ class Channel:
         return said.value
 
 
-class RemoteDesk:
+class RemoteContext:
     """The services of a conversation that is replayed in the other process, as `ChatServices` needs them."""
 
     def __init__(self, channel: Channel, conversation: str, now: float | None) -> None:
@@ -128,7 +128,7 @@ class OpenSteps:
     """The steps of the conversations that are open, by number."""
 
     def __init__(self) -> None:
-        self._steps: dict[int, tuple[Step, RemoteDesk]] = {}
+        self._steps: dict[int, tuple[Step, RemoteContext]] = {}
         self._opened = 0
 
     def answer(self, request: Request, channel: Channel) -> Any:
@@ -142,15 +142,15 @@ class OpenSteps:
             case OpenRequest():
                 for number in request.closed:
                     del self._steps[number]
-                desk = RemoteDesk(channel, request.conversation, request.now)
+                remote = RemoteContext(channel, request.conversation, request.now)
                 module, _, name = request.adapter.partition(":")
                 open_step = getattr(import_module(module), name).open_step
-                services = ChatServices(desk)  # type: ignore[arg-type]  # it has what ChatServices uses
+                services = ChatServices(remote)  # type: ignore[arg-type]  # it has what ChatServices uses
                 self._opened += 1
-                self._steps[self._opened] = (finished(open_step(services, **request.parameters)), desk)
+                self._steps[self._opened] = (finished(open_step(services, **request.parameters)), remote)
                 return self._opened
             case StepRequest():
-                step, desk = self._steps[request.step]
-                desk.now = request.now
+                step, remote = self._steps[request.step]
+                remote.now = request.now
                 sent = finished(step(request.new))
                 return list(sent) if isinstance(sent, Iterable) and not isinstance(sent, str | Mapping) else sent

@@ -9,12 +9,12 @@ from typing import ClassVar, Literal
 from msgspec.structs import replace
 
 from ctxbench.scenarios.model import Message, Role
+from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages, shared_prefix
 
 from ..archive.session import SplicedHistory
 from ..base import Context, StrategyContext, View
 from ..parts.compaction import ClientHistory, RewritingClient, wording
-from ..parts.units import at_least
 
 
 class _Shortening:
@@ -66,8 +66,8 @@ class LastObservations:
     observation is each message that is not the agent's.
     """
 
-    n: int = 5
-    polling: int = 1
+    n: PositiveInt = 5
+    polling: PositiveInt = 1
 
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "SWE-agent/SWE-agent, last_n_observations in history_processors.py, 3ea751c0"
@@ -75,10 +75,7 @@ class LastObservations:
         "an old result is needed again; each step moves the place from which the cache is written anew"
     )
 
-    def __post_init__(self) -> None:
-        at_least(1, n=self.n, polling=self.polling)
-
-    def start(self, desk: StrategyContext) -> View:  # noqa: ARG002
+    def start(self, services: StrategyContext) -> View:  # noqa: ARG002
         form = wording("swe_agent")["omitted"]
 
         def shorten(message: Message) -> Message:
@@ -96,7 +93,7 @@ class ObservationMasking:
     Events are messages here, system messages aside.
     """
 
-    window: int = 5
+    window: PositiveInt = 5
 
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "OpenHands/OpenHands, memory/condenser/impl, d6fab190 (2025)"
@@ -104,10 +101,7 @@ class ObservationMasking:
         "an old result is needed again; each step moves the place from which the cache is written anew"
     )
 
-    def __post_init__(self) -> None:
-        at_least(1, window=self.window)
-
-    def start(self, desk: StrategyContext) -> View:  # noqa: ARG002
+    def start(self, services: StrategyContext) -> View:  # noqa: ARG002
         masked = wording("openhands.masking")["masked"]
 
         def due(numbers: Sequence[int], dialogue: int) -> int:
@@ -131,16 +125,13 @@ class ClineTruncation(RewritingClient):
     % of the characters. The first answer's text becomes a notice of what is missing.
     """
 
-    window: int = 200_000
+    window: PositiveInt = 200_000
     read_tools: tuple[str, ...] = ("read_file",)
 
     name: ClassVar[str] = "cline.old"
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "cline/cline, ContextManager.ts and context-window-utils.ts, 9ee61811 (2026-05-25)"
     fails: ClassVar[str] = "the answer is in the half that was dropped without a trace"
-
-    def __post_init__(self) -> None:
-        at_least(1, window=self.window)
 
     @property
     def trigger(self) -> int:

@@ -9,22 +9,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt, Share, ShareBelowOne
 from ctxbench.scenarios.view import Messages
 
 from ..events import Failed, PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient, wording
-from ..parts.units import NOTHING, at_least
+from ..parts.units import NOTHING
 
 OUTPUT_RESERVE, MARGIN = 20_000, 13_000
 """Tokens of the window that Claude Code leaves free: at most so many for an answer, and a margin."""
 
 COLD = 300.0
 """Seconds after which Anthropic's cache of five minutes has nothing."""
+
+
+def _require_room(window: int, limit: int) -> None:
+    """Raise ValueError for a window that is taken whole by what is reserved in it."""
+    if limit < 1:
+        raise ValueError(f"window={window} leaves no tokens for the history: its limit would be {limit}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +48,12 @@ class ClaudeCodeCompaction(CompactingClient):
     without a call, when the cache is cold ("cold"); or "never".
     """
 
-    window: int = 200_000
-    max_output: int = 32_000
-    percent: float = 100.0
+    window: PositiveInt = 200_000
+    max_output: PositiveInt = 32_000
+    percent: Annotated[float, msgspec.Meta(ge=0, le=100)] = 100.0
     microcompact: Literal["tokens", "cold", "never"] = "tokens"
-    clear_trigger: int = 100_000
-    keep: int = 3
+    clear_trigger: NonNegativeInt = 100_000
+    keep: NonNegativeInt = 3
 
     name: ClassVar[str] = "claude_code"
     prompt: ClassVar[PromptKind] = "extends"
@@ -54,10 +62,7 @@ class ClaudeCodeCompaction(CompactingClient):
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
     def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(1, window=self.window, max_output=self.max_output, trigger=self.trigger)
-        at_least(0, clear_trigger=self.clear_trigger, keep=self.keep)
-        at_least(0, at_most=100, percent=self.percent)
+        _require_room(self.window, self.trigger)
 
     @property
     def trigger(self) -> int:
@@ -77,7 +82,7 @@ class ClaudeCodeCompaction(CompactingClient):
         if self.microcompact == "tokens":
             return history.tokens() > self.clear_trigger
         answered = history.messages[history.answered - 1].time if history.answered else None
-        now = history.desk.now
+        now = history.services.now
         return self.microcompact == "cold" and answered is not None and now is not None and now - answered > COLD
 
 
@@ -90,20 +95,15 @@ class CodexCompaction(CompactingClient):
     in again is, in its recordings, among the user messages.
     """
 
-    window: int = 272_000
-    limit: int | None = None
-    keep_users: int = 20_000
+    window: PositiveInt = 272_000
+    limit: PositiveInt | None = None
+    keep_users: NonNegativeInt = 20_000
 
     name: ClassVar[str] = "codex"
     prompt: ClassVar[PromptKind] = "history"
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "openai/codex, core/src/compact.rs, rust-v0.154.0"
     fails: ClassVar[str] = "a tool's result or an earlier answer is needed again and the summary left it out"
-
-    def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(1, window=self.window, limit=self.limit)
-        at_least(0, keep_users=self.keep_users)
 
     @property
     def trigger(self) -> int:
@@ -117,11 +117,11 @@ class CodexCompaction(CompactingClient):
 
     def _users(self, history: ClientHistory) -> Messages:
         """Return the newest user messages that fit, the oldest of them shortened."""
-        desk, room, kept = history.desk, self.keep_users, list[Message]()
+        services, room, kept = history.services, self.keep_users, list[Message]()
         for message in reversed(history.messages[: history.settled]):
             if message.role != "user" or history.wrote(message):
                 continue
-            tokens = desk.text_tokens(message.text)
+            tokens = services.text_tokens(message.text)
             if tokens > room:
                 kept += [shortened] if (shortened := self._shortened(message, tokens, room)) is not None else []
                 break
@@ -147,7 +147,7 @@ class GooseCompaction(CompactingClient):
     The trigger is the usage of the last response; a `threshold` of 0, or of 1 and more, turns it off.
     """
 
-    window: int = 128_000
+    window: PositiveInt = 128_000
     threshold: float = 0.8
 
     name: ClassVar[str] = "goose"
@@ -155,10 +155,6 @@ class GooseCompaction(CompactingClient):
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "block/goose, context_mgmt/mod.rs, 2026"
     fails: ClassVar[str] = "the summary left out a detail that matters: of all else one user message is sent"
-
-    def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(1, window=self.window)
 
     def compact(self, history: ClientHistory) -> None:
         if 0 < self.threshold < 1 and history.used > self.threshold * self.window:
@@ -179,9 +175,9 @@ class RooCompaction(CompactingClient):
     messages, rounded down.
     """
 
-    window: int = 200_000
+    window: PositiveInt = 200_000
     max_tokens: int = 8_192
-    threshold: float = 100.0
+    threshold: Annotated[float, msgspec.Meta(ge=5, le=100)] = 100.0
     condense: bool = True
 
     name: ClassVar[str] = "roo"
@@ -191,9 +187,7 @@ class RooCompaction(CompactingClient):
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
     def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(1, window=self.window, allowed=self.allowed)
-        at_least(5, at_most=100, threshold=self.threshold)
+        _require_room(self.window, self.allowed)
 
     @property
     def allowed(self) -> int:
@@ -224,10 +218,10 @@ class OpenHandsCondenser(CompactingClient):
     Nothing happens if less than a tenth of the events would go. Events are messages here, system messages aside.
     """
 
-    max_size: int = 80
-    keep_first: int = 4
-    max_tokens: int | None = None
-    window: int | None = None
+    max_size: PositiveInt = 80
+    keep_first: NonNegativeInt = 4
+    max_tokens: PositiveInt | None = None
+    window: PositiveInt | None = None
 
     name: ClassVar[str] = "openhands"
     prompt: ClassVar[PromptKind] = "separate"
@@ -236,9 +230,6 @@ class OpenHandsCondenser(CompactingClient):
     fails: ClassVar[str] = "a detail from the middle is needed and the summary left it out"
 
     def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(1, max_size=self.max_size, max_tokens=self.max_tokens, window=self.window)
-        at_least(0, keep_first=self.keep_first)
         if self.keep_first >= self.max_size // 2 - 1:
             raise ValueError(f"keep_first must be below max_size / 2 - 1, {self.max_size // 2 - 1}")
 
@@ -278,10 +269,10 @@ class OpenCodeCompaction(CompactingClient):
     more than 20,000. Those of the newest two turns and of the tool `skill` are not looked at.
     """
 
-    window: int = 200_000
-    max_output: int = 32_000
-    input_limit: int | None = None
-    tail_turns: int | None = None
+    window: PositiveInt = 200_000
+    max_output: PositiveInt = 32_000
+    input_limit: PositiveInt | None = None
+    tail_turns: NonNegativeInt | None = None
     reserve_without_limit: bool = True
     prune: bool = False
 
@@ -293,9 +284,7 @@ class OpenCodeCompaction(CompactingClient):
     fails: ClassVar[str] = "the summary left out a detail that matters; long results are cut before it is written"
 
     def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(1, window=self.window, max_output=self.max_output, input_limit=self.input_limit, usable=self.usable)
-        at_least(0, tail_turns=self.tail_turns)
+        _require_room(self.window, self.usable)
 
     @property
     def usable(self) -> int:
@@ -340,11 +329,11 @@ class OpenCodeCompaction(CompactingClient):
                 break
             if turns < 2 or message.role != "tool" or tools.get(message.answers or "") == "skill":
                 continue
-            tokens = history.desk.text_tokens(message.text)
+            tokens = history.services.text_tokens(message.text)
             total += tokens
             if total > 40_000:
                 places.append(at)
-        if sum(history.desk.text_tokens(messages[at].text) for at in places) > 20_000:
+        if sum(history.services.text_tokens(messages[at].text) for at in places) > 20_000:
             history.clear(reversed(places), cleared)
 
 
@@ -357,9 +346,9 @@ class GeminiCliCompaction(CompactingClient):
     other attempt is made.
     """
 
-    limit: int = 1_048_576
-    threshold: float = 0.5
-    preserve: float = 0.3
+    limit: PositiveInt = 1_048_576
+    threshold: Share = 0.5
+    preserve: ShareBelowOne = 0.3
     verify: bool = True
 
     name: ClassVar[str] = "gemini_cli"
@@ -369,12 +358,6 @@ class GeminiCliCompaction(CompactingClient):
     fails: ClassVar[str] = (
         "a detail that the summary left out is needed; an agent's one long turn is cut at its end only"
     )
-
-    def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(1, limit=self.limit)
-        at_least(0, at_most=1, threshold=self.threshold)
-        at_least(0, below=1, preserve=self.preserve)
 
     def compact(self, history: ClientHistory) -> None:
         if history.given_up or history.prompted < self.threshold * self.limit or not history.answered:
@@ -387,9 +370,9 @@ class GeminiCliCompaction(CompactingClient):
             text = history.write(history.messages[:stop], history.notes(text, stop)[0])
         if text is None:
             return
-        notes, desk = history.notes(text, stop), history.desk
-        if desk.total(notes) > desk.total(history.messages[:stop]):
-            desk.record(Failed("summary", "it is larger than what it replaces", "the history stays as it is"))
+        notes, services = history.notes(text, stop), history.services
+        if services.total(notes) > services.total(history.messages[:stop]):
+            services.record(Failed("summary", "it is larger than what it replaces", "the history stays as it is"))
             history.given_up = True
             return
         history.replace(0, stop, notes, text)
@@ -418,18 +401,14 @@ class ClineCompaction(CompactingClient):
     The trigger is the request's tokens. This is the default, `agentic`; the mode `basic`, without a model, is not here.
     """
 
-    input_limit: int = 200_000
-    keep_recent: int = 20_000
+    input_limit: PositiveInt = 200_000
+    keep_recent: PositiveInt = 20_000
 
     name: ClassVar[str] = "cline"
     prompt: ClassVar[PromptKind] = "separate"
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "cline/cline, sdk/packages/core/src/extensions/context, 21cb8d25"
     fails: ClassVar[str] = "a detail is needed that is older than the newest 20,000 tokens and not in the summary"
-
-    def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(1, input_limit=self.input_limit, keep_recent=self.keep_recent)
 
     @property
     def trigger(self) -> int:
@@ -450,9 +429,9 @@ class PiCompaction(CompactingClient):
     half as long, after the other one.
     """
 
-    window: int = 200_000
-    reserve: int = 16_384
-    keep_recent: int = 20_000
+    window: PositiveInt = 200_000
+    reserve: NonNegativeInt = 16_384
+    keep_recent: PositiveInt = 20_000
 
     name: ClassVar[str] = "pi"
     prompt: ClassVar[PromptKind] = "separate"
@@ -461,9 +440,7 @@ class PiCompaction(CompactingClient):
     fails: ClassVar[str] = "a detail is needed that is older than the newest 20,000 tokens and not in the summary"
 
     def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(1, window=self.window, keep_recent=self.keep_recent, trigger=self.trigger)
-        at_least(0, reserve=self.reserve)
+        _require_room(self.window, self.trigger)
 
     @property
     def trigger(self) -> int:
@@ -473,13 +450,13 @@ class PiCompaction(CompactingClient):
     def compact(self, history: ClientHistory) -> None:
         if history.tokens() <= self.trigger:
             return
-        messages, desk = history.messages, history.desk
+        messages, services = history.messages, history.services
         # `fit` finds the longest end that stays below 20,000; the
         # message before it is the one that reaches them, and stays.
-        stop = min(history.ceiling(max(0, desk.fit(messages, self.keep_recent - 1) - 1)), history.settled)
+        stop = min(history.ceiling(max(0, services.fit(messages, self.keep_recent - 1) - 1)), history.settled)
         if not stop or not history.forgotten(0, stop):
             return
-        turn = desk.opening(messages, stop) if stop < len(messages) else None
+        turn = services.opening(messages, stop) if stop < len(messages) else None
         turn = stop if turn is None or history.wrote(messages[turn]) else turn
         parts = [history.write(messages[:turn])] if turn else []
         if turn < stop:
@@ -499,17 +476,13 @@ class AiderCompaction(CompactingClient):
     one user message to the next.
     """
 
-    window: int = 128_000
+    window: PositiveInt = 128_000
 
     name: ClassVar[str] = "aider"
     prompt: ClassVar[PromptKind] = "separate"
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "Aider-AI/aider, history.py and models.py, 5dc9490b"
     fails: ClassVar[str] = "a detail of an earlier turn is needed: little of a long conversation stays verbatim"
-
-    def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(1, window=self.window)
 
     @property
     def trigger(self) -> int:
@@ -520,7 +493,7 @@ class AiderCompaction(CompactingClient):
         for depth in range(4):
             done = self._done(history)
             finished = history.messages[:done]
-            if history.desk.total(finished) <= self.trigger:
+            if history.services.total(finished) <= self.trigger:
                 return
             start = history.fit(self.trigger // 2 - 1, done)
             while start > 1 and history.messages[start - 1].role != "assistant":
@@ -536,4 +509,4 @@ class AiderCompaction(CompactingClient):
         newest = len(history.messages) - 1
         if newest < 0 or history.messages[newest].role == "user":
             return history.settled
-        return history.floor(history.desk.opening(history.messages, newest) or 0)
+        return history.floor(history.services.opening(history.messages, newest) or 0)

@@ -7,18 +7,16 @@ placeholder at once. The note is that of §4.2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from ..base import StrategyContext, View
-from ..parts.language import LanguageSetting
-from ..parts.units import at_least
-from .archives import KEYWORDS, Trigger
+from .archives import ArchiveSettings
 from .session import ArchiveSession
 from .store import file_problem
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(ArchiveSettings):
     """A tool result over `threshold` characters is stored whole, and sent as a placeholder that names it.
 
     **When.** With `fresh` a result is whole until the model has answered it once, and a placeholder from then on;
@@ -62,43 +60,16 @@ class Archive:
     another, is never archived. Only one archive may be in a chain. It has no budget: use `archive | window`.
     """
 
-    threshold: int = 10_000
-    fresh: bool = True
-    trigger: Trigger = "model"
-    keywords: tuple[str, ...] = KEYWORDS
-    similarity: float = 0.15
-    limit: int = 1
-    load_tokens: int | None = None
-    summariser: str = "offline"
-    summary_chars: int = 200
-    stored_chars: int = 500
-    query_chars: int = 500
-    sources: int = 3
-    read_chars: int = 200_000
-    store: str = ""
-    wait: float = 1.0
-    scope: Literal["conversation", "thread", "all"] = "conversation"
-    thread: str = ""
-    reach: int = 1000
-    keep_days: float | None = None
-    language: LanguageSetting = "auto"
-
     once: ClassVar[bool] = True
     fails: ClassVar[str] = "a placeholder hides what the model needs, or all results are just short of the threshold"
 
     def __post_init__(self) -> None:
-        at_least(1, threshold=self.threshold, limit=self.limit, load_tokens=self.load_tokens, reach=self.reach)
-        at_least(1, summary_chars=self.summary_chars, read_chars=self.read_chars)
         if self.stored_chars < self.summary_chars:
             raise ValueError(f"stored_chars={self.stored_chars} is less than summary_chars={self.summary_chars}")
-        at_least(1, at_most=500, query_chars=self.query_chars)
-        at_least(0, sources=self.sources)
-        at_least(-1, at_most=1, similarity=self.similarity)
         if not self.summariser:
             raise ValueError("summariser is 'offline', 'run' (the run's own) or a model's name")
         if not all(self.keywords) or (self.trigger in ("keyword", "hybrid") and not self.keywords):
             raise ValueError(f"keywords must not be empty, nor any of them: {self.keywords}")
-        at_least(0, below=3600, wait=self.wait)
         if self.keep_days is not None and not 0 < self.keep_days < 1e6:
             raise ValueError(f"keep_days must be above 0 and below 1000000, not {self.keep_days}")
         if self.scope == "thread" and not self.thread:
@@ -112,11 +83,6 @@ class Archive:
     def copyable(self) -> bool:
         """Whether a copy behaves like the original: not where other conversations or deletions change the store."""
         return self.scope == "conversation" and self.keep_days is None
-
-    @property
-    def offers(self) -> bool:
-        """Whether the model is offered the tool."""
-        return self.trigger in ("model", "hybrid")
 
     def start(self, services: StrategyContext) -> View:
         return ArchiveSession(services, self)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from ctxbench.scenarios.model import Message, ToolCall
+from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 
 from ..base import ModelError, Prompt, StrategyContext
 from ..events import Archived, Deleted, Failed, Loaded
-from ..parts.language import ConversationLanguage
+from ..parts.language import ConversationLanguage, LanguageSetting
 from ..parts.passages import relevant_passages
 from .record import (
     WORDING,
@@ -32,9 +35,6 @@ from .record import (
 )
 from .store import ResultTable, StoreError
 
-if TYPE_CHECKING:
-    from . import Archive
-
 Trigger = Literal["model", "keyword", "semantic", "hybrid"]
 
 # The three of 001 §4.2, and their English.
@@ -43,10 +43,41 @@ KEYWORDS = ("之前", "刚才", "上次", "earlier", "previously", "you said", "
 _DAY = 86_400.0
 
 
+@dataclass(frozen=True, slots=True)
+class ArchiveSettings:
+    """Parameters of the strategy `archive`."""
+
+    threshold: PositiveInt = 10_000
+    fresh: bool = True
+    trigger: Trigger = "model"
+    keywords: tuple[str, ...] = KEYWORDS
+    similarity: Annotated[float, msgspec.Meta(ge=-1, le=1)] = 0.15
+    limit: PositiveInt = 1
+    load_tokens: PositiveInt | None = None
+    summariser: str = "offline"
+    summary_chars: PositiveInt = 200
+    stored_chars: int = 500
+    query_chars: Annotated[int, msgspec.Meta(ge=1, le=500)] = 500
+    sources: NonNegativeInt = 3
+    read_chars: PositiveInt = 200_000
+    store: str = ""
+    wait: Annotated[float, msgspec.Meta(ge=0, lt=3600)] = 1.0
+    scope: Literal["conversation", "thread", "all"] = "conversation"
+    thread: str = ""
+    reach: PositiveInt = 1000
+    keep_days: float | None = None
+    language: LanguageSetting = "auto"
+
+    @property
+    def offers(self) -> bool:
+        """Whether the model is offered the tool."""
+        return self.trigger in ("model", "hybrid")
+
+
 class Archives:
     """The archived results of one conversation, and the access to those of others."""
 
-    def __init__(self, services: StrategyContext, settings: Archive) -> None:
+    def __init__(self, services: StrategyContext, settings: ArchiveSettings) -> None:
         self.cards: dict[str, Card] = {}
         """Cards of this conversation by uuid, without deleted ones."""
         self.uuids: dict[str, str] = {}

@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -17,12 +16,9 @@ from ctxbench.scenarios.view import Messages, Span, shared_prefix
 from ..base import Context, ModelError, StrategyContext
 from ..events import Failed, Loaded
 from ..parts.memories import VectorSearch, WordSearch
-from .archives import Archives, Trigger
+from .archives import Archives, ArchiveSettings, Trigger
 from .record import TOOL, WORDING, Card, NotArchived, load_tool
 from .store import StoreError
-
-if TYPE_CHECKING:
-    from . import Archive
 
 _NOTHING = Messages()
 
@@ -30,7 +26,7 @@ _NOTHING = Messages()
 class ArchiveSession:
     """The view of one conversation. Each message of the history is read once, as long as its start does not change."""
 
-    def __init__(self, services: StrategyContext, settings: Archive) -> None:
+    def __init__(self, services: StrategyContext, settings: ArchiveSettings) -> None:
         self.archives = Archives(services, settings)
         self._services, self._settings = services, settings
         self._search = ArchiveSearch(services)

@@ -25,6 +25,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
 
 from ..base import Context, ModelError, StrategyContext, View
@@ -57,21 +58,21 @@ class ClientHistory:
         "_units",
         "_written",
         "answered",
-        "desk",
         "given_up",
         "messages",
+        "services",
     )
 
-    def __init__(self, desk: StrategyContext, name: str, summariser: Summariser | None = None) -> None:
+    def __init__(self, services: StrategyContext, name: str, summariser: Summariser | None = None) -> None:
         """Open a conversation. `name` begins the ids of what is written; `write` and `summarise` take a summariser."""
-        self.desk, self._name, self._summariser = desk, name, summariser
+        self.services, self._name, self._summariser = services, name, summariser
         self.messages = NOTHING
         """Without system messages."""
         self.answered = 0
         """Place after the newest answer of the model; 0 if there is none."""
         self.given_up = False
         """An attempt failed for good: no other is made."""
-        self._dialogue, self._units, self._orphans = Dialogue(desk), Units(), OrphanedResults(desk)
+        self._dialogue, self._units, self._orphans = Dialogue(services), Units(), OrphanedResults(services)
         # The first `_covered` messages of the dialogue are what `_replacement` stands for.
         self._replacement, self._covered = NOTHING, 0
         self._covered_ids: set[str] = set()
@@ -106,8 +107,8 @@ class ClientHistory:
         if not self._covered and not self._replacement:
             return context
         at = self._dialogue.place(self._covered)
-        sent = self._with_systems(self.desk.systems(context.messages[:at]))
-        return context.sending(self.desk.whole(sent + context.messages[at:]))
+        sent = self._with_systems(self.services.systems(context.messages[:at]))
+        return context.sending(self.services.whole(sent + context.messages[at:]))
 
     def _with_systems(self, systems: Messages) -> Messages:
         """Return the replacement with system messages: in front, but none before a message that it came after."""
@@ -126,9 +127,9 @@ class ClientHistory:
 
     def tokens(self, stop: int | None = None) -> int:
         """Return the tokens of a request with the first `stop` messages, by default with all of them."""
-        desk, context = self.desk, self._context
-        fixed = desk.total(desk.systems(context.messages)) + desk.schemas(context.tools)
-        return fixed + desk.total(self.messages[:stop])
+        services, context = self.services, self._context
+        fixed = services.total(services.systems(context.messages)) + services.schemas(context.tools)
+        return fixed + services.total(self.messages[:stop])
 
     @property
     def used(self) -> int:
@@ -161,7 +162,7 @@ class ClientHistory:
     def fit(self, tokens: int, stop: int | None = None) -> int:
         """Return where the newest of the first `stop` messages begin that take at most so many tokens."""
         messages = self.messages[:stop]
-        return self.ceiling(self.desk.fit(messages, tokens) if tokens > 0 else len(messages))
+        return self.ceiling(self.services.fit(messages, tokens) if tokens > 0 else len(messages))
 
     def summarise(self, stop: int, start: int = 0, before: Messages = NOTHING, after: Messages = NOTHING) -> bool:
         """Replace messages[start:stop] by a summary, which stands between those of them that are kept.
@@ -186,9 +187,9 @@ class ClientHistory:
         assert self._summariser is not None
         summariser = self._summariser if most is None else self._summariser.limited(most)
         try:
-            return summariser.write(self.desk, earlier, tuple(messages))
+            return summariser.write(self.services, earlier, tuple(messages))
         except ModelError as error:
-            self.desk.record(Failed("summary", str(error), "the history stays as it is"))
+            self.services.record(Failed("summary", str(error), "the history stays as it is"))
             return None
 
     def notes(self, text: str, stop: int) -> Messages:
@@ -213,7 +214,7 @@ class ClientHistory:
         gone = self.messages[start:stop]
         if summary is not None:
             ids = self.forgotten(start, stop, by)
-            self.desk.record(Summarised(ids, summary, by=self._name))
+            self.services.record(Summarised(ids, summary, by=self._name))
         kept = {message.id for message in by}
         self._orphans.note_summarised(message for message in gone if message.id not in kept)
         self._written.update(kept.difference(message.id for message in gone))
@@ -231,17 +232,17 @@ class ClientHistory:
         cleared, saved = [], 0
         for at in places:
             stand_in = replace(messages[at], text=text)
-            saved += self.desk.tokens(messages[at]) - self.desk.tokens(stand_in)
+            saved += self.services.tokens(messages[at]) - self.services.tokens(stand_in)
             cleared.append(stand_in.id)
             new, passed = new + messages[passed:at] + (stand_in,), at + 1
         if cleared:
             self.replace(0, passed, new)
-            self.desk.record(Cleared(tuple(cleared), saved))
+            self.services.record(Cleared(tuple(cleared), saved))
 
     def drop(self, ids: tuple[str, ...]) -> None:
         """Record messages that are neither sent nor summarised."""
         if ids:
-            self.desk.record(Dropped(ids))
+            self.services.record(Dropped(ids))
 
     def _join(self) -> None:
         messages = self._replacement + self._dialogue.messages[self._covered :]
@@ -260,8 +261,8 @@ class RewritingClient:
     name: ClassVar[str]
     """Name of the strategy: the ids of what it writes begin with it."""
 
-    def start(self, desk: StrategyContext) -> View:
-        history = self._history(desk)
+    def start(self, services: StrategyContext) -> View:
+        history = self._history(services)
 
         def view(context: Context) -> Context:
             if history.read(context):
@@ -270,8 +271,8 @@ class RewritingClient:
 
         return view
 
-    def _history(self, desk: StrategyContext) -> ClientHistory:
-        return ClientHistory(desk, self.name)
+    def _history(self, services: StrategyContext) -> ClientHistory:
+        return ClientHistory(services, self.name)
 
     def compact(self, history: ClientHistory) -> None:
         """Rewrite the history if the rule says so."""
@@ -282,7 +283,7 @@ class RewritingClient:
 class CompactingClient(RewritingClient):
     """A strategy that has a model summarise its history."""
 
-    max_summary_tokens: int = 4096
+    max_summary_tokens: PositiveInt = 4096
     language: LanguageSetting = "auto"
     summariser: str = ""
 
@@ -291,14 +292,10 @@ class CompactingClient(RewritingClient):
     max_result: ClassVar[int | None] = None
     """Characters of a tool's result that the summariser is shown; None = all."""
 
-    def __post_init__(self) -> None:
-        self._summariser()
-
-    def _history(self, desk: StrategyContext) -> ClientHistory:
-        return ClientHistory(desk, self.name, self._summariser())
+    def _history(self, services: StrategyContext) -> ClientHistory:
+        return ClientHistory(services, self.name, self._summariser())
 
     def _summariser(self) -> Summariser:
-        """Return how summaries are written. Raises ValueError for parameters out of bounds."""
         return Summariser(
             self.name,
             PROMPTS,

@@ -115,11 +115,11 @@ def _reason(message: Message, sentence: str) -> FactReason | None:
 
 
 def extract_by_model(
-    desk: StrategyContext, messages: Sequence[Message], language: Language, max_tokens: int, model: str
+    services: StrategyContext, messages: Sequence[Message], language: Language, max_tokens: int, model: str
 ) -> list[StatedFact]:
     """Return the facts that a model extracts from the messages. Raises ModelError, also for an unreadable reply."""
     lines = tuple(f"{number}. {message.role}: {message.text}" for number, message in enumerate(messages, 1))
-    reply = desk.complete(Prompt(PROMPTS[language], lines, max_tokens, tuple(messages), 0.0, model))
+    reply = services.complete(Prompt(PROMPTS[language], lines, max_tokens, tuple(messages), 0.0, model))
     return parse_reply(reply, messages)
 
 

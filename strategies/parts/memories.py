@@ -24,6 +24,7 @@ from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import Scores, TfIdf
 from ctxbench.metrics.values import values
 from ctxbench.scenarios.model import Message, Role
+from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt, Share
 from ctxbench.scenarios.view import Messages
 
 from ..base import Context, StrategyContext, texts
@@ -31,7 +32,7 @@ from ..events import OverBudget
 from .fact_extraction import is_preference
 from .language import ConversationLanguage, LanguageSetting, moment
 from .passages import passages
-from .units import Dialogue, at_least
+from .units import Dialogue
 
 Place = Literal["start", "end"]
 
@@ -46,22 +47,16 @@ SPEAKERS: dict[Role, dict[Language, str]] = {role: texts(f"speaker_{role}") for 
 class RecallSettings:
     """The parameters that `retrieval` and `layered` share; `retrieval` explains them."""
 
-    limit: int = 10
-    recent: int = 3
-    slack: int = 0
-    max_memory_tokens: int = 200
-    passages: int = 8
-    query_characters: int = 2000
+    limit: PositiveInt = 10
+    recent: PositiveInt = 3
+    slack: NonNegativeInt = 0
+    max_memory_tokens: PositiveInt = 200
+    passages: PositiveInt = 8
+    query_characters: PositiveInt = 2000
     place: Place = "start"
-    max_tokens: int | None = None
-    memory_share: float = 0.2
+    max_tokens: PositiveInt | None = None
+    memory_share: Share = 0.2
     language: LanguageSetting = "auto"
-
-    def __post_init__(self) -> None:
-        at_least(1, limit=self.limit, recent=self.recent, max_memory_tokens=self.max_memory_tokens)
-        at_least(1, passages=self.passages, query_characters=self.query_characters, max_tokens=self.max_tokens)
-        at_least(0, slack=self.slack)
-        at_least(0, at_most=1, memory_share=self.memory_share)
 
     @property
     def budget(self) -> int | None:
@@ -101,14 +96,14 @@ def time_of(message: Message) -> float | None:
     return message.time if message.time is not None or message.call is None else message.call.started
 
 
-def memories_of(message: Message, most_tokens: int, most: int, desk: StrategyContext) -> tuple[Memory, ...]:
+def memories_of(message: Message, most_tokens: int, most: int, services: StrategyContext) -> tuple[Memory, ...]:
     """Return the memories that a message becomes, its passages. A message without text becomes none.
 
     Tool calls are part of the text, one line each: their arguments name the subject of the search.
     """
     text = "\n".join((message.text.strip(), *(f"{call.name} {call.arguments}" for call in message.calls))).strip()
     memories = []
-    for passage in passages(text, most_tokens, most, desk.text_tokens):
+    for passage in passages(text, most_tokens, most, services.text_tokens):
         kind = kind_of(message.role, passage)
         importance = importance_of(kind, message.role, passage)
         memories.append(Memory(message.id, message.role, passage, kind, importance, message.name, time_of(message)))
@@ -123,14 +118,14 @@ class ConversationMemory:
     """
 
     __slots__ = (
-        *("_desk", "_dialogue", "_known", "_rules", "_users"),
+        *("_services", "_dialogue", "_known", "_rules", "_users"),
         *("changed", "memories", "messages", "places", "room", "start"),
     )
 
-    def __init__(self, desk: StrategyContext, rules: RecallSettings) -> None:
-        self._desk, self._rules = desk, rules
+    def __init__(self, services: StrategyContext, rules: RecallSettings) -> None:
+        self._services, self._rules = services, rules
         self._known: dict[str, tuple[Message, tuple[Memory, ...]]] = {}
-        self._dialogue = Dialogue(desk)
+        self._dialogue = Dialogue(services)
         # Places of the user messages.
         self._users: list[int] = []
         self.messages = Messages()
@@ -153,7 +148,7 @@ class ConversationMemory:
         self._users += [at for at, message in enumerate(messages[same:], same) if message.role == "user"]
         start = self._recent_start()
         budget = self._rules.max_tokens
-        if budget is not None and (start > 0 or self._desk.total(history) > budget):
+        if budget is not None and (start > 0 or self._services.total(history) > budget):
             start = max(start, self._fitting_start(history, budget))
         common = min(same, start, self.start)
         self.changed = bisect_left(self.places, common)
@@ -186,12 +181,12 @@ class ConversationMemory:
         With `place="end"` the memory message comes before the newest turn.
         """
         history, start = context.messages, self._dialogue.place(self.start)
-        head = self._desk.systems(history[:start])
+        head = self._services.systems(history[:start])
         if memory is None:
-            return context if len(head) == start else context.sending(self._desk.whole(head + history[start:]))
+            return context if len(head) == start else context.sending(self._services.whole(head + history[start:]))
         newest = self._dialogue.units.before(self._users[-1]) if self._users else 0
         at = start if self._rules.place == "start" else max(start, self._dialogue.place(newest))
-        return context.sending(self._desk.whole(head + history[start:at] + Messages.of((memory,)) + history[at:]))
+        return context.sending(self._services.whole(head + history[start:at] + Messages.of((memory,)) + history[at:]))
 
     def _recent_start(self) -> int:
         """Return where the recent turns start, moved to where a cut breaks nothing; 0 if there are no more turns."""
@@ -205,24 +200,24 @@ class ConversationMemory:
         The newest unit comes before memories.
         """
         share = int(budget * self._rules.memory_share)
-        starts, total = self._dialogue.units.starts, self._desk.total
-        systems = total(self._desk.systems(history))
+        starts, total = self._dialogue.units.starts, self._services.total
+        systems = total(self._services.systems(history))
         left = budget - systems
         newest = total(self.messages[starts[-1] :]) if starts else 0
         self.room = max(0, min(share, left - newest))
         if left < 0:
-            self._desk.record(OverBudget("system messages alone are over the budget", systems, budget))
+            self._services.record(OverBudget("system messages alone are over the budget", systems, budget))
         elif newest > left:
-            self._desk.record(OverBudget("the newest message does not fit", systems + newest, budget))
+            self._services.record(OverBudget("the newest message does not fit", systems + newest, budget))
             self.room = min(share, left)
         if newest > left:
             return len(self.messages)
-        return starts[bisect_left(starts, self._desk.fit(self.messages, left - self.room))] if starts else 0
+        return starts[bisect_left(starts, self._services.fit(self.messages, left - self.room))] if starts else 0
 
     def _memories(self, message: Message) -> tuple[Memory, ...]:
         known = self._known.get(message.id)
         if known is None or known[0] != message:
-            known = message, memories_of(message, self._rules.max_memory_tokens, self._rules.passages, self._desk)
+            known = message, memories_of(message, self._rules.max_memory_tokens, self._rules.passages, self._services)
             self._known[message.id] = known
         return known[1]
 
@@ -236,12 +231,12 @@ class NoteMessage:
     Its form is in the `language`, which the strategy keeps up to date.
     """
 
-    __slots__ = ("_desk", "_forms", "_language", "_lines", "_name", "_note")
+    __slots__ = ("_forms", "_language", "_lines", "_name", "_note", "_services")
 
     def __init__(
-        self, desk: StrategyContext, name: str, forms: Mapping[Language, str], language: ConversationLanguage
+        self, services: StrategyContext, name: str, forms: Mapping[Language, str], language: ConversationLanguage
     ) -> None:
-        self._desk, self._name, self._forms, self._language = desk, name, forms, language
+        self._services, self._name, self._forms, self._language = services, name, forms, language
         self._lines: tuple[list[str], int | None] = [], None
         self._note: tuple[Message | None, list[int]] = None, []
 
@@ -253,16 +248,16 @@ class NoteMessage:
         if self._lines != (lines, room):
             self._lines, self._note = (lines, room), self._write(lines, room) if lines else (None, [])
         note, _ = self._note
-        if note is not None and any(message.id == note.id for message in self._desk.systems(history)):
+        if note is not None and any(message.id == note.id for message in self._services.systems(history)):
             return None, []
         return self._note
 
     def _write(self, lines: list[str], room: int | None) -> tuple[Message | None, list[int]]:
         form, places = self._forms[self._language.decided], list(range(len(lines)))
         if room is not None:
-            places, left = [], room - self._desk.text_tokens(form)
+            places, left = [], room - self._services.text_tokens(form)
             for at, line in enumerate(lines):
-                tokens = self._desk.text_tokens(line) + 1
+                tokens = self._services.text_tokens(line) + 1
                 if tokens <= left:
                     places.append(at)
                     left -= tokens
@@ -270,7 +265,7 @@ class NoteMessage:
         while places:
             text = form.replace("{lines}", "\n".join(lines[at] for at in places))
             note = Message(f"{self._name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}", "system", text)
-            if room is None or self._desk.tokens(note) <= room:
+            if room is None or self._services.tokens(note) <= room:
                 return note, places
             places.pop()
         return None, []
@@ -428,10 +423,10 @@ class SparseVectors:
 class VectorSearch:
     """Unit vectors of texts. A search compares the query with all of them."""
 
-    __slots__ = ("_desk", "_query", "_rows", "_vectors")
+    __slots__ = ("_query", "_rows", "_services", "_vectors")
 
-    def __init__(self, desk: StrategyContext) -> None:
-        self._desk = desk
+    def __init__(self, services: StrategyContext) -> None:
+        self._services = services
         self._rows: dict[str, int] = {}
         self._vectors: VectorMatrix | SparseVectors | None = None
         self._query: tuple[str, NDArray[np.float32]] | None = None
@@ -445,12 +440,12 @@ class VectorSearch:
         if self._vectors is None:
             return np.zeros(0)
         if self._query is None or self._query[0] != query:
-            self._query = query, self._desk.embed([query], query=True)[0]
+            self._query = query, self._services.embed([query], query=True)[0]
         # Rounded to 6 decimals: later digits differ between machines, and must not change an order.
         return self._vectors.products(self._query[1]).round(6)
 
     def _embed(self, texts: list[str]) -> None:
-        vectors = self._desk.embed(texts)
+        vectors = self._services.embed(texts)
         if self._vectors is None:
             is_sparse = np.count_nonzero(vectors) < SPARSE * vectors.size
             self._vectors = (SparseVectors if is_sparse else VectorMatrix)(vectors.shape[1])

@@ -17,7 +17,6 @@ from ..base import LongTermMemory, ModelError, Prompt, StoredSummary, StrategyCo
 from ..events import CUT, USED, Failed, PromptKind, Summarised
 from .language import ConversationLanguage
 from .passages import cut
-from .units import at_least
 
 PROMPTS = texts("summary_prompt")
 """The Chinese is that of 000 §3.2; 003 has no prompt."""
@@ -51,21 +50,17 @@ class Summariser:
     max_result: int | None = None
     """Characters of a tool's result that the model is shown; None = all."""
 
-    def __post_init__(self) -> None:
-        at_least(1, max_summary_tokens=self.max_tokens, max_input_tokens=self.max_input_tokens)
-        at_least(0, temperature=self.temperature)
-
     def limited(self, most: int) -> Summariser:
         """Return the same with summaries of at most `most` tokens."""
         return replace(self, max_tokens=most)
 
-    def write(self, desk: StrategyContext, before: Message | None, messages: Sequence[Message]) -> str:
+    def write(self, services: StrategyContext, before: Message | None, messages: Sequence[Message]) -> str:
         """Return a summary of the earlier summary, if there is one, and of the messages. Raises ModelError."""
         language = self.language.decided
         earlier = () if before is None else (before,)
         lines = [self._line(message) for message in messages]
-        material = self._shown(desk, [message.text for message in earlier], lines)
-        reply = desk.complete(
+        material = self._shown(services, [message.text for message in earlier], lines)
+        reply = services.complete(
             Prompt(
                 self.instructions[language].replace("{limit}", str(self.max_tokens)),
                 material,
@@ -80,11 +75,11 @@ class Summariser:
         if not text:
             raise ModelError("the reply has a heading and nothing under it")
         if language_of(text) != language == language_of("\n".join(material)):
-            desk.record(Failed("summary", f"the reply is not in the language asked for, {language}", USED))
-        tokens = desk.text_tokens(text)
+            services.record(Failed("summary", f"the reply is not in the language asked for, {language}", USED))
+        tokens = services.text_tokens(text)
         if tokens > self.max_tokens:
-            desk.record(Failed("summary", f"the reply has {tokens} tokens, over {self.max_tokens}", CUT))
-            text = cut(text, self.max_tokens, desk.text_tokens)
+            services.record(Failed("summary", f"the reply has {tokens} tokens, over {self.max_tokens}", CUT))
+            text = cut(text, self.max_tokens, services.text_tokens)
         return text
 
     def message(self, name: str, text: str) -> Message:
@@ -103,16 +98,16 @@ class Summariser:
         calls = [f"{CALLS[self.language.decided]} {call.name} {call.arguments}" for call in message.calls]
         return f"{message.role}: {' '.join([message.text, *calls] if message.text else calls)}"
 
-    def _shown(self, desk: StrategyContext, earlier: list[str], lines: list[str]) -> tuple[str, ...]:
+    def _shown(self, services: StrategyContext, earlier: list[str], lines: list[str]) -> tuple[str, ...]:
         if self.max_input_tokens is None:
             return (*earlier, *lines)
-        room = self.max_input_tokens - sum(map(desk.text_tokens, earlier))
+        room = self.max_input_tokens - sum(map(services.text_tokens, earlier))
         start = len(lines)
-        while start and desk.text_tokens(lines[start - 1]) <= room:
+        while start and services.text_tokens(lines[start - 1]) <= room:
             start -= 1
-            room -= desk.text_tokens(lines[start])
+            room -= services.text_tokens(lines[start])
         if start == len(lines):
-            return (*earlier, cut(lines[-1], room, desk.text_tokens))
+            return (*earlier, cut(lines[-1], room, services.text_tokens))
         return (*earlier, *lines[start:])
 
 
@@ -125,18 +120,18 @@ class RunningSummary:
     stays in a prompt cache for longer.
     """
 
-    __slots__ = ("_covered", "_desk", "_fan_in", "_levels", "_memory", "_rounds", "_summariser", "messages")
+    __slots__ = ("_covered", "_fan_in", "_levels", "_memory", "_rounds", "_services", "_summariser", "messages")
 
     def __init__(
         self,
-        desk: StrategyContext,
+        services: StrategyContext,
         summariser: Summariser,
         levels: int = 1,
         fan_in: int = 4,
         memory: LongTermMemory | None = None,
     ) -> None:
         """Start without a summary. Each one that is written is stored in the `memory`, if there is one."""
-        self._desk, self._summariser, self._fan_in, self._memory = desk, summariser, fan_in, memory
+        self._services, self._summariser, self._fan_in, self._memory = services, summariser, fan_in, memory
         self._levels: list[Message | None] = [None] * levels
         # Per level: the ids of the messages that its summary covers, and how often it has merged since it began.
         self._covered: list[tuple[str, ...]] = [()] * levels
@@ -164,12 +159,12 @@ class RunningSummary:
 
     def _absorb(self, level: int, messages: tuple[Message, ...], names: tuple[str, ...]) -> bool:
         try:
-            text = self._summariser.write(self._desk, self._levels[level], messages)
+            text = self._summariser.write(self._services, self._levels[level], messages)
         except ModelError as error:
             instead = "the level below goes on" if level else "what it would have replaced is kept, while it fits"
-            self._desk.record(Failed("summary", str(error), instead))
+            self._services.record(Failed("summary", str(error), instead))
             return False
-        self._desk.record(Summarised(names, text, level + 1, self._summariser.name))
+        self._services.record(Summarised(names, text, level + 1, self._summariser.name))
         if self._memory is not None:
             self._memory.summaries.append(StoredSummary(names[-1], text))
         self._levels[level] = self._summariser.message(f"{level + 1}:{names[-1]}", text)

@@ -82,18 +82,20 @@ class Dialogue:
     was read before is still the start of what is read now.
     """
 
-    __slots__ = ("_desk", "before", "messages", "units")
+    __slots__ = ("_services", "before", "messages", "units")
 
-    def __init__(self, desk: StrategyContext) -> None:
+    def __init__(self, services: StrategyContext) -> None:
         self.messages = Messages()
         self.units = Units()
-        self._desk = desk
+        self._services = services
         self.before: list[int] = []
         """For each system message, how many messages of the dialogue come before it."""
 
     def read(self, history: Messages) -> int:
         """Take the history as it is now. Returns how many leading dialogue messages are as they were before."""
-        systems = [(store, at) for store, start, stop in self._desk.systems(history).spans for at in range(start, stop)]
+        systems = [
+            (store, at) for store, start, stop in self._services.systems(history).spans for at in range(start, stop)
+        ]
         systems.reverse()
         before: list[int] = []
         spans: list[Span] = []
@@ -152,10 +154,10 @@ class OrphanedResults:
     Each is recorded once (Dropped). A later summary may include it.
     """
 
-    __slots__ = ("_calls", "_desk", "_recorded")
+    __slots__ = ("_calls", "_recorded", "_services")
 
-    def __init__(self, desk: StrategyContext) -> None:
-        self._desk = desk
+    def __init__(self, services: StrategyContext) -> None:
+        self._services = services
         self._calls: set[str] = set()
         self._recorded: set[str] = set()
 
@@ -169,7 +171,7 @@ class OrphanedResults:
         new = [name for name in orphans if name not in self._recorded]
         if new:
             self._recorded.update(new)
-            self._desk.record(Dropped(tuple(new)))
+            self._services.record(Dropped(tuple(new)))
 
 
 class NewestMessages(NamedTuple):
@@ -182,7 +184,7 @@ class NewestMessages(NamedTuple):
 
 
 def select_newest(
-    desk: StrategyContext, history: Messages, start: int, room: int | None = None, user_first: bool = True
+    services: StrategyContext, history: Messages, start: int, room: int | None = None, user_first: bool = True
 ) -> NewestMessages:
     """Return the messages from `start` on, fewer if `room` is too small, and every system message before them.
 
@@ -190,23 +192,23 @@ def select_newest(
     it fits beside the newest message: providers take no request without one, Anthropic none that begins otherwise.
     """
     if room is not None:
-        start = max(start, desk.fit(history, room) if room > 0 else len(history))
+        start = max(start, services.fit(history, room) if room > 0 else len(history))
     first = start
-    opening = desk.opening(history, start) if user_first else None
+    opening = services.opening(history, start) if user_first else None
     while opening is not None and room is not None:
-        later = desk.fit(history, room - desk.tokens(history[opening]))
+        later = services.fit(history, room - services.tokens(history[opening]))
         if later >= len(history):
             start, opening = first, None
         elif later > start:
             # The room beside the user message may reach back only to a later turn, with another user message.
-            start, opening = later, desk.opening(history, later)
+            start, opening = later, services.opening(history, later)
         else:
             break
-    rest = desk.whole(history[start:])
+    rest = services.whole(history[start:])
     if opening is None:
-        return NewestMessages(desk.systems(history[:start]), rest)
-    between = desk.systems(history[opening:start])
-    return NewestMessages(desk.systems(history[:opening]), history[opening : opening + 1] + between + rest)
+        return NewestMessages(services.systems(history[:start]), rest)
+    between = services.systems(history[opening:start])
+    return NewestMessages(services.systems(history[:opening]), history[opening : opening + 1] + between + rest)
 
 
 def _neighbours(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -260,22 +262,6 @@ def without(messages: Messages, ids: Collection[str], summary: Message | None) -
         if start < stop:
             spans.append(Span(store, start, stop))
     return Messages(spans) + (() if summary is None else (summary,))
-
-
-def at_least(low: float, *, at_most: float | None = None, below: float | None = None, **given: float | None) -> None:
-    """Raise ValueError for the first of the parameters that is out of bounds. None is within all bounds.
-
-    at_least(1, limit=-1)  →  ValueError: limit must be at least 1, not -1
-    """
-    limits = f"at least {low}"
-    limits += "" if at_most is None else f" and at most {at_most}"
-    limits += "" if below is None else f" and below {below}"
-    for name, value in given.items():
-        if value is None:
-            continue
-        over = (at_most is not None and value > at_most) or (below is not None and value >= below)
-        if over or not value >= low:
-            raise ValueError(f"{name} must be {limits}, not {value}")
 
 
 def require_one_limit(max_tokens: int | None, model: str | None) -> None:

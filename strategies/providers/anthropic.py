@@ -8,13 +8,15 @@ is a value of a parameter.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from ctxbench.metrics.thinking import has_thinking, opens_turn, thinking_rule, thinking_tokens, without_thinking
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 from ctxbench.scenarios.view import Messages, shared_prefix
 
 from ..archive.session import SplicedHistory
@@ -23,7 +25,6 @@ from ..events import Cleared, ClearedThinking, PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.language import ConversationLanguage, LanguageSetting
 from ..parts.summarize import PROMPTS, RunningSummary, Summariser
-from ..parts.units import at_least
 from ..summary import RollingSummary
 
 LEAST_TRIGGER = 50_000
@@ -45,9 +46,9 @@ class ClearToolUses:
     that may be cleared. `placeholder`: its wording is not published; this is that of LangChain's copy.
     """
 
-    trigger: int = 100_000
-    keep: int = 3
-    clear_at_least: int = 0
+    trigger: NonNegativeInt = 100_000
+    keep: NonNegativeInt = 3
+    clear_at_least: NonNegativeInt = 0
     exclude_tools: tuple[str, ...] = ()
     clear_tool_inputs: bool | tuple[str, ...] = False
     trigger_unit: Literal["input_tokens", "tool_uses"] = "input_tokens"
@@ -59,23 +60,20 @@ class ClearToolUses:
     source: ClassVar[str] = "Anthropic, context editing, 2026-08-21"
     fails: ClassVar[str] = "an old tool result is needed again; each edit also writes the cache anew behind it"
 
-    def __post_init__(self) -> None:
-        at_least(0, trigger=self.trigger, keep=self.keep, clear_at_least=self.clear_at_least)
-
     def clears_inputs_of(self, tool: str) -> bool:
         """Return whether the arguments of this tool's calls are cleared with their results."""
         inputs = self.clear_tool_inputs
         return inputs if isinstance(inputs, bool) else tool in inputs
 
-    def start(self, desk: StrategyContext) -> View:
-        return _Clearing(self, desk)
+    def start(self, services: StrategyContext) -> View:
+        return _Clearing(self, services)
 
 
 class _Clearing:
     """The view of one conversation: the history with its cleared results."""
 
-    def __init__(self, settings: ClearToolUses, desk: StrategyContext) -> None:
-        self._settings, self._desk = settings, desk
+    def __init__(self, settings: ClearToolUses, services: StrategyContext) -> None:
+        self._settings, self._services = settings, services
         self._edited = SplicedHistory()
         self._history = Messages()
         # Place of the message of each call, with the name of its tool, and the results in order.
@@ -111,7 +109,7 @@ class _Clearing:
         if settings.trigger_unit == "tool_uses":
             return len(self._results) - (len(self._cleared) if settings.sticky else 0) > settings.trigger
         sent = edited if settings.sticky else context.messages
-        return self._desk.total(sent) + self._desk.schemas(context.tools) > settings.trigger
+        return self._services.total(sent) + self._services.schemas(context.tools) > settings.trigger
 
     def _clearable(self) -> list[tuple[int, str]]:
         """Return the uncleared results to clear, each with its call."""
@@ -124,7 +122,7 @@ class _Clearing:
 
     def _clear(self, history: Messages, uses: list[tuple[int, str]]) -> None:
         """Replace the results and arguments, if that saves enough."""
-        settings, desk = self._settings, self._desk
+        settings, services = self._settings, self._services
         saved: dict[int, int] = {}
         substitutes: dict[int, Message] = {}
 
@@ -133,7 +131,7 @@ class _Clearing:
             # after the other: each edit goes on from the one before.
             earlier = substitutes.get(at) or self._substitutes.get(at) or history[at]
             substitutes[at] = message
-            return desk.tokens(earlier) - desk.tokens(message)
+            return services.tokens(earlier) - services.tokens(message)
 
         for at, name in uses:
             saved[at] = substitute(at, replace(history[at], text=settings.placeholder))
@@ -151,7 +149,7 @@ class _Clearing:
             self._edited.put(history, at, substitutes[at])
         self._substitutes |= substitutes
         self._cleared |= saved
-        desk.record(Cleared(tuple(history[at].id for at, _ in uses), tokens))
+        services.record(Cleared(tuple(history[at].id for at, _ in uses), tokens))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +166,7 @@ class ClearThinking:
     Contexts count visible text alone, so their tokens stay. `ctxbench bill --thinking` has what it saves and costs.
     """
 
-    keep: int | Literal["all", "default"] = "default"
+    keep: PositiveInt | Literal["all", "default"] = "default"
     turn: Literal["loop", "answer"] = "loop"
     model: str = ""
 
@@ -176,19 +174,15 @@ class ClearThinking:
     source: ClassVar[str] = "Anthropic, context editing, 2026-09"
     fails: ClassVar[str] = "the model reasons the same again; each edit also writes the cache anew behind it"
 
-    def __post_init__(self) -> None:
-        if isinstance(self.keep, int):
-            at_least(1, keep=self.keep)
-
-    def start(self, desk: StrategyContext) -> View:
-        return _Forgetting(self, desk)
+    def start(self, services: StrategyContext) -> View:
+        return _Forgetting(self, services)
 
 
 class _Forgetting:
     """The view of one conversation: the history without the reasoning of its older turns."""
 
-    def __init__(self, settings: ClearThinking, desk: StrategyContext) -> None:
-        self._settings, self._desk = settings, desk
+    def __init__(self, settings: ClearThinking, services: StrategyContext) -> None:
+        self._settings, self._services = settings, services
         self._edited = SplicedHistory()
         self._history = Messages()
         # Places of the answers with reasoning, by turn, and those of them that were cleared. The last turn is open.
@@ -244,12 +238,12 @@ class _Forgetting:
     def _clear(self, history: Messages, turns: list[list[int]]) -> None:
         tokens: int | None = 0
         for at in (at for turn in turns for at in turn):
-            counted = thinking_tokens(history[at], self._desk.text_tokens)
+            counted = thinking_tokens(history[at], self._services.text_tokens)
             tokens = None if tokens is None or isinstance(counted, Missing) else tokens + counted
             self._edited.put(history, at, without_thinking(history[at]))
             self._cleared.add(at)
         answers = tuple(history[at].id for turn in turns for at in turn)
-        self._desk.record(ClearedThinking(answers, len(turns), tokens))
+        self._services.record(ClearedThinking(answers, len(turns), tokens))
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,11 +263,11 @@ class ThresholdCompaction:
     the model to wrap up in a message behind the summary. Recorded answers do not follow it.
     """
 
-    trigger: int = 150_000
+    trigger: Annotated[int, msgspec.Meta(ge=LEAST_TRIGGER)] = 150_000
     keep_newest: bool = True
-    pause_keep: int = 0
-    budget: int | None = None
-    max_summary_tokens: int = 3500
+    pause_keep: NonNegativeInt = 0
+    budget: PositiveInt | None = None
+    max_summary_tokens: PositiveInt = 3500
     language: LanguageSetting = "auto"
     summariser: str = ""
 
@@ -281,30 +275,24 @@ class ThresholdCompaction:
     source: ClassVar[str] = "Anthropic, compaction threshold, 2026-09-22"
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
-    def __post_init__(self) -> None:
-        at_least(LEAST_TRIGGER, trigger=self.trigger)
-        at_least(0, pause_keep=self.pause_keep)
-        at_least(1, budget=self.budget)
-        self._summariser()
-
     def _summariser(self) -> Summariser:
         language = ConversationLanguage(self.language)
         return Summariser("compact", PROMPTS, language, self.max_summary_tokens, None, 0.3, self.summariser, "extends")
 
-    def start(self, desk: StrategyContext) -> View:
-        return _Threshold(self, desk)
+    def start(self, services: StrategyContext) -> View:
+        return _Threshold(self, services)
 
-    def rolling(self, desk: StrategyContext) -> RollingSummary:
+    def rolling(self, services: StrategyContext) -> RollingSummary:
         """Return the summary of one conversation, which is empty yet."""
-        return RollingSummary(desk, RunningSummary(desk, self._summariser()), self.keep_newest)
+        return RollingSummary(services, RunningSummary(services, self._summariser()), self.keep_newest)
 
 
 class _Threshold:
     """The view of one conversation: its summary, and what came since."""
 
-    def __init__(self, settings: ThresholdCompaction, desk: StrategyContext) -> None:
-        self._settings, self._desk = settings, desk
-        self._rolling, self._compactions = settings.rolling(desk), 0
+    def __init__(self, settings: ThresholdCompaction, services: StrategyContext) -> None:
+        self._settings, self._services = settings, services
+        self._rolling, self._compactions = settings.rolling(services), 0
 
     def __call__(self, context: Context) -> Context:
         settings, rolling = self._settings, self._rolling
@@ -329,8 +317,8 @@ class _Threshold:
         return Message("anthropic.compact:budget", "user", wording("anthropic.compact")["budget"])
 
     def _tokens(self, context: Context) -> int:
-        more = self._desk.tokens(self._request) if self._is_spent else 0
-        return self._rolling.tokens + self._desk.schemas(context.tools) + more
+        more = self._services.tokens(self._request) if self._is_spent else 0
+        return self._rolling.tokens + self._services.schemas(context.tools) + more
 
     def _wrapped_up(self, context: Context) -> Context:
         """Return the context with the request to wrap up behind the summary."""
@@ -352,9 +340,9 @@ class CompactionOnDemand(CompactingClient):
     summary replaces exactly that, and what came since stays behind it.
     """
 
-    limit: int = 150_000
-    keep_turns: int = 0
-    background: int = 0
+    limit: NonNegativeInt = 150_000
+    keep_turns: NonNegativeInt = 0
+    background: NonNegativeInt = 0
 
     name: ClassVar[str] = "anthropic.compact_on_demand"
     prompt: ClassVar[PromptKind] = "extends"
@@ -363,18 +351,16 @@ class CompactionOnDemand(CompactingClient):
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
     def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(0, limit=self.limit, keep_turns=self.keep_turns, background=self.background)
         if self.background and self.keep_turns:
             raise ValueError(
                 "give keep_turns or background, not both: what is summarised beside the calls is all of it"
             )
 
-    def _history(self, desk: StrategyContext) -> ClientHistory:
+    def _history(self, services: StrategyContext) -> ClientHistory:
         return (
-            _Background(desk, self.name, self._summariser())
+            _Background(services, self.name, self._summariser())
             if self.background
-            else CompactingClient._history(self, desk)
+            else CompactingClient._history(self, services)
         )
 
     def compact(self, history: ClientHistory) -> None:
@@ -395,8 +381,8 @@ class _Background(ClientHistory):
 
     __slots__ = ("_calls", "_sent")
 
-    def __init__(self, desk: StrategyContext, name: str, summariser: Summariser) -> None:
-        super().__init__(desk, name, summariser)
+    def __init__(self, services: StrategyContext, name: str, summariser: Summariser) -> None:
+        super().__init__(services, name, summariser)
         # Messages that the summary is made of, and the calls until it is there; 0 = none is being made.
         self._sent, self._calls = 0, 0
 
@@ -426,17 +412,13 @@ class CompactionControl(CompactingClient):
     The summary is asked for without system prompt and tools.
     """
 
-    threshold: int = 100_000
+    threshold: PositiveInt = 100_000
 
     name: ClassVar[str] = "anthropic.compaction_control"
     prompt: ClassVar[PromptKind] = "history"
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "anthropic-sdk-python 0.121.0, lib/tools/_beta_compaction_control.py, 2026-08-07"
     fails: ClassVar[str] = "the result of the last tool call is needed: it is thrown away with the call"
-
-    def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(1, threshold=self.threshold)
 
     def compact(self, history: ClientHistory) -> None:
         last, stop = history.answered - 1, history.settled

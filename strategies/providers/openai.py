@@ -9,11 +9,12 @@ from functools import cache
 from importlib.resources import files
 from typing import ClassVar, Literal
 
+from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
 
 from ..events import PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient
-from ..parts.units import NOTHING, at_least
+from ..parts.units import NOTHING
 
 EXAMPLE = 200_000
 """Threshold of the guide's example, in tokens; no default is published."""
@@ -47,9 +48,9 @@ class OpenAICompaction(CompactingClient):
     it is billed as one message more behind the last prompt.
     """
 
-    threshold: int = EXAMPLE
+    threshold: PositiveInt = EXAMPLE
     mode: Literal["endpoint", "stream"] = "endpoint"
-    items: int | None = None
+    items: PositiveInt | None = None
     model: str = ""
 
     name: ClassVar[str] = "openai.compact"
@@ -59,8 +60,6 @@ class OpenAICompaction(CompactingClient):
     fails: ClassVar[str] = "an answer or a tool's result is needed again and the item left it out"
 
     def __post_init__(self) -> None:
-        CompactingClient.__post_init__(self)
-        at_least(1, threshold=self.threshold, items=self.items)
         if self.model and self.threshold != EXAMPLE:
             raise ValueError("give threshold or model, not both")
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from ctxbench.scenarios.spec import PositiveInt, Share
 from ctxbench.scenarios.view import Messages, shared_prefix
 
 from ..base import Context, StrategyContext, View
 from ..events import OverBudget
-from ..parts.units import at_least
 
 
 def _turns(history: Messages, start: int) -> list[int]:
@@ -30,29 +30,26 @@ class TruncationAuto:
     nothing fits, only system messages are sent and OverBudget is recorded.
     """
 
-    max_tokens: int = 400_000
+    max_tokens: PositiveInt = 400_000
     drop: Literal["items", "turns"] = "items"
 
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "OpenAI, docstrings of openai 2.54.0"
     fails: ClassVar[str] = "the answer is older than the window; once it is full, every call moves the cached prefix"
 
-    def __post_init__(self) -> None:
-        at_least(1, max_tokens=self.max_tokens)
-
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         def view(context: Context) -> Context:
-            history, limit = context.messages, self.max_tokens - desk.schemas(context.tools)
-            if desk.total(history) <= limit:
+            history, limit = context.messages, self.max_tokens - services.schemas(context.tools)
+            if services.total(history) <= limit:
                 return context
-            systems = desk.systems(history)
-            start = desk.fit(history, limit - desk.total(systems))
+            systems = services.systems(history)
+            start = services.fit(history, limit - services.total(systems))
             if self.drop == "turns":
                 start = next((at for at in _turns(history, start)), len(history))
             if start == len(history):
-                desk.record(OverBudget("the newest item does not fit", desk.total(history), limit))
+                services.record(OverBudget("the newest item does not fit", services.total(history), limit))
                 return context.sending(systems)
-            return context.sending(desk.systems(history[:start]) + desk.whole(history[start:]))
+            return context.sending(services.systems(history[:start]) + services.whole(history[start:]))
 
         return view
 
@@ -67,9 +64,9 @@ class ContextWindowCompression:
     `count_system` has both readings. Tool schemas count toward the trigger.
     """
 
-    window: int = 32_768
-    trigger_tokens: int | None = None
-    target_tokens: int | None = None
+    window: PositiveInt = 32_768
+    trigger_tokens: PositiveInt | None = None
+    target_tokens: PositiveInt | None = None
     count_system: bool = True
 
     copyable: ClassVar[bool] = True
@@ -77,7 +74,6 @@ class ContextWindowCompression:
     fails: ClassVar[str] = "the answer is in a turn that was dropped; an agent's one long turn is never cut"
 
     def __post_init__(self) -> None:
-        at_least(1, window=self.window, trigger_tokens=self.trigger_tokens, target_tokens=self.target_tokens)
         if not 0 <= self.target < self.trigger:
             raise ValueError(f"target_tokens must be below the trigger, {self.trigger}, not {self.target}")
 
@@ -91,32 +87,32 @@ class ContextWindowCompression:
         """Tokens that may be left after turns were dropped."""
         return self.trigger // 2 if self.target_tokens is None else self.target_tokens
 
-    def start(self, desk: StrategyContext) -> View:
-        return _SlidingWindow(self, desk)
+    def start(self, services: StrategyContext) -> View:
+        return _SlidingWindow(self, services)
 
 
 class _SlidingWindow:
     """The view of one conversation: the history from the last cut on."""
 
-    def __init__(self, settings: ContextWindowCompression, desk: StrategyContext) -> None:
-        self._settings, self._desk = settings, desk
+    def __init__(self, settings: ContextWindowCompression, services: StrategyContext) -> None:
+        self._settings, self._services = settings, services
         self._history, self._start = Messages(), 0
 
     def __call__(self, context: Context) -> Context:
-        history, settings, desk = context.messages, self._settings, self._desk
+        history, settings, services = context.messages, self._settings, self._services
         if shared_prefix(self._history, history) < len(self._history):
             self._start = 0
         self._history = history
-        if desk.total(self._sent(history)) + desk.schemas(context.tools) > settings.trigger:
-            systems = desk.total(desk.systems(history)) if settings.count_system else 0
-            fitting = desk.fit(history, settings.target - systems)
+        if services.total(self._sent(history)) + services.schemas(context.tools) > settings.trigger:
+            systems = services.total(services.systems(history)) if settings.count_system else 0
+            fitting = services.fit(history, settings.target - systems)
             turns = _turns(history, self._start)
             self._start = next((at for at in turns if at >= fitting), turns[-1] if turns else self._start)
         return context.sending(self._sent(history)) if self._start else context
 
     def _sent(self, history: Messages) -> Messages:
         start = self._start
-        return self._desk.systems(history[:start]) + self._desk.whole(history[start:]) if start else history
+        return self._services.systems(history[:start]) + self._services.whole(history[start:]) if start else history
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,39 +125,35 @@ class RetentionRatio:
     4,096 tokens of output takes.
     """
 
-    post_instructions: int = 28_224
-    retention_ratio: float = 0.8
+    post_instructions: PositiveInt = 28_224
+    retention_ratio: Share = 0.8
 
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "OpenAI, types/realtime of openai 2.54.0"
     fails: ClassVar[str] = "the answer is older than the cut; the whole cache behind the instructions is lost at each"
 
-    def __post_init__(self) -> None:
-        at_least(1, post_instructions=self.post_instructions)
-        at_least(0, at_most=1, retention_ratio=self.retention_ratio)
-
-    def start(self, desk: StrategyContext) -> View:
-        return _Retaining(self, desk)
+    def start(self, services: StrategyContext) -> View:
+        return _Retaining(self, services)
 
 
 class _Retaining:
     """The view of one conversation: the history from the last cut on."""
 
-    def __init__(self, settings: RetentionRatio, desk: StrategyContext) -> None:
-        self._settings, self._desk = settings, desk
+    def __init__(self, settings: RetentionRatio, services: StrategyContext) -> None:
+        self._settings, self._services = settings, services
         self._history, self._start = Messages(), 0
 
     def __call__(self, context: Context) -> Context:
-        history, settings, desk = context.messages, self._settings, self._desk
+        history, settings, services = context.messages, self._settings, self._services
         if shared_prefix(self._history, history) < len(self._history):
             self._start = 0
         self._history = history
         kept = history[self._start :]
-        if desk.total(kept) - desk.total(desk.systems(kept)) > settings.post_instructions:
+        if services.total(kept) - services.total(services.systems(kept)) > settings.post_instructions:
             room = int(settings.retention_ratio * settings.post_instructions)
             # A cut never moves back, and never past the newest message, however long that is.
-            self._start = max(self._start, min(desk.fit(history, room), len(history) - 1))
+            self._start = max(self._start, min(services.fit(history, room), len(history) - 1))
         start = self._start
         if not start:
             return context
-        return context.sending(desk.systems(history[:start]) + desk.whole(history[start:]))
+        return context.sending(services.systems(history[:start]) + services.whole(history[start:]))

@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from ctxbench.scenarios.spec import PositiveInt, Share, check_bounds
+
 from ..events import LimitReached
-from ..parts.units import at_least
 
 Level = Literal["warning", "soft", "hard"]
 
@@ -25,13 +26,12 @@ Level = Literal["warning", "soft", "hard"]
 class Quota:
     """Limits of one tier. `hard` is in tokens, `soft` and `warning` are shares of `hard`."""
 
-    hard: int
-    soft: float = 0.95
+    hard: PositiveInt
+    soft: Share = 0.95
     warning: float = 0.8
 
     def __post_init__(self) -> None:
-        at_least(1, hard=self.hard)
-        at_least(0, at_most=1, soft=self.soft)
+        check_bounds(self)
         if not 0 < self.warning <= self.soft:
             raise ValueError(f"warning must be above 0 and at most soft, {self.soft}, not {self.warning}")
 

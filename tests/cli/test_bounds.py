@@ -206,12 +206,9 @@ def test_a_name_that_no_file_can_have(place: Path, path: str, command: Any, para
         (("lab", "cassette", "import", "nothing", "--cassette", "c"), "nothing: a line has over 64 MiB"),
         (("run", "some.jsonl", "-s", "pipe.py:X"), "pipe.py: cannot be read: it is a pipe"),
         (("run", "some.jsonl", "-s", f"window(max_tokens={10**17})"), "max_tokens is beyond 9,007,199,254,740,992"),
-        (("run", "some.jsonl", "-s", "window(max_tokens=1e999)"), "max_tokens is beyond"),
         (("run", "some.jsonl", "-s", "none", "--window", "9" * 5000), "none is so large"),
         (("tune", "window(max_tokens=?)", "some.jsonl", "--space", f"max_tokens=1..{10**400}"), "no number may be"),
-        (("tune", "window(max_tokens=?)", "some.jsonl", "--space", "max_tokens=1..1e999"), "no number may be"),
         (("export", "prometheus", "run", "--to", ""), ".: cannot be written: Is a directory"),
-        (("export", "requests", "run", "--to", ""), ".: cannot be written: Is a directory"),
         (("run", "some.jsonl", "--format", "\udcff"), "is not UTF-8"),
     ],
 )
@@ -222,13 +219,6 @@ def test_numbers_and_files_in_texts(place: Path, given: tuple[str, ...], says: s
     error = outcome(list(given))
     assert says in error
     assert "\n" not in error
-
-
-def test_an_address_that_is_none(place: Path) -> None:
-    """MLflow cannot be at an address that is none: it is said how to log the run later."""
-    pytest.importorskip("mlflow")
-    error = outcome(["export", "mlflow", "run", "--tracking-uri", "http://["])
-    assert error.startswith("error: MLflow at http://[ cannot be written to: Invalid IPv6 URL. To log it when MLflow")
 
 
 @needs_linux

@@ -69,17 +69,6 @@ def test_out_makes_folders_and_to_writes_files() -> None:
     assert {metavar for _, metavar in table["--to"]} == {"FILE"}
 
 
-def test_ten_commands_come_first() -> None:
-    """The first panel has the commands of every day."""
-    panels: dict[str, list[str]] = {}
-    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
-        panels.setdefault(command.rich_help_panel or "Commands", []).append(name)
-    everyday = ["run", "report", "view", "show", "compare", "gate", "bill", "tune", "list", "convert"]
-    assert panels["Commands"] == everyday
-    assert panels["Begin"] == ["demo", "audit", "init", "config"]
-    assert panels["More"] == ["describe", "export", "lab"]
-
-
 @pytest.mark.parametrize(
     ("path", "command"), list(commands()), ids=lambda value: value if isinstance(value, str) else ""
 )

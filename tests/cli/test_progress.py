@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
 
 from ctxbench.cli import progress
-from ctxbench.cli.progress import ProgressCounts, counting, watching
+from ctxbench.cli.progress import ProgressCounts, watching
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.store import ResultPart
-from ctxbench.scenarios.errors import Stopped
 from tests.builders import talk
 from tests.harness.runs import plan, recording
 
@@ -75,33 +72,6 @@ def test_the_last_line_is_the_whole(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert not [line for line in unfinished if line.startswith("100%")]
 
 
-def test_parts_are_counted_before_their_shard_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within a shard the share, the steps and the strategies grow with each part; a second start counts none as new."""
-    seen: list[tuple[str, float | None]] = []
-    written = ResultPart.write
-
-    def write(part: ResultPart, table: str, *given: Any, **more: Any) -> None:
-        written(part, table, *given, **more)
-        if table == "results":
-            watcher.look()
-            seen.append((watcher.words, watcher.share))
-
-    monkeypatch.setattr(ResultPart, "write", write)
-    watcher = ProgressCounts()
-    path = recording(tmp_path, conversations=3)
-    execute(plan(path, strategies=("none", "last_turn")), tmp_path / "r", watcher=watcher)
-    assert seen[0][0].startswith("3 conversations, 1 of 2 strategies, 72 steps, ")
-    assert seen[0][1] == 0.5
-    assert seen[1][0].startswith("0 of 3 conversations, 144 steps, ")
-    assert seen[1][1] is not None
-    assert 0.9 < seen[1][1] < 1
-    assert watcher.share == 1
-    again = ProgressCounts()
-    execute(plan(tmp_path / "some.jsonl", strategies=("none", "last_turn")), tmp_path / "r", watcher=again)
-    again.look()
-    assert again.words.startswith("3 of 3 conversations, 0 steps, ")
-
-
 def test_a_terminal_shows_what_strategies_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Below the bar each strategy that is through some conversations has a line with the tokens that it saved."""
     terminal = Console(file=StringIO(), force_terminal=True, width=100, height=20)
@@ -115,35 +85,3 @@ def test_a_terminal_shows_what_strategies_saved(tmp_path: Path, monkeypatch: pyt
     saved = {line[0]: line[-1] for line in lines if line[:1] in (["none"], ["last_turn"])}
     assert saved["none"] == "0.0%"
     assert saved["last_turn"] > "50"
-
-
-@pytest.mark.usefixtures("talkative")
-def test_what_is_stopped_does_not_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where the run does not end there is no last line that says so."""
-
-    def stopped() -> None:
-        with watching() as watcher:
-            watcher.read(TALK, 10)
-            raise Stopped(130)
-
-    with pytest.raises(Stopped):
-        stopped()
-    assert capsys.readouterr().err.startswith("0 of 1+ conversations, 0 steps")
-
-
-def test_a_short_run_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    """A run that is over before the first line is due has no line."""
-    with watching() as watcher:
-        watcher.read(TALK, 10)
-        watcher.all_read()
-        watcher.measured(1, len(TALK.messages), 5)
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.usefixtures("talkative")
-def test_pieces_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    """A line after each piece where there is no terminal."""
-    with counting(3, "caches") as count:
-        for _ in range(3):
-            count()
-    assert capsys.readouterr().err.splitlines() == ["33% 1 of 3 caches", "66% 2 of 3 caches", "100% 3 of 3 caches"]

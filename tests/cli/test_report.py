@@ -47,21 +47,6 @@ def test_the_width_that_is_asked_for(tmp_path: Path) -> None:
         assert strategy in printed
 
 
-def test_a_run_bills_what_it_shows(tmp_path: Path) -> None:
-    """Without a report only the model of the verdict is billed, with one the others too; the verdict is the same."""
-    made = recording(tmp_path, conversations=2, turns=3)
-    printed, bills = [], []
-    for folder, options in (("one", ()), ("three", ("--report",))):
-        (tmp_path / folder).mkdir()
-        done = ctxbench("run", made, "-s", "none", "-s", "last_turn", "-o", "r", *options, cwd=tmp_path / folder)
-        printed.append(done.stdout)
-        bills.append({path.name for path in (tmp_path / folder / "r" / "bills").iterdir()})
-    models = {name for name in bills[0] if name != "contexts.parquet"}  # the walk through the contexts bills nothing
-    assert len(models) == 1
-    assert bills[0] < bills[1]
-    assert printed[0] == printed[1]
-
-
 def test_what_is_written(tmp_path: Path) -> None:
     """The tables are printed and the report is written, into the run or elsewhere; the run is as it was."""
     ctxbench("run", recording(tmp_path, conversations=2, turns=3), "-s", "none", "-o", "r", cwd=tmp_path)

@@ -35,16 +35,16 @@ from ctxbench.strategies.events import Dropped, Summarised
 
 @dataclass(frozen=True, slots=True)
 class Shows:
-    def start(self, desk):
+    def start(self, services):
         def view(context):
             said = list(context.messages)
             tools = (*context.tools, Tool("look"))
             if len(said) == 6:
-                desk.record(Summarised(("m1",), "they said first " * 20))
+                services.record(Summarised(("m1",), "they said first " * 20))
             if len(said) < 6:
                 return context
             if len(said) == 8:
-                desk.record(Dropped(("m4",)))
+                services.record(Dropped(("m4",)))
             short = msgspec.structs.replace(said[3], text="…")
             note = Message("shows:0", "system", "they said first")
             return Context(context.sending([said[0], note, said[2], short, *said[5:]]).messages, (3,), tools)
@@ -53,7 +53,7 @@ class Shows:
 @dataclass(frozen=True, slots=True)
 class Moves:
     head: int = 1
-    def start(self, desk):
+    def start(self, services):
         def view(context):
             said = list(context.messages)
             notes = [Message(f"moves:{len(said)}", "system", f"{len(said)} were said")]
@@ -112,33 +112,6 @@ def test_each_message_once_and_what_was_done(here: Path) -> None:
     assert [" ".join(line.split()) for line in found[12:]] == ["", "tools look", "dropped messages=m4"]
 
 
-def test_json_has_what_the_text_shows(here: Path) -> None:
-    """`--json`: each message with what became of it and its tokens, the tokens of the request, events, marks, tools."""
-    found = shown(here, "3")
-    head = {name: found[name] for name in ("conversation", "strategy", "step", "steps", "said", "sent")}
-    assert head.pop("strategy").startswith("shows.py:Shows@")
-    assert head == {"conversation": "talk", "step": 3, "steps": 4, "said": 8, "sent": 7}
-    rows = [(each["status"], each["origin"], each["place"], each["message"]["id"]) for each in found["messages"]]
-    assert rows == [
-        ("same", "recorded", 0, "m0"),
-        ("same", "written", 1, "shows:0"),
-        ("summarised", "recorded", None, "m1"),
-        ("same", "recorded", 2, "c"),
-        ("same", "replaced", 3, "r"),
-        ("dropped", "recorded", None, "m4"),
-        ("same", "recorded", 4, "m5"),
-        ("new", "recorded", 5, "m6"),
-        ("new", "recorded", 6, "m7"),
-    ]
-    assert [each["message"]["id"] for each in found["messages"] if each["mark"]] == ["r"]
-    assert found["messages"][4]["message"]["text"] == "…"
-    assert found["tools_added"] == ["look"]
-    assert found["events"] == [{"event": "dropped", "messages": ["m4"]}]
-    assert 0 < found["tokens_kept"] < found["tokens_sent"]
-    plain = shown(here, "3", "-s", "shows.py:Moves(head=2)")  # no tools: the messages, and 3 that start the reply
-    assert plain["tokens_sent"] == sum(each["tokens"] for each in plain["messages"]) + 3
-
-
 def test_again_is_what_a_cache_has_no_more(here: Path) -> None:
     """What was sent at the step before is `same` only as far as nothing before it has changed, other tools included."""
     rows = shown(here, "2", "-s", "shows.py:Moves(head=2)")["messages"]
@@ -168,12 +141,8 @@ def test_a_step_may_be_counted_from_the_end(here: Path, step: str) -> None:
     ("words", "said"),
     [
         (("4",), "'talk' has 4 steps: give 0 to 3, or -1 to -4 from the end, not 4"),
-        (("-5",), "give 0 to 3, or -1 to -4 from the end, not -5"),
         (("-s", "shows.py:fails"), "failed: RuntimeError: no more· than four (shows.py:"),
         (("-s", "none"), "'none' was not run here; these were: shows.py:Shows@"),
-        (("-s", "windw"), "window(max_tokens=90)"),
-        (("-s", "("), "'(' was not run here; these were: "),
-        (("-s", "window(max_tokens=80)"), "was not run here; these were: "),
         (("-s", "shows.py:Moves(head=3)"), "was not run here; these were: "),
     ],
 )
@@ -186,7 +155,6 @@ def test_what_is_not_there_is_said(here: Path, words: tuple[str, ...], said: str
     ("text", "meant"),
     [
         ("window", "window(max_tokens=90)"),
-        ("window(max_tokens=90)", "window(max_tokens=90)"),
         ("window( max_tokens = 90, reserve=0.1)", "window(max_tokens=90)"),
         ("shows.py:Moves", "shows.py:Moves@"),
         ("shows.py:Moves(head=2)", "(head=2)"),
@@ -210,31 +178,12 @@ def test_a_file_that_has_changed_does_not_matter(tmp_path: Path) -> None:
     assert told.endswith("(head=3): write more of it\n")
 
 
-def test_the_list_as_json(here: Path) -> None:
-    """`show RUN --json` lists the conversations as JSON."""
-    found = json.loads(ctxbench("show", "r", "--json", cwd=here).stdout)
-    assert found[0] == {"number": 1, "conversation": "talk", "steps": 4, "messages": 9, "tokens": found[0]["tokens"]}
-    assert found[1]["conversation"] == "short"
-
-
 def test_a_conversation_without_a_model_call(tmp_path: Path) -> None:
     """A conversation in which no model was called says so."""
     (tmp_path / "talk.jsonl").write_bytes(talk(("user", "hello"), name="talk").to_json() + b"\n")
     ctxbench("run", "talk.jsonl", "-s", "none", "-o", "r", cwd=tmp_path)
     told = ctxbench("show", "r", "talk", cwd=tmp_path, code=2).stderr
     assert told == "error: 'talk': no model was called: it has no steps\n"
-
-
-def test_a_long_field_is_shortened(here: Path) -> None:
-    """An event's long text is cut in a line, and whole with --full; other steps' events are not shown."""
-    last = lines(here, "2")[-1]
-    assert last.startswith("summarised   replaced=m1  summary=they said first they")
-    assert "…  level=1" in last
-    whole = " ".join(" ".join(lines(here, "2", "--full")).split())
-    assert "they said first " * 20 + " level=1" in whole.replace("first level", "first  level")
-    first = "\n".join(lines(here, "0"))
-    assert "look" not in first
-    assert "summar" not in first
 
 
 def test_nothing_is_cut_where_nobody_asks_for_a_width(tmp_path: Path) -> None:
@@ -252,13 +201,3 @@ def test_nothing_is_cut_where_nobody_asks_for_a_width(tmp_path: Path) -> None:
     ).stdout
     assert max(map(len, narrow.splitlines())) <= 60
     assert "budget=90" in narrow
-
-
-def test_the_help_has_every_word(tmp_path: Path) -> None:
-    """At 80 columns the help explains each word in a line of its own."""
-    plain = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
-    told = subprocess.run([CTXBENCH, "show", "--help"], env=plain, capture_output=True, check=True, text=True).stdout
-    first = [line.split()[0] for line in told.splitlines() if line.split()]
-    for word in ("same", "again", "new", "summarised", "dropped", "replaced", "written", "▮"):
-        assert word in first
-    assert "…" not in told.replace("-2 …", "")

@@ -62,15 +62,7 @@ def group(leader: int) -> list[int]:
     [
         (signal.SIGINT, "all its processes"),  # Ctrl-C
         (signal.SIGTERM, "the run"),  # kill
-        *(
-            pytest.param(number, whom, marks=pytest.mark.slow)
-            for number, whom in (
-                (signal.SIGINT, "the run"),
-                (signal.SIGTERM, "all its processes"),
-                (signal.SIGHUP, "the run"),
-                (signal.SIGHUP, "all its processes"),
-            )
-        ),
+        pytest.param(signal.SIGHUP, "all its processes", marks=pytest.mark.slow),  # the end of a terminal
     ],
     ids=lambda value: value.name if isinstance(value, signal.Signals) else None,
 )
@@ -96,25 +88,6 @@ def test_nohup(tmp_path: Path) -> None:
         printed, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "900 conversations" in printed
-
-
-STOPPED_WHILE_PRINTING = """
-import os, signal, sys
-import ctxbench.cli as cli, ctxbench.cli.output as summary
-summary.results_of = lambda *given: os.kill(os.getpid(), signal.SIGTERM)
-sys.argv = ["ctxbench", "run", "some.jsonl", "-s", "none", "-o", "my runs"]
-cli.main()
-"""
-
-
-def test_stopped_while_printing(tmp_path: Path) -> None:
-    """When only the tables are left to print, the run says that all is measured and how to print it."""
-    recording(tmp_path, conversations=2)
-    command = [sys.executable, "-c", STOPPED_WHILE_PRINTING]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (143, "")
-    assert said(done.stderr) == ["stopped; everything is measured. To print the tables: ctxbench report 'my runs'"]
-    assert "2 conversations" in ctxbench("report", "my runs", cwd=tmp_path).stdout
 
 
 def test_any_command_says_how_to_begin_again(tmp_path: Path) -> None:

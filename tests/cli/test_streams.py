@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from ctxbench.cli.streams import command, say
 from tests.harness.command import CTXBENCH, ctxbench, said
 from tests.harness.runs import recording
 
@@ -78,21 +75,3 @@ def test_nobody_to_say_it_to(folder: Path) -> None:
     for each in (done, closed):
         assert each.returncode == 0
         assert json.loads(each.stdout)["conversations"] == 2
-
-
-def test_the_middle_of_a_long_value_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a value of thousands of characters the ends are printed, and how many are between; a long path is whole."""
-    say("error: unknown strategy '" + "a" * 5000 + "'; there are others")
-    say("error: /" + "b" * 255 + "/" + "c" * 255 + ": no such file")
-    long, path = capsys.readouterr().err.splitlines()
-    assert "a…4,803 more…a" in long
-    assert len(long) < 300
-    assert len(path) > 512
-
-
-def test_a_command_is_given_again_as_it_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`python -m ctxbench` by the same Python; a program that the shell does not find by its path."""
-    monkeypatch.setattr("sys.argv", ["/somewhere/ctxbench/__main__.py", "run", "a b"])
-    assert command("run", "a b") == shlex.join([sys.executable, "-m", "ctxbench", "run", "a b"])
-    monkeypatch.setattr("sys.argv", [__file__, "run"])
-    assert command("run") == shlex.join([__file__, "run"])

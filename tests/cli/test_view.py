@@ -125,14 +125,6 @@ def test_two_runs_compared(run: Run, tmp_path: Path) -> None:
     assert site.respond("compare", f"before={tmp_path / 'one'}&after={tmp_path / 'bad'}").status == 422
 
 
-def test_two_hundred_runs(run: Run, tmp_path: Path) -> None:
-    """A list of many runs reads their manifests only, and names each."""
-    for number in range(200):
-        (tmp_path / f"run {number}").mkdir()
-        shutil.copy(run.folder / "manifest.json", tmp_path / f"run {number}")
-    assert Site([tmp_path]).respond("").body.count(b'<th scope="row">') == 200
-
-
 def test_the_command(run: Run) -> None:
     """It prints an address that answers, and Ctrl-C ends it without a traceback; a wrong folder is one error."""
     code = "import sys; from ctxbench.cli import main; sys.argv = ['ctxbench', 'view', *sys.argv[1:]]; main()"

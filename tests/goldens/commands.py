@@ -25,6 +25,7 @@ RUNS = {
     "one": ("agent", "window(max_tokens=600)"),
 }
 """For each run what is replayed, and the strategies."""
+LOADS = tuple(f"--only={claim}" for claim in ("C11", "C19", "C20", "C22", "C23", "C24", "C30"))
 TIERED = "tiered(limit=2048, working=1024, archive=8192, recall=512)"
 METRICS = ("net_saving", "grounding", "prefix_reuse", "overflows", "answer_quality")
 COMMANDS: dict[str, tuple[object, ...]] = {
@@ -77,6 +78,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
 SLOW: dict[str, tuple[object, ...]] = {
     "demo": ("demo",),
     "lab quality": ("lab", "quality", "--json"),
+    "lab claims of loads": ("lab", "claims", "before", *LOADS, "--quick", "--json"),
     "lab bench-tier all": ("lab", "bench-tier", "all", "--json"),
 }
 FILES = {
@@ -86,7 +88,8 @@ FILES = {
     "export dataset": "dataset/README.md",
 }
 """What else a command writes that belongs into its golden file."""
-VARIES = {"versions", "milliseconds", "seconds", "speed", "latency_us", "latency_p50", "latency_p99", "embedding"}
+VARIES = {"versions", "timed", "milliseconds", "seconds", "embedding", "speed"}
+VARIES |= {"latency_us", "latency_p50", "latency_p99"}
 """Keys of what a machine decides: times, and versions of programs."""
 WIDTH = 150
 
@@ -139,9 +142,9 @@ class Workplace:
             case list():
                 return [self._normalised(item) for item in value]
             case str():
-                return re.sub(
-                    r"\bgenai-prices [\d.]+\d", "genai-prices VERSION", value.replace(str(self.folder), "FOLDER")
-                )
+                text = value.replace(str(self.folder), "FOLDER")
+                text = re.sub(r"\bgenai-prices [\d.]+\d", "genai-prices VERSION", text)
+                return re.sub(r"\bprices [0-9a-f]{8}\b", "prices DIGEST", text)
         return value
 
 

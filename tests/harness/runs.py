@@ -49,8 +49,8 @@ def fail(monkeypatch: pytest.MonkeyPatch, kind: type[Any], said: str) -> None:
     """Make strategies of a kind raise in the conversations whose first user message starts so."""
     whole = kind.start
 
-    def start(self: Any, desk: object) -> object:
-        view = whole(self, desk)
+    def start(self: Any, services: object) -> object:
+        view = whole(self, services)
 
         def failing(context: Any) -> object:
             if context.messages[1].text.startswith(said):

@@ -124,16 +124,12 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
         (lambda run: ctxbench.run("smoke", strategies=[]), "strategies: none is named"),
         (lambda run: ctxbench.run([]), "inputs: none is named"),
         (lambda run: ctxbench.run("smoke", strategies="none", jobs=-1), "jobs=-1: give 1 or more"),
-        (lambda run: ctxbench.run("smoke", strategies="none", model="gpt-9000"), "gpt-9000"),
         (lambda run: ctxbench.run("smoke", strategies="none", window="gpt-9000"), "unknown model 'gpt-9000'"),
         (lambda run: ctxbench.load("nosuch"), "nosuch: no run is here"),
-        (lambda run: run.verdict("gpt-55"), "gpt-55"),
         (lambda run: run.verdict().objections("windo"), "'windo' is not in the run"),
         (lambda run: run.summary(names="nice"), 'give "keys" or "display"'),
         (lambda run: run.gate("no.json"), "no.json: there is no baseline"),
         (lambda run: run.compare(against="archive"), "'archive' was not run here"),
-        (lambda run: run.compare(metrics="savin"), "did you mean 'saving'"),
-        (lambda run: run.contexts("c99", "none"), "no conversation 'c99'"),
         (lambda run: run.table("step"), "no table 'step'"),
         (lambda run: run.plot.survival(), "nothing to draw: no strategy summarises facts"),
     ],
@@ -158,18 +154,6 @@ def test_summary_is_what_compare_has(made: ctxbench.BenchmarkRun) -> None:
             checked += 1
     assert checked > 40
     assert summary["cost(claude-sonnet-5)"].gt(0).all()
-
-
-def test_columns_have_names_that_people_read(made: ctxbench.BenchmarkRun) -> None:
-    """Renamed when asked; otherwise `attrs` has the names and units by key, and no two columns share a name."""
-    plain, shown = made.summary(), made.summary(names="display")
-    assert list(shown.columns) == [plain.attrs["names"][key] for key in plain.columns]
-    assert plain.attrs["names"]["net_saving"] == "net saved"
-    assert plain.attrs["units"]["cost(claude-sonnet-5)"] == "usd"
-    assert "cost (claude-sonnet-5)" in shown.columns
-    for frame in (shown, made.growth(names="display"), made.bill(names="display")):
-        assert frame.columns.is_unique
-        assert not [name for name in frame.columns if "_" in name]
 
 
 def test_figures_are_over_what_all_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

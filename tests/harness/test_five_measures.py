@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import msgspec
-import pandas as pd
 import pytest
 
 from ctxbench.api.frames import summary
@@ -14,7 +11,7 @@ from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load
-from ctxbench.harness.folder.steps import steps_of, working_lookups, working_policy
+from ctxbench.harness.folder.steps import steps_of
 from ctxbench.metrics.figures import METRICS, NOTHING_EVICTED
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
@@ -22,7 +19,6 @@ from ctxbench.reports.results import summarise
 from ctxbench.reports.tables import tables
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.events import Compressed, Moved, Recalled, Summarised
-from tests.harness.command import ctxbench
 from tests.harness.runs import plan, recording
 
 SUMMARY = "summary(threshold=4, every=2, max_summary_tokens=40, language='en')"
@@ -102,16 +98,6 @@ def test_archive_compression_is_that_of_its_files(run: Run) -> None:
     assert metric.of(steps[steps.strategy == "none"]) == Missing("unsupported", "no Archive tier")
 
 
-def test_what_is_forgotten_was_not_evicted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message that left the history is deleted below Focus, for which no policy chose it."""
-    text = msgspec.json.encode(Moved(("m",), "working", "", 9)).decode()
-    looked_up = msgspec.json.encode(Recalled(("n",), (), "working")).decode()
-    rows = [("c", TIERED, step, kind, event) for step, kind, event in ((1, "moved", text), (2, "recalled", looked_up))]
-    events = pd.DataFrame(rows, columns=["conversation", "strategy", "step", "kind", "event"])
-    monkeypatch.setattr(Run, "table", lambda *_: events)
-    assert working_lookups(run).empty
-
-
 def test_a_hit_rate_needs_evictions(tmp_path: Path) -> None:
     """Where Working had room for all there is no hit rate, however often it was asked, and the tables say why."""
     roomy = "tiered(limit=400, working=100000, archive=100000, recall=150)"
@@ -122,23 +108,6 @@ def test_a_hit_rate_needs_evictions(tmp_path: Path) -> None:
     shown = {table.title: table.rows for table in tables(summarise(roomy_run))}
     assert NOTHING_EVICTED in shown["Which tier had what was looked up?"][0]
     assert NOTHING_EVICTED in next(iter(shown.values()))[0]
-
-
-@pytest.mark.parametrize(
-    ("strategy", "policy"),
-    [
-        ("none", None),
-        ("layered | smart", None),
-        ("tiered", "lru_k"),
-        ("facts | tiered(limit=300) | cache_marks", "lru_k"),
-        ("tiered(limit=300, policy='w_tiny_lfu')", "w_tiny_lfu"),
-        ("tiered(limit=300, policy='lru_k(k=3)')", "lru_k"),
-        ("mine.py:Tiered@ab12", None),
-    ],
-)
-def test_the_policy_of_a_strategy(strategy: str, policy: str | None) -> None:
-    """It is read from the strategy's text, wherever the strategy stands in a chain."""
-    assert working_policy(strategy) == policy
 
 
 def test_cache_hits_by_hand(tmp_path: Path) -> None:
@@ -165,20 +134,3 @@ def test_cache_hits_by_hand(tmp_path: Path) -> None:
     rows = bill(run, [Scheme("claude-sonnet-5")]).conversations().set_index("strategy")
     window = summary(run, ["claude-sonnet-5"]).loc["window(messages=2)"]
     assert window["cost_saving(claude-sonnet-5)"] == 1 - rows.cost["window(messages=2)"] / rows.cost["none"]
-
-
-def test_a_gate_guards_the_cache_hit_rate(tmp_path: Path) -> None:
-    """A policy may name it, as any metric: where more of the prompts was read before, the gate fails."""
-    path, model = recording(tmp_path, conversations=4, turns=6, size=200), "claude-sonnet-5"
-    name = f"cache_hit_rate({model})"
-    (tmp_path / "policy.toml").write_text(f'[metrics."{name}"]\nabsolute = 0.01\n')
-    ctxbench("run", path, "-s", "window(messages=9)", "-s", "none", "-o", "run", cwd=tmp_path)
-    ctxbench("gate", "run", "--update", "--model", model, "--baseline", "same.json", cwd=tmp_path)
-    gate = ("gate", "run", "--policy", "policy.toml", "--baseline")
-    ctxbench(*gate, "same.json", cwd=tmp_path)
-    baseline = json.loads((tmp_path / "same.json").read_text())
-    figures = baseline["figures"]["none"]
-    figures[name] = [[read + prompts // 10, prompts] for read, prompts in figures[name]]
-    (tmp_path / "better.json").write_text(json.dumps(baseline))
-    shown = ctxbench(*gate, "better.json", cwd=tmp_path, code=1)
-    assert name in shown.stdout

@@ -19,7 +19,6 @@ from ctxbench.harness.quality import (
     RECORDED,
     STRATEGIES,
     conversations,
-    record,
     replayed,
     unused,
 )
@@ -67,15 +66,13 @@ def test_every_probe_is_answered_and_graded(made: tuple[Path, quality.Replies]) 
 
 
 def test_the_graders_stand_side_by_side(made: tuple[Path, quality.Replies]) -> None:
-    """Rules and the model, each with its agreement with people; the ceiling is above the whole history by both."""
+    """Rules and the model; the ceiling is above the whole history by both, and each agrees with people as is known."""
     answers = answers_of(load(made[0]))
     assert answers is not None
     shown = [each for each in answers.figures if each.answerer == NAME]
     shares = [{of.strategy: of.correct for of in each.strategies} for each in shown]
     assert [of["evidence_only"] > of["none"] for of in shares] == [True, True]  # type: ignore[operator]
-    table, people = by_graders(answers)
-    assert table.heads == ("strategy", "rules", "95 %", "logit", "95 %", "abstained", "tokens")
-    assert not [note for note in table.notes if "No column" in note]
+    _, people = by_graders(answers)
     assert {row[:2] for row in people.rows} == {
         (name, labels) for name in ("rules", "logit") for labels in ("evouna-nq", "halluqa-zh")
     }
@@ -88,14 +85,6 @@ def test_the_archive_is_asked(made: tuple[Path, quality.Replies]) -> None:
     called = answers[answers.called.str.len() > 0]
     assert {name.partition("(")[0] for name in called.strategy.astype(str)} == {"archive"}
     assert {"questions/en/stock", "questions/zh/library"} <= set(called.conversation.astype(str))
-
-
-def test_the_same_bytes_again(made: tuple[Path, quality.Replies], tmp_path: Path) -> None:
-    """Another folder has the same answers and grades."""
-    folder, _ = made
-    replayed(tmp_path / "run")
-    for path in [*folder.glob("answers/**/*.parquet"), *folder.glob("grades/**/*.parquet")]:
-        assert (tmp_path / "run" / path.relative_to(folder)).read_bytes() == path.read_bytes()
 
 
 def test_the_lines_are_small_and_brief() -> None:
@@ -146,16 +135,6 @@ def test_what_was_not_recorded_is_missing(tmp_path: Path, monkeypatch: pytest.Mo
     assert f"{window['missing']} of 520 replies of the answerer {model} (not recorded: `make record`)" in line
 
 
-@pytest.mark.usefixtures("other")
-def test_the_check_says_what_is_lacking_and_unused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`ctxbench lab cassette check` replays the scenario, and fails on what is lacking and what is unused."""
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["lab", "cassette", "check"])
-    assert done.exit_code == 1
-    assert "are stale or were never recorded" in done.stdout
-    assert "replies are no longer needed: run `make record`" in done.stdout
-
-
 def test_a_model_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     """`--answerer` asks a server instead of the recorded replies, and grades by rules."""
     monkeypatch.setattr(quality, "STRATEGIES", ("none",))
@@ -176,13 +155,3 @@ def test_recording_needs_the_weights(tmp_path: Path) -> None:
     assert "no weights for the model `local`" in done.stderr
     assert "make local-model" in done.stderr
     assert not list(tmp_path.iterdir())
-
-
-def test_recording_what_is_there_asks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where every reply comes along, recording calls no model and writes the same file again."""
-    for where in ("quality", "models.local"):
-        monkeypatch.setattr(f"ctxbench.harness.{where}.local_name", lambda gguf: (NAME, ""))
-    replies = record(tmp_path / "new.jsonl", tmp_path / "run")
-    assert replies.are_whole
-    assert (tmp_path / "new.jsonl").read_bytes() == (FOLDER / RECORDED).read_bytes()
-    assert not list(tmp_path.glob("run.recording*"))

@@ -27,10 +27,10 @@ COUNTER = TokenCounter()
 
 def run(strategy: Strategy, conversation: Conversation) -> tuple[list[SimpleNamespace], ContextLog]:
     """The measured steps of one cell, lists with them, and its log."""
-    log, desk = ContextLog(conversation.messages), RecordedContext(ConversationIndex(conversation, COUNTER))
-    for step in replay(conversation, strategy, desk):
+    log, services = ContextLog(conversation.messages), RecordedContext(ConversationIndex(conversation, COUNTER))
+    for step in replay(conversation, strategy, services):
         log.add(step)
-    columns = measure([cell_of(desk.index, log, budget_of(strategy))])
+    columns = measure([cell_of(services.index, log, budget_of(strategy))])
     plain = {
         name: _lists(values) if isinstance(values, RaggedArray) else values.tolist() for name, values in columns.items()
     }
@@ -48,7 +48,7 @@ class By:
 
     function: Callable[[list[Message]], list[Message]]
 
-    def start(self, desk: StrategyContext) -> Callable[[Context], Context]:
+    def start(self, services: StrategyContext) -> Callable[[Context], Context]:
         return lambda context: context.sending(self.function(list(context.messages)))
 
 
@@ -98,7 +98,7 @@ def test_other_tools_break_the_prefix() -> None:
 
     @dataclass(frozen=True)
     class Offering:
-        def start(self, desk: StrategyContext) -> Callable[[Context], Context]:
+        def start(self, services: StrategyContext) -> Callable[[Context], Context]:
             offers = iter(tools)
             return lambda context: Context(context.messages, (), next(offers))
 
@@ -145,12 +145,3 @@ def test_any_context_is_rebuilt_from_the_log(spec: str, conversation: Conversati
     steps, log = run(strategy, conversation)
     entries = [(step.kept, step.added_from, step.added_to) for step in steps]
     assert [list(each) for each in rebuild(entries, conversation.messages, log.written)] == sent
-
-
-def test_the_log_of_none_grows_with_the_messages() -> None:
-    """Over a conversation twice as long the log of `none` has twice the entries, not four times."""
-    sizes = []
-    for turns in (50, 100):
-        steps, _ = run(parse("none"), talk(*[("user" if at % 2 == 0 else "assistant", "x") for at in range(2 * turns)]))
-        sizes.append(sum(len(step.added_from) for step in steps))
-    assert sizes == [50, 100]

@@ -41,7 +41,7 @@ LIBRARIES = (
     "typer.rich_utils",
 )
 """Modules that those of ctxbench import when they are used."""
-TUNING = ("alembic.config", "optuna.artifacts", "optuna.storages._rdb.models", "scipy.cluster.hierarchy", "scipy.stats")
+TUNING = ("optuna.samplers", "scipy.cluster.hierarchy", "scipy.stats")
 """Names of the modules that `tune` imports, which takes more than a second."""
 PROVIDERS = ("litellm", "openai.resources.chat", "openai.resources.embeddings", "fastapi")
 """What calls of a provider import, for some seconds."""

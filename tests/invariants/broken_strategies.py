@@ -24,7 +24,7 @@ class By:
     function: Callable[[list[Message]], list[Message]]
     budget: int | None = None
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         return lambda context: context.sending(self.function(list(context.messages)))
 
 
@@ -32,7 +32,7 @@ class By:
 class Counting:
     """Answers differently each time."""
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         calls = count()
         return lambda context: context.sending(
             [*context.messages, Message(f"counting:{next(calls)}", "system", "again")]
@@ -43,7 +43,7 @@ class Counting:
 class Seeing:
     """Sends what has not been said yet."""
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         return lambda context: Context(context.messages + TALK.messages[len(context.messages) :])
 
 
@@ -51,7 +51,7 @@ class Seeing:
 class Peeping:
     """Says how long the conversation will be: the messages it is given are a view of the whole recording."""
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         def view(context: Context) -> Context:
             whole = len(context.messages.spans[0].store)
             return context.sending([Message("peeping", "system", str(whole)), *context.messages])
@@ -65,7 +65,7 @@ class Marking:
 
     marks: tuple[int, ...]
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         return lambda context: Context(context.messages, self.marks, context.tools)
 
 
@@ -85,7 +85,7 @@ class Remembering:
 
     copyable = True
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         tally, seen = Tally(), [0]
 
         def view(context: Context) -> Context:

@@ -135,8 +135,8 @@ def test_a_chain_is_its_stages(conversation: Conversation) -> None:
     from ctxbench.strategies.base import Context
 
     first, second = parse("window(messages=9)"), parse("window(max_tokens=60)")
-    desk = RecordedContext(ConversationIndex(conversation, COUNTER))
-    one, other = first.start(desk), second.start(desk)
+    services = RecordedContext(ConversationIndex(conversation, COUNTER))
+    one, other = first.start(services), second.start(services)
     for step in steps(Chain((first, second)), conversation):
         assert step.context == other(one(Context(Messages.prefix(conversation.messages, step.at))))
 
@@ -156,7 +156,7 @@ class Noting:
 
     text: str
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         return lambda context: context.sending([*context.messages, Message("noting", "system", self.text)])
 
 

@@ -43,8 +43,8 @@ STEPS = 200
 
 def replayed(conversation: Conversation, text: str) -> int:
     """Replay a conversation, counting its tokens with it."""
-    desk = RecordedContext(ConversationIndex(conversation, TokenCounter()))
-    return sum(1 for _ in replay(conversation, parse(text), desk))
+    services = RecordedContext(ConversationIndex(conversation, TokenCounter()))
+    return sum(1 for _ in replay(conversation, parse(text), services))
 
 
 def simulated() -> None:

@@ -11,21 +11,21 @@ from ctxbench.scenarios.model import Conversation
 from tests.perf.peers import CLOCK, SUMMARY, Count, Peer, Stage, Step
 
 
-def trim(tokens: int | None = None, messages: int | None = None) -> Peer:
+def trim(tokens: int) -> Peer:
     """langchain-core, on the whole history."""
 
     def start(conversation: Conversation, count: Count) -> Step:
         from langchain_core.messages import trim_messages
 
         made = langchain(conversation)
-        counter: Any = len if tokens is None else cost(conversation, count)
-        limits: dict[str, Any] = {"max_tokens": tokens or messages, "include_system": True, "start_on": ("human", "ai")}
-        return lambda at: trim_messages(made[:at], strategy="last", token_counter=counter, **limits)
+        limits: dict[str, Any] = {"max_tokens": tokens, "include_system": True, "start_on": ("human", "ai")}
+        limits["token_counter"] = cost(conversation, count)
+        return lambda at: trim_messages(made[:at], strategy="last", **limits)
 
-    return Peer("langchain trim_messages", start, grows=False, keeps=tokens is not None)
+    return Peer("langchain trim_messages", start, grows=False)
 
 
-def agent(name: str, *stages: Callable[[Conversation, Count], Stage], keeps: bool = True) -> Peer:
+def agent(name: str, *stages: Callable[[Conversation, Count], Stage]) -> Peer:
     """LangChain's hooks in their order: what one returns is what the next is given."""
 
     def start(conversation: Conversation, count: Count) -> Step:
@@ -42,7 +42,7 @@ def agent(name: str, *stages: Callable[[Conversation, Count], Stage], keeps: boo
 
         return step
 
-    return Peer(name, start, keeps=keeps)
+    return Peer(name, start)
 
 
 def state(conversation: Conversation, count: Count) -> Stage:
@@ -91,22 +91,6 @@ def clearing(conversation: Conversation, count: Count) -> Stage:
         return list(sent.messages)
 
     return stage
-
-
-def trimming(tokens: int) -> Callable[[Conversation, Count], Stage]:
-    """langchain-core's trim_messages on what the hooks before left."""
-
-    def start(conversation: Conversation, count: Count) -> Stage:
-        from langchain_core.messages import trim_messages
-
-        limits: dict[str, Any] = {
-            "max_tokens": tokens,
-            "token_counter": cost(conversation, count),
-            "start_on": ("human", "ai"),
-        }
-        return lambda said: trim_messages(said, strategy="last", **limits)
-
-    return start
 
 
 def marking(conversation: Conversation, count: Count) -> Stage:

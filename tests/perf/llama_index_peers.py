@@ -12,17 +12,6 @@ from ctxbench.strategies.adapters.llama_index import to_llama_index
 from tests.perf.peers import CLOCK, SUMMARY, Count, Peer, Step, dicts, in_one_loop
 
 
-def buffer(tokens: int) -> Peer:
-    """llama-index's ChatMemoryBuffer: put what is new, get."""
-
-    def start(conversation: Conversation, count: Count) -> Step:
-        from llama_index.core.memory import ChatMemoryBuffer
-
-        return remembering(conversation, ChatMemoryBuffer(token_limit=tokens, tokenizer_fn=tokenizer(count)))
-
-    return Peer("llama-index ChatMemoryBuffer", start, grows=False, keeps=False, calls=5)
-
-
 def summary_buffer(tokens: int) -> Peer:
     """llama-index's ChatSummaryMemoryBuffer."""
 
@@ -64,12 +53,12 @@ def memory(tokens: int) -> Peer:
     return Peer("llama-index Memory", start)
 
 
-def vectors(most: int, buffered: int | None = None) -> Peer:
-    """llama-index's VectorMemory; with `buffered` tokens of ChatMemoryBuffer before it, in SimpleComposableMemory."""
+def vectors(most: int) -> Peer:
+    """llama-index's VectorMemory, with the vectors of `offline`."""
 
     def start(conversation: Conversation, count: Count) -> Step:
         from llama_index.core.embeddings import BaseEmbedding
-        from llama_index.core.memory import ChatMemoryBuffer, SimpleComposableMemory, VectorMemory
+        from llama_index.core.memory import VectorMemory
 
         counter = TokenCounter()
 
@@ -86,13 +75,9 @@ def vectors(most: int, buffered: int | None = None) -> Peer:
                 return self._get_text_embedding(query, True)
 
         memory: Any = VectorMemory.from_defaults(embed_model=Vectors(), retriever_kwargs={"similarity_top_k": most})
-        if buffered is not None:
-            first = ChatMemoryBuffer(token_limit=buffered, tokenizer_fn=tokenizer(count))
-            memory = SimpleComposableMemory(primary_memory=first, secondary_memory_sources=[memory])
         return remembering(conversation, memory)
 
-    name = "VectorMemory" if buffered is None else "SimpleComposableMemory"
-    return Peer(f"llama-index {name}", start, grows=False, keeps=False, calls=50 if buffered is None else 5)
+    return Peer("llama-index VectorMemory", start, grows=False)
 
 
 def remembering(conversation: Conversation, memory: Any) -> Step:

@@ -97,8 +97,6 @@ class Peer(NamedTuple):
     start: Callable[[Conversation, Count], Step]
     grows: bool = True
     """Whether it must have seen the calls before. If not, it is first called where the timing begins."""
-    keeps: bool = True
-    """Whether it counts text by text, so that counts can be kept from call to call."""
     calls: int = 50
     """How many calls are timed at most."""
 
@@ -114,8 +112,8 @@ class Replying(Models):
 REPLYING = Replying(Settings())
 
 
-class StandingDesk(RecordedContext):
-    """The desk, on the clock. It stands still for what the harness does not count as the strategy's either."""
+class StandingContext(RecordedContext):
+    """The services, with a clock that stands still for what the harness does not count as the strategy's either."""
 
     def complete(self, prompt: Prompt) -> str:
         with CLOCK.standing():
@@ -128,13 +126,13 @@ class StandingDesk(RecordedContext):
 
 def ours(spec: str, conversation: Conversation, models: Models = OFFLINE, counter: TokenCounter | None = None) -> Step:
     """A strategy of ours, as the harness replays it; what is new is counted when it asks, and that is timed."""
-    desk = StandingDesk(ConversationIndex(conversation, counter or TokenCounter()), models)
-    view = parse(spec).start(desk)
+    services = StandingContext(ConversationIndex(conversation, counter or TokenCounter()), models)
+    view = parse(spec).start(services)
 
     def step(at: int) -> Sequence[Any]:
-        desk.move_to(at)
+        services.move_to(at)
         sent = view(Context(Messages.prefix(conversation.messages, at), (), conversation.tools))
-        desk.drain()
+        services.drain()
         return sent.messages
 
     return step
@@ -149,14 +147,3 @@ def in_one_loop(step: Callable[[int], Awaitable[Sequence[Any]]]) -> Step:
     """A step of an agent that runs in one event loop from its first call to its last."""
     loop = asyncio.new_event_loop()
     return lambda at: loop.run_until_complete(step(at))
-
-
-def together(*peers: Peer) -> Peer:
-    """Peers of different libraries that know nothing of one another, each on the whole history."""
-
-    def start(conversation: Conversation, count: Count) -> Step:
-        steps = [peer.start(conversation, count) for peer in peers]
-        return lambda at: [step(at) for step in steps][-1]
-
-    name = " + ".join(peer.name for peer in peers)
-    return Peer(name, start, any(peer.grows for peer in peers), all(peer.keeps for peer in peers))

@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 from ctxbench.strategies.tiers.working.compiled import lru_k
-from ctxbench.strategies.tiers.working.traces import twice
 
 pytestmark = pytest.mark.perf
 Bench = Any
@@ -59,23 +58,3 @@ def test_libcachesim(benchmark: Bench, ids: Ints, tmp_path: Path) -> None:
 
     hit_rate = benchmark.pedantic(go, setup=fresh, rounds=5, warmup_rounds=1)
     assert hit_rate == pytest.approx(lru_k(ids, CACHE, retained=0).hits.mean(), abs=1e-9)
-
-
-@pytest.mark.benchmark(group="LRU-K: a miss-ratio curve, 1M accesses × 20 sizes; 30 s are allowed")
-def test_miss_ratio_curve(benchmark: Bench, ids: Ints) -> None:
-    """100 to 60,000 objects. More room never has fewer hits here."""
-
-    def curve() -> list[float]:
-        return [float(lru_k(ids, int(size)).hits.mean()) for size in np.geomspace(100, 60_000, 20)]
-
-    found = benchmark.pedantic(curve, rounds=1)
-    assert found == sorted(found)
-
-
-def test_what_history_and_the_correlated_period_are_worth(ids: Ints) -> None:
-    """Popularity drawn anew every 100,000 accesses: 20 points. Each item again within 20 accesses: 10 points."""
-    chance = np.random.default_rng(1)
-    shifting = np.concatenate([chance.permutation(OBJECTS)[zipf(chance, 100_000)] for _ in range(10)])
-    pairs = twice(chance, zipf(chance, ACCESSES // 2))
-    assert lru_k(shifting, CACHE).hits.mean() - lru_k(shifting, CACHE, retained=0).hits.mean() > 0.2
-    assert lru_k(pairs, CACHE, correlated=20).hits.mean() - lru_k(pairs, CACHE).hits.mean() > 0.1

@@ -38,31 +38,10 @@ def test_a_negative_saving_is_explained(tmp_path: Path) -> None:
     assert row[3:] == ("0", "0", "$0", "")
 
 
-def test_nothing_was_added(tmp_path: Path) -> None:
-    """Strategies that only leave out have no row, and no table if there are no others."""
-    assert "What did strategies add?" not in titled(summary_of(tmp_path, "none", "window(max_tokens=400)"))
-
-
-def test_a_budget_that_is_too_small_has_its_own_word(tmp_path: Path) -> None:
-    """A budget that a strategy exceeds is not called rejected, which is what providers do."""
-    found = titled(summary_of(tmp_path, "window(max_tokens=5)"))
-    assert found["What did the strategies do?"].heads == ("strategy", "over budget")
-    actions = (found["What did the strategies do?"], found["Why did something fail?"])
-    assert not any("reject" in text for table in actions for text in (*table.heads, *table.notes))
-
-
 def shown(monkeypatch: pytest.MonkeyPatch, summary: RunSummary, rows: list[Survival]) -> Table:
     for name in summary.survival:
         monkeypatch.setitem(summary.survival, name, rows)
     return survival_table(summary)
-
-
-def test_how_many_facts_each_round_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A share of fewer facts may rise, so the number of them stands beside it, and the caption says why."""
-    summary = summary_of(tmp_path, "none")
-    table = shown(monkeypatch, summary, [Survival("number", 0, 1000, 300), Survival("number", 1, 100, 40)])
-    assert table.rows == (("none", "30.0 % (1.0k)", "40.0 % (100)", "", "", "", ""),)
-    assert "may rise" in table.notes[0]
 
 
 @pytest.mark.parametrize(("kept", "told"), [(400, False), (600, True)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,9 +11,7 @@ import pytest
 from ctxbench.harness.answers.answer import Answer, Question, RunProbes, answer
 from ctxbench.harness.answers.figures import figures
 from ctxbench.harness.answers.store import answered
-from ctxbench.harness.compare.compare import compare
 from ctxbench.harness.compare.figures import measured
-from ctxbench.harness.compare.gate import GatePolicy
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load
 from ctxbench.harness.graders.profiles import SHIPPED, Profiles, corrected_by
@@ -22,10 +19,8 @@ from ctxbench.harness.models import Models, Settings
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.answers import Measure, answers_of, beside, by_graders, pairs
-from ctxbench.reports.answers import all_json as answers_json
+from ctxbench.reports.answers import Measure, answers_of, by_graders, pairs
 from ctxbench.reports.calibration import corrected_of, corrected_table
-from ctxbench.reports.html.folder import write
 from ctxbench.reports.html.sections import sections
 from ctxbench.reports.verdict import quality
 from tests.harness.answers.builders import plan, talks
@@ -64,22 +59,6 @@ def test_right_answers_are_the_best_measure_of_quality(run: Run) -> None:
         assert value == pytest.approx(sums.got[name] / sums.wanted[name])
 
 
-def test_the_page_has_both_sections(run: Run, tmp_path: Path) -> None:
-    """Answers with their figure and bounds; calibration with the profile and corrected shares; as files too."""
-    found = {each.name: each for each in sections(results(run))}
-    assert {"answers", "calibration"} <= found.keys()
-    page = write(results(run), tmp_path, figures=True).read_text(encoding="utf-8")
-    for text in (
-        "How many answers are correct?",
-        "Do the measures order the strategies alike?",
-        "How far do graders agree with labelled answers?",
-    ):
-        assert text in page
-    for name in ("tables/answers.csv", "tables/corrected.csv", "figures/answers.svg"):
-        assert (tmp_path / name).is_file()
-    assert set(pd.read_csv(tmp_path / "tables/answers.csv").strategy) == {*STRATEGIES, "evidence_only"}
-
-
 def test_a_model_stands_beside_the_reader(tmp_path: Path) -> None:
     """What a model answered goes first, all are in one table, and each is a metric of its own."""
     execute(plan(talks(tmp_path, 3), STRATEGIES), tmp_path / "run")
@@ -92,14 +71,8 @@ def test_a_model_stands_beside_the_reader(tmp_path: Path) -> None:
     table = section.parts[titles.index("Correct, by answer model / grader")]
     pairs = [f"{who} / {RulesGrader().name}" for who in ("openai/parrot", "offline")]
     assert table.heads == ("strategy", *pairs)
-    assert all(re.fullmatch(r"[\d.]+ % \([\d.]+ to [\d.]+ %\)", cell) for row in table.rows for cell in row[1:])
     assert [note.partition(": ")[0] for note in table.notes] == pairs
     assert all("agrees with people" in note for note in table.notes)
-    kinds = section.parts[titles.index("Which kinds of questions are answered?")]
-    assert all(re.fullmatch(r"[\d.]+ % ± [\d.–]+", cell) for row in kinds.rows for cell in row[1:])
-    stated = answers_json(answers_of(found))
-    assert stated is not None
-    assert all(of.keys() == {"mean", "low", "high"} for of in stated[0]["strategies"]["none"]["by_category"].values())
     names = measured(found).metrics
     assert {"answer_quality", f"answer_quality(openai/parrot, {RulesGrader().name})"} <= names.keys()
 
@@ -111,18 +84,6 @@ class Lenient:
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         return [Grade(True, 1.0, "why not") for _ in items]
-
-
-def test_a_grader_that_nobody_compared_has_no_share_beside_others(tmp_path: Path) -> None:
-    """A share without its grader's agreement is not shown there; a line says why."""
-    execute(plan(talks(tmp_path, 3), STRATEGIES), tmp_path / "run")
-    found = load(tmp_path / "run")
-    answer(found, Parrot("9000"), Lenient(), RunProbes(found, Models(Settings())))
-    answers = answers_of(found)
-    assert answers is not None
-    table = beside(answers)
-    assert table.heads == ("strategy", f"offline / {RulesGrader().name}")
-    assert table.notes[-1].startswith("No column for openai/parrot / lenient: how far it agrees with people is not")
 
 
 def test_graders_stand_side_by_side(tmp_path: Path) -> None:
@@ -142,19 +103,6 @@ def test_graders_stand_side_by_side(tmp_path: Path) -> None:
     assert people.rows[0][4:] == (f"{rules.quoted.recall.value:.3f}", f"{rules.quoted.specificity.value:.3f}")
     (brief,) = by_graders(answers, brief=True)
     assert brief.notes[0].startswith("Kappa with people: rules 0.8")
-
-
-def test_answers_are_compared_by_conversation(run: Run) -> None:
-    """A strategy that forgets is worse; two who answered are not compared with one another."""
-    found = measured(run)
-    against = compare(found, found, [("last_turn", "none")], GatePolicy().rule)
-    [correct] = [each for each in against.comparisons if each.metric == "answer_quality"]
-    assert correct.found is not None
-    assert correct.found.after < correct.found.before  # type: ignore[operator]
-    assert correct.verdict.word == "worse"
-    about = found.metrics["answer_quality"]
-    assert "answered by offline" in about.version
-    assert "graded by rules" in about.version
 
 
 def by_hand(right: int, wrong: int, unknown: int) -> pd.DataFrame:

@@ -6,15 +6,15 @@ import msgspec
 import pytest
 
 from ctxbench.harness.graders.calibration import Calibrated, Options, calibrated
-from ctxbench.harness.graders.labels import part_of, sample_of, sets_of
+from ctxbench.harness.graders.labels import sets_of
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.agreement import Estimate
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.calibration import as_json, figure, interval, tables
+from ctxbench.reports.calibration import figure, interval, tables
 from ctxbench.reports.figures.curves import roc
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.labelled import Labelled
-from tests.harness.graders.stub_graders import Paid, Stub, gullible, labelled, says_yes, unsure
+from tests.harness.graders.stub_graders import Stub, labelled, says_yes, unsure
 
 NAME = "llm(model='m', variant='{}', prompt='ab')"
 
@@ -76,48 +76,6 @@ def test_strict_and_lenient() -> None:
     assert "strict and lenient" not in shown(found(strict))
 
 
-def test_injection() -> None:
-    """How many verdicts were turned, and by which attacks; without attacks there is no table."""
-    made = shown(found(Stub(gullible), attacked=20))
-    turned = made["attacks that turned a verdict"]
-    assert "authority" in {row[1] for row in turned.rows}
-    assert rows(made["injection"])["stub(1)"]["answers"] == "20"
-    assert "injection" not in shown(found(Stub(gullible)))
-
-
-def test_time_and_cost() -> None:
-    """What a thousand answers cost, and nothing for a grader without a model."""
-    by = rows(shown(found(Paid(says_yes), Stub(says_yes)))["time and cost"])
-    assert by["paid(model='m', prompt='abc')"]["cost per 1,000"] == "$10.0000"
-    assert by["paid(model='m', prompt='abc')"]["tokens per answer"] == "110"
-    assert by["stub(1)"]["cost per 1,000"] == "nothing"
-
-
-def test_a_part_a_sample_and_labels_by_a_model() -> None:
-    """What the figures are over stands under the table."""
-    [whole] = sets_of([msgspec.structs.replace(each, labelled_by="model") for each in labelled()])
-    labels = sample_of(part_of(whole, {"language": "zh"}), 50, seed=3, by_system=True)
-    one = calibrated(labels, [Stub(says_yes)], {}, Options(resamples=200), lambda _: None)
-    main = next(iter(tables([one])))
-    assert main.title.endswith("as labelled by a model")
-    assert main.notes[:3] == (
-        "Only: language zh.",
-        "A sample of 50 of 120 answers, as many of each system, by question, seed 3.",
-        "A model wrote the labels: this is agreement of one grader with another, not with people.",
-    )
-
-
-def test_one_class() -> None:
-    """Labels of one class: what is undefined says so, and the figure has a panel without a curve."""
-    answers = [each for each in labelled() if each.correct]
-    one = found(Stub(says_yes), answers=answers)
-    main = next(iter(tables([one])))
-    by = rows(main)["stub(1)"]
-    assert (by["kappa"], by["AUC"], by["wrong accepted"]) == ("(undefined)",) * 3
-    drawn = roc([one])
-    assert "one class only" in drawn.axes[0].texts[0].get_text()
-
-
 def test_a_figure() -> None:
     """A panel a set, a line a grader that begins at nothing and ends at all, and its own verdicts on it."""
     drawn = roc([found(Stub(unsure), Stub(says_yes, "other")), found(Stub(unsure))])
@@ -126,18 +84,6 @@ def test_a_figure() -> None:
     assert len(lines) == 5
     assert next(iter(lines[1].get_xdata())) == 0.0
     assert list(lines[1].get_ydata())[-1] == 1.0
-
-
-def test_json() -> None:
-    """All figures, exactly; times apart."""
-    one = found(Stub(unsure), attacked=5)
-    [made] = msgspec.json.decode(msgspec.json.encode(as_json([one])))
-    [grader] = made["graders"]
-    assert grader["whole"]["confusion"]["true_positive"] == one.profiles[0].whole.confusion.true_positive
-    assert grader["whole"]["kappa"]["value"] == one.profiles[0].whole.kappa.value
-    assert made["digest"] == one.labels.digest
-    assert made["seconds"].keys() == {"stub(1)"}
-    assert [each["name"] for each in made["beside"]["baselines"]] == ["words"]
 
 
 @pytest.mark.parametrize(

@@ -63,14 +63,3 @@ def test_the_step_to_look_at() -> None:
     assert worst_of(rows[:0], METRICS["grounding"]) is None
     assert isinstance(METRICS["grounding"].of, Ratio)
     assert worst_of(rows.assign(step=None), METRICS["grounding"]) is None
-
-
-def test_a_reason_that_the_row_shows_is_not_told_again() -> None:
-    """Where not knowing fails, the interval's two signs are in its row, and in no note beside it."""
-    before = made({"a": {"tokens_sent": TOKENS}})
-    moved = made({"a": {"tokens_sent": [each + (-1) ** at * 40 for at, each in enumerate(TOKENS)]}})
-    answer = gate(before, moved, GatePolicy(cannot_tell="fail"))
-    assert answer.result == "fails"
-    fails = next(each for each in tables(answer, lambda *_: None) if each.title.startswith("Fails"))
-    assert fails.rows[0][7] == "cannot tell"
-    assert not [note for note in fails.notes if "both signs" in note]

@@ -66,15 +66,6 @@ def test_figures_are_under_each_other() -> None:
     assert printed(table, 80)[2:] == ["name    saved", "a      86.8 %*", "会话    5.0 %", "c     100.0 %"]
 
 
-def test_two_columns_of_names() -> None:
-    """A long conversation id gives way before the strategy's name does; both are on the left."""
-    table = Table("t", ("conversation", "strategy", "saved"), (("x" * 90, NAMES[1], "5.0 %"),), names=2)
-    lines = printed(table, 88)
-    assert lines[3] == f"{'x' * 32}  {NAMES[1]}  5.0 %"
-    assert lines[4:6] == ["x" * 32, "x" * 26]
-    assert "|---|---|---:|" in markdown([table])
-
-
 def test_a_line_of_text_in_a_name_is_no_line_of_the_table() -> None:
     """Whatever a recording calls itself, its row is one line."""
     table = Table("t", ("name", "saved"), (("two\nlines\x1b", "5.0 %"),))

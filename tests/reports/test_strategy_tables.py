@@ -71,17 +71,10 @@ def test_nothing_was_ever_asked(tmp_path: Path) -> None:
     assert row == ("window(max_tokens=1)", "1", "1", "62.5 %", "(undefined)")
 
 
-def test_no_marks_where_all_is_well(tmp_path: Path) -> None:
-    """A strategy that always sends the newest message has no mark, and there is no table of such calls."""
-    found = list(tables(summarise(ran(tmp_path, "none", "last_turn"))))
-    assert not any("*" in cell for row in found[0].rows for cell in row)
-    assert found[1].title == "Which structural faults does a strategy add?"
-
-
 def failing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(self: object, desk: StrategyContext) -> View:
+    def start(self: object, services: StrategyContext) -> View:
         def view(context: Context) -> Context:
-            desk.record(Failed("summary", "openai/x: there is no key", "all is sent"))
+            services.record(Failed("summary", "openai/x: there is no key", "all is sent"))
             return context
 
         return view
@@ -97,9 +90,3 @@ def test_a_strategy_that_no_model_answered(tmp_path: Path, monkeypatch: pytest.M
     assert [row[0] for row in main.rows] == ["none", "last_turn †", "summary(threshold=1)"]
     assert any(note.startswith("† No call of its models succeeded") for note in main.notes)
     assert json.loads(msgspec.json.encode(as_json(summary)))["unanswered"] == ["last_turn"]
-
-
-def test_what_the_caption_says_of_overflows(tmp_path: Path) -> None:
-    """The window is the one of the model that the run was asked for, not of a recorded one."""
-    notes = " ".join(next(tables(summarise(ran(tmp_path, "none")))).notes)
-    assert "Overflows: calls over 128,000 tokens, the window of gpt-4o (--window)." in notes

@@ -99,10 +99,10 @@ def test_why_a_figure_is_missing(tmp_path: Path) -> None:
 def failing(monkeypatch: pytest.MonkeyPatch, reasons: int) -> None:
     """Have `last_turn` report so many reasons at each step, each with another number every time."""
 
-    def start(self: object, desk: StrategyContext) -> View:
+    def start(self: object, services: StrategyContext) -> View:
         def view(context: Context) -> Context:
             for at in range(reasons):
-                desk.record(
+                services.record(
                     Failed("summary", f"the reply {'x' * at} has {len(context.messages)} tokens, over 1", "cut")
                 )
             return context
@@ -134,33 +134,6 @@ def test_why_something_failed_or_was_refused(tmp_path: Path, monkeypatch: pytest
         "instead": "cut",
         "times": 48,
     } in printed["reasons"]
-
-
-def test_many_reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twenty reasons are shown, and how many more there are; the JSON has all."""
-    failing(monkeypatch, 23)
-    summary = summarise(ran(tmp_path, recording(tmp_path, conversations=1), strategies=("last_turn",)))
-    [why] = [table for table in tables(summary) if table.title == "Why did something fail?"]
-    assert len(why.rows) == 20
-    assert why.notes[1] == "3 more reasons, 72 times together: all are in --json."
-    assert len(summary.reasons) == 23
-
-
-def test_nothing_failed(tmp_path: Path) -> None:
-    """Where nothing failed or was refused there is no table of reasons."""
-    found = tables(summarise(ran(tmp_path, recording(tmp_path, conversations=1), strategies=("none",))))
-    assert "Why did something fail?" not in [table.title for table in found]
-
-
-def test_no_faults_is_a_sentence(tmp_path: Path) -> None:
-    """Where no strategy made a fault there is a sentence and no table, in Markdown too."""
-    found = list(tables(summarise(ran(tmp_path, recording(tmp_path, conversations=1), strategies=("none",)))))
-    [faults] = [table for table in found if table.title == "Which structural faults does a strategy add?"]
-    assert (faults.heads, faults.rows) == ((), ())
-    assert (
-        "## Which structural faults does a strategy add?\n\nNo strategy made a context with a fault.\n\n## "
-        in markdown(found)
-    )
 
 
 def test_the_library_stands_in_the_row_of_its_strategy(tmp_path: Path) -> None:

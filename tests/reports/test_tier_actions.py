@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import pandas as pd
 import pytest
 
-from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import load
 from ctxbench.metrics.figures import NOTHING_EVICTED
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.reports.results import as_json, summarise
-from ctxbench.reports.tables import tables
 from ctxbench.reports.tier_actions import tier_action_tables as tier_tables
 from ctxbench.reports.tier_actions import tier_actions
 from ctxbench.strategies.events import Alarmed, Event, LimitReached, Moved, Recalled
-from tests.harness.runs import plan
 
 NO_TIER = Missing("unsupported", "no Working tier")
 
@@ -66,27 +59,3 @@ def test_a_missing_hit_rate(rate: Value, shown: str) -> None:
     (actions,) = tier_actions(frame(focus=[LimitReached("focus", "warning", 7000, 6500)]), {"focus": rate}).values()
     (table,) = tier_tables({"focus": actions})
     assert table.rows[0][5] == shown
-
-
-def test_no_tiers_have_no_table() -> None:
-    """A run without tiers has nothing to show."""
-    assert list(tier_tables({})) == []
-
-
-def test_a_run_has_the_tables_and_the_figures(tmp_path: Path) -> None:
-    """Only of the strategies with tiers; the tokens of an edge are those of its moves, in --json as well."""
-    strategies = ("none", "window(max_tokens=400)", "tiered(limit=2000, working=3000, archive=9000, recall=600)")
-    execute(plan("mem_001", strategies=strategies), tmp_path / "run")
-    run = load(tmp_path / "run")
-    summary = summarise(run)
-    titles = [table.title for table in tables(summary)]
-    assert "Which tier had what was looked up?" in titles
-    assert "What moved between the tiers?" in titles
-    figures = msgspec.json.decode(msgspec.json.encode(as_json(summary)))["tiers"]
-    assert list(figures) == [strategies[2]]
-    events = run.table("events")
-    moved = [msgspec.json.decode(text) for text in events.event[events.kind == "moved"]]
-    expected = sum(each["tokens"] for each in moved if (each["source"], each["to"]) == ("focus", "working"))
-    edges = {(each["from"], each["to"]): each["tokens"] for each in figures[strategies[2]]["moves"]}
-    assert edges["focus", "working"] == expected > 0
-    assert ("working", "archive") in edges

@@ -29,9 +29,3 @@ def test_a_window_falls_into_the_traps_of_its_size(tmp_path: Path) -> None:
     names = [section.name for section in sections(results)]
     assert names[0] == "traps"
     assert not {"overview", "strategies"} & set(names)  # neither a verdict nor savings
-
-
-def test_other_runs_are_no_traps(tmp_path: Path) -> None:
-    """A run with any other conversation has its verdict."""
-    execute(Plan(RunInputs(("questions",)), ("none",), answers=False), tmp_path / "run")
-    assert not is_traps(Results(load(tmp_path / "run"), MODELS))

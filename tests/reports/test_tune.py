@@ -80,13 +80,6 @@ def test_nothing_is_worth_it() -> None:
     assert "No setting is worth its cost: the whole history costs no more than any of them, and is no worse." in text
 
 
-def test_many_failures() -> None:
-    """The first are named, and how many more there are."""
-    text = markdown(list(tables(tuned(BIG, WHOLE, failed=tuple((f"n={at}", "no") for at in range(-9, 1))))))
-    assert "| n=-9 | no |" in text
-    assert "2 more are in tune.json." in text
-
-
 def test_differences_are_in_pairs() -> None:
     """Half the cost in every conversation is −50 % exactly, and no cost falls by more than all of it."""
     whole = Tried("none", ["a", "b", "c"], [2.0, 4.0, 60.0], {"grounding": [(1, 1), (2, 2), (9, 9)]}, 0, 3)

@@ -19,7 +19,7 @@ from ctxbench.metrics.value import Missing
 from ctxbench.reports.render import Table
 from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import MeasuredQuality, RunVerdict, as_json, breakage, verdict
-from ctxbench.reports.verdict_text import answer, five_measures, how_sure
+from ctxbench.reports.verdict_text import answer, five_measures
 from tests.reports.html.builders import ran, recorded, results, usual
 
 
@@ -203,31 +203,6 @@ def test_nothing_is_sure_enough() -> None:
     assert len(table.rows) + 1 <= 12
 
 
-def test_conversations_that_are_too_short() -> None:
-    """Where most strategies send what the whole history sends, more conversations of that length would settle nothing,
-    and a line says so; where half of them have something to do, none does."""
-    found = by_hand(COSTS, {**SHARES, "good": [0.9, 0.9, 0.5, 0.8] * 2}, {"broken": 3})
-    figures = found.results.summary.strategies
-    for name, sent in {"none": 90, "good": 90, "cheap": 90, "broken": 10, "dark": 90}.items():
-        figures[name]["tokens_sent"] = sent
-    assert told(answer(found))["short"] == (
-        "3 of 4 other strategies sent as many tokens as the whole history: these conversations hardly reach their "
-        "limits"
-    )
-    assert len(answer(found).rows) + 1 <= 12
-    figures["good"]["tokens_sent"] = 50
-    assert "short" not in told(answer(found))
-
-
-def test_a_share_just_below_what_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """1,899 of 2,000 resamples are too few, and are not shown as the 95.0 % that would do."""
-    found = by_hand(COSTS, SHARES, {"broken": 3})
-    monkeypatch.setitem(found.keeps, "good", 1899 / 2000)
-    assert "in 94.95 % of 2,000 resamples" in how_sure(found, "good")
-    monkeypatch.setitem(found.keeps, "good", 1900 / 2000)
-    assert "in 95.0 % of 2,000 resamples" in how_sure(found, "good")
-
-
 @pytest.mark.parametrize(
     ("costs", "why"),
     [
@@ -279,13 +254,6 @@ def test_the_five_measures() -> None:
     assert table.rows[0][2:4] == ("25.0 %", "50.0 %")
     assert table.notes[1].endswith("Broken calls: newest message missing: broken 3.")
     assert "(fixed)" not in table.notes[0]
-
-
-def test_what_is_the_same_by_construction_is_explained() -> None:
-    """Marks change no message, so that their difference has no interval, and the note says what stands in its place."""
-    table = five_measures(by_hand({**COSTS, "cache_marks": COSTS["none"]}, {**SHARES, "cache_marks": SHARES["none"]}))
-    assert [row[-1] for row in table.rows if row[0] == "cache_marks"] == ["(fixed)"]
-    assert table.notes[0].endswith("(fixed): the same by construction.")
 
 
 def test_a_bound_is_no_choice() -> None:

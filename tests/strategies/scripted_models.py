@@ -68,15 +68,15 @@ def sending(
 
     With `twice` the view is called twice each time, and must send the same; the second call's events are left out.
     """
-    desk = RecordedContext(ConversationIndex(conversation, COUNTER), model or Replying())
-    view = strategy.start(desk)
+    services = RecordedContext(ConversationIndex(conversation, COUNTER), model or Replying())
+    view = strategy.start(services)
     steps = []
     for at in points or conversation.calls():
         context = view(Context(Messages.prefix(conversation.messages, at)))
-        steps.append(Sent(at, list(context.messages), desk.drain()[0]))
+        steps.append(Sent(at, list(context.messages), services.drain()[0]))
         if twice:
             assert list(view(Context(Messages.prefix(conversation.messages, at))).messages) == steps[-1].messages
-            desk.drain()
+            services.drain()
     return steps
 
 

@@ -22,9 +22,9 @@ TALK = talk(
 
 
 def sent(*evidence: str, question: bool = True) -> list[str]:
-    desk = RecordedContext(ConversationIndex(TALK, TokenCounter()))
+    services = RecordedContext(ConversationIndex(TALK, TokenCounter()))
     asked = Messages.of((Message("q", "user", "what was it?"),)) if question else Messages()
-    context = EvidenceOnly(evidence).start(desk)(Context(Messages.of(TALK.messages) + asked))
+    context = EvidenceOnly(evidence).start(services)(Context(Messages.of(TALK.messages) + asked))
     return [message.id for message in context.messages]
 
 

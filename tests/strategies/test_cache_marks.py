@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ctxbench.harness.invariants import conversations
 from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, Tool
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, Strategy, budget_of
@@ -129,13 +130,12 @@ def test_the_budget_is_that_of_the_stage_before() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"provider": "acme"}, {"marks": 5}, {"marks": 0}, {"min_tokens": -1}, {"rolling": 3}, {"marks": 1, "rolling": 2}],
+    "wrong", ["provider='acme'", "marks=5", "marks=0", "min_tokens=-1", "rolling=3", "marks=1, rolling=2"]
 )
-def test_wrong_parameters_are_refused(wrong: dict[str, object]) -> None:
+def test_wrong_parameters_are_refused(wrong: str) -> None:
     """What no provider takes is an error, not a request that fails later."""
-    with pytest.raises(ValueError, match=r"provider|marks|min_tokens|rolling"):
-        CacheMarks(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match=r"provider is|marks must|min_tokens must|rolling must|rolling=2 is more"):
+        parse(f"cache_marks({wrong})")
 
 
 def test_a_message_that_is_not_text_is_a_message() -> None:

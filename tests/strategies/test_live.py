@@ -227,7 +227,7 @@ def test_counts_and_the_clock_are_the_recording_s() -> None:
     seen: list[Any] = []
 
     def look(services: ChatServices) -> str:
-        seen.append((services.count_tokens("hello world"), services.now, services.conversation, services.desk.now))
+        seen.append((services.count_tokens("hello world"), services.now, services.conversation, services.context.now))
         return "x"
 
     asking(look)

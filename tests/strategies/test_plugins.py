@@ -23,16 +23,16 @@ class Newest:
     def __post_init__(self) -> None:
         if self.n < 1:
             raise ValueError("n must be at least 1")
-    def start(self, desk: StrategyContext) -> View:
-        return lambda context: context.sending(desk.whole(context.messages[-self.n:]))
+    def start(self, services: StrategyContext) -> View:
+        return lambda context: context.sending(services.whole(context.messages[-self.n:]))
 
 class Loose:
-    def start(self, desk):
+    def start(self, services):
         return lambda context: context
 
 @dataclass
 class Thawed:
-    def start(self, desk):
+    def start(self, services):
         return lambda context: context
 
 def newest(messages, n: int = 3, *, word="x"):

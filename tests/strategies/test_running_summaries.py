@@ -90,24 +90,24 @@ class TestInAChain:
     def test_injected_system_messages_do_not_matter(self) -> None:
         """A stage before that puts another system message into each call leaves the summary as it is."""
         conversation = chat(30)
-        desk = RecordedContext(ConversationIndex(conversation, COUNTER), Replying())
-        view = Summary(every=5).start(desk)
+        services = RecordedContext(ConversationIndex(conversation, COUNTER), Replying())
+        view = Summary(every=5).start(services)
         for at in range(26, 31):
             facts = Message(f"facts:{at}", "system", f"facts {at}")
             sent = view(Context(Messages.of((conversation.messages[0], facts)) + conversation.messages[1:at]))
             assert [message.id for message in sent.messages[:3]] == ["s", facts.id, "summary:1:m5"]
-        assert len([event for event in desk.drain()[0] if isinstance(event, Summarised)]) == 1
+        assert len([event for event in services.drain()[0] if isinstance(event, Summarised)]) == 1
 
     def test_other_wording_of_summarised_messages_does_not_matter(self) -> None:
         """A summarised message that now has another text (an archived result that was expanded) is still in it."""
         conversation = chat(25)
-        desk = RecordedContext(ConversationIndex(conversation, COUNTER), Replying())
-        view = Summary(user_first=False).start(desk)
+        services = RecordedContext(ConversationIndex(conversation, COUNTER), Replying())
+        view = Summary(user_first=False).start(services)
         view(Context(Messages.of(conversation.messages)))
         other = [*conversation.messages[:2], Message("m2", "assistant", "other"), *conversation.messages[3:]]
         sent = view(Context(Messages.of(tuple(other))))
         assert [message.id for message in sent.messages] == ["s", "summary:1:m5", *numbered(6, 25)]
-        assert len([event for event in desk.drain()[0] if isinstance(event, Summarised)]) == 1
+        assert len([event for event in services.drain()[0] if isinstance(event, Summarised)]) == 1
 
     def test_the_summary_stands_for_what_a_window_dropped_since(self) -> None:
         """If a stage before drops summarised messages, one, some or all, the summary is still sent."""

@@ -254,14 +254,14 @@ def test_a_model_that_fails() -> None:
 def test_a_stage_before_that_injects_and_rewrites() -> None:
     """Other system messages and other wording at each call cost no round; what is summarised stays so."""
     conversation = chat(60)
-    desk = RecordedContext(ConversationIndex(conversation, COUNTER), Replying(lambda _: "ok"))
-    view, plain = SMALL.start(desk), sending(SMALL, conversation, Replying(lambda _: "ok"), *range(1, 61))
+    services = RecordedContext(ConversationIndex(conversation, COUNTER), Replying(lambda _: "ok"))
+    view, plain = SMALL.start(services), sending(SMALL, conversation, Replying(lambda _: "ok"), *range(1, 61))
     for at in range(1, 61):
         facts = Message(f"facts:{at}", "system", f"{at}")
         copies = [Message(message.id, message.role, message.text) for message in conversation.messages[:at]]
         sent = view(Context(Messages.of((facts, *copies))))
         assert [message.id for message in sent.messages] == [facts.id, *plain[at - 1].names]
-    assert len([event for event in desk.drain()[0] if isinstance(event, Summarised)]) == len(summarised(plain))
+    assert len([event for event in services.drain()[0] if isinstance(event, Summarised)]) == len(summarised(plain))
     rest = Messages.of(conversation.messages)[44:]
     first, *others = view(Context(rest)).messages
     assert first.id.startswith("smart:")

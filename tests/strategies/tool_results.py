@@ -1,4 +1,4 @@
-"""Conversations with long tool results, and the desk on which a test archives them."""
+"""Conversations with long tool results, and the services on which a test archives them."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Opening:
 
     def __init__(self, strategy: Strategy, conversation: Conversation, models: Models | None = None) -> None:
         self.said = conversation
-        self.desk = RecordedContext(ConversationIndex(conversation, COUNTER), models or Models(Settings()))
-        self.view = strategy.start(self.desk)
+        self.services = RecordedContext(ConversationIndex(conversation, COUNTER), models or Models(Settings()))
+        self.view = strategy.start(self.services)
         self.events: tuple[Event, ...] = ()
         self.context = Context(Messages())
 
@@ -53,15 +53,15 @@ class Opening:
         """The texts sent, by message id, at the call that was answered with this message."""
         ids = [message.id for message in self.said.messages]
         place = ids.index(name)
-        self.desk.move_to(place)
+        self.services.move_to(place)
         self.context = self.view(Context(Messages.prefix(self.said.messages, place), (), self.said.tools))
-        self.events = self.desk.drain()[0]
+        self.events = self.services.drain()[0]
         return {message.id: message.text for message in self.context.messages}
 
     def calls(self, arguments: str) -> str:
         """What the model gets that calls the tool with these arguments."""
-        text = self.desk.tools["load_tool_history"][1](arguments)
-        self.events = self.desk.drain()[0]
+        text = self.services.tools["load_tool_history"][1](arguments)
+        self.events = self.services.drain()[0]
         return text
 
 

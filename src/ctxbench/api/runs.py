@@ -39,7 +39,7 @@ from ctxbench.scenarios.spec import nearest, suggestion
 from ctxbench.scenarios.text import printable
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Strategy
-from ctxbench.strategies.chain import parse, spec, use_pythons
+from ctxbench.strategies.chain import listed, parse, spec, use_pythons
 
 from . import frames
 from .frames import Names, as_polars, described
@@ -83,8 +83,9 @@ def run(
     """Replay recordings through strategies and return the run. Nothing leaves the machine unless a model is named.
 
     inputs       files and folders of recordings, and names of embedded scenarios
-    strategies   texts such as "window(max_tokens=8000)" or "archive | cache_marks", or strategy objects; by default
-                 every strategy, and `recorded` where the recorded agents compacted their context
+    strategies   texts such as "window(max_tokens=8000)" or "archive | cache_marks", "@libraries" for those of all
+                 installed libraries, or strategy objects; by default every strategy, and `recorded` where the recorded
+                 agents compacted their context
     model        the model to bill under, or several, the most important first. By default those of `ctxbench report`:
                  the recorded one, then others
     window       the context window that overflows are counted against: a model's, or tokens. By default the recorded
@@ -100,7 +101,9 @@ def run(
     models = _texts(model)
     _check_prices(models)
     use_pythons(several(adapter_python))
-    chosen = None if strategies is None else tuple(map(strategy_text, several(strategies)))
+    chosen, left_out = (None, []) if strategies is None else listed(map(strategy_text, several(strategies)))
+    for line in left_out:
+        warnings.warn(line, stacklevel=2)
     if chosen == ():
         raise SpecError("strategies: none is named: leave it out for all of them")
     names = tuple(os.path.expanduser(os.fspath(name)) for name in several(inputs))

@@ -17,12 +17,13 @@ def strategies(incomplete: str) -> list[Choice]:
     """Return strategies and recipes; of a chain the stages that are written stay."""
     from inspect import getdoc
 
-    from ctxbench.strategies.chain import NAMED
+    from ctxbench.strategies.chain import NAMED, lists
     from ctxbench.strategies.chain import strategies as registered
 
     done, bar, begun = incomplete.rpartition("|")
     about = {name: (getdoc(kind) or "").partition("\n\n")[0] for name, kind in registered().items()}
     about |= {name: recipe.about for name, recipe in NAMED.items()}
+    about |= {f"@{name}": f"{len(entries)} strategies" for name, entries in lists().items()}
     before = f"{done.rstrip()} {bar} " if bar else ""
     return [(before + name, " ".join(text.split())) for name, text in about.items() if name.startswith(begun.lstrip())]
 

@@ -70,7 +70,8 @@ def run(
             "--strategy",
             "-s",
             metavar="SPEC",
-            help="A strategy, e.g. 'window(max_tokens=8000)', chained with |; repeat it.",
+            help="A strategy, e.g. 'window(max_tokens=8000)', chained with |, or @libraries for those of all installed "
+            "libraries; repeat it.",
             show_default="every strategy and recipe",
             autocompletion=completion.strategies,
         ),
@@ -178,12 +179,17 @@ def run(
         from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
         from ctxbench.harness.folder.remote import located
         from ctxbench.harness.folder.store import is_complete, remove_empty
-        from ctxbench.strategies.chain import use_pythons
+        from ctxbench.strategies.chain import listed, use_pythons
 
         settings = reach.settings(summariser=summariser, embedder=embedder)
         use_pythons(adapter_python or ())
         opened = RunInputs(names, form, turns, seed, conversations)
-        chosen, hidden = (tuple(strategy), 0) if strategy else default_strategies(opened)
+        chosen, left_out = listed(strategy or ())
+        hidden = 0
+        if not strategy:
+            chosen, hidden = default_strategies(opened)
+        for line in left_out:
+            say(line)
         plan = Plan(opened, chosen, encoding, window, settings, probes, answers)
         if hidden:
             _say_left_out(hidden)

@@ -151,7 +151,7 @@ def tune(
         write_markdown(list(tables(tuned)), markdown)
     else:
         print_tables(list(tables(tuned)))
-        typer.echo(f"\nresults: {out}/   (tune.json, frontier.svg, study.db for Optuna's own tools)")
+        typer.echo(f"\nresults: {out}/   (tune.json, frontier.svg)")
     end(tuned.replies, strict, models, out)
 
 

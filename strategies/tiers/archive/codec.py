@@ -12,8 +12,6 @@ from typing import Literal
 
 import zstandard
 
-from ...parts.units import at_least
-
 Kind = Literal["none", "trained", "raw"]
 
 FAST = 3
@@ -40,12 +38,6 @@ class Coding:
     block_tokens: int = 65_536
     summary: float = 0.0
     """Tokens of an extractive summary stored beside each block, as a share of the block's tokens; 0 = none."""
-
-    def __post_init__(self) -> None:
-        at_least(1, at_most=22, level=self.level)
-        at_least(1, at_most=8 << 20, dictionary_bytes=self.dictionary_bytes)
-        at_least(1, block_tokens=self.block_tokens)
-        at_least(0, below=1, summary=self.summary)
 
 
 class Dictionary:

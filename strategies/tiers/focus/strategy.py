@@ -7,13 +7,14 @@ from typing import ClassVar, Literal, NamedTuple
 
 from ctxbench.metrics.tokens import PRIMING
 from ctxbench.scenarios.model import Tool
+from ctxbench.scenarios.spec import NonNegativeFloat, NonNegativeInt, PositiveInt, Share, ShareWithoutEnds
 from ctxbench.scenarios.view import Messages
 
 from ...base import Context, StrategyContext, View
 from ...events import OverBudget
 from ...parts.language import ConversationLanguage, LanguageSetting
 from ...parts.summarize import PROMPTS, Summariser
-from ...parts.units import Dialogue, at_least
+from ...parts.units import Dialogue
 from ..quota import Quota, Quotas
 from .truncation import ConversationMerge, DynamicSummary, Importance, ImportanceWeights, Tail, Truncation
 
@@ -52,37 +53,30 @@ class Focus:
       LimitReached is recorded whenever it rises to the warning, to the soft limit or over the limit, or falls below.
     """
 
-    limit: int = 8192
+    limit: PositiveInt = 8192
     truncation: TruncationMode = "importance"
-    system: int = 1024
-    functions: int = 1024
+    system: NonNegativeInt = 1024
+    functions: NonNegativeInt = 1024
     warning: float = 0.8
     soft: float = 0.95
-    semantic: float = 0.4
-    recency: float = 0.3
-    emphasis: float = 0.2
-    structure: float = 0.1
-    read: int = 300
-    keep: float = 0.5
-    max_summary_tokens: int = 500
-    temperature: float = 0.3
+    semantic: NonNegativeFloat = 0.4
+    recency: NonNegativeFloat = 0.3
+    emphasis: NonNegativeFloat = 0.2
+    structure: NonNegativeFloat = 0.1
+    read: PositiveInt = 300
+    keep: ShareWithoutEnds = 0.5
+    max_summary_tokens: PositiveInt = 500
+    temperature: NonNegativeFloat = 0.3
     summariser: str = ""
-    run: int = 1000
-    ratio: float = 0.25
+    run: PositiveInt = 1000
+    ratio: Share = 0.25
     language: LanguageSetting = "auto"
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "a tool's result alone is longer than the limit: every request with it is over budget"
 
     def __post_init__(self) -> None:
-        at_least(1, limit=self.limit, read=self.read, run=self.run)
-        at_least(0, system=self.system, functions=self.functions)
-        at_least(0, semantic=self.semantic, recency=self.recency, emphasis=self.emphasis, structure=self.structure)
-        at_least(0, at_most=1, ratio=self.ratio)
         self._quota()
-        self._summariser()
-        if not 0 < self.keep < 1:
-            raise ValueError(f"keep must be above 0 and below 1, not {self.keep}")
         if (room := self._token_budget().room(0, 0)) < 1:
             shares = f"system={self.system} and functions={self.functions}"
             raise ValueError(f"limit={self.limit} leaves no tokens for the conversation beside {shares}")

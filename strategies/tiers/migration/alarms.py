@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
+from ctxbench.scenarios.spec import Share
+
 from ...events import Alarmed
-from ...parts.units import at_least
 from .jobs import PROMOTIONS, Outcome
 from .selection import HeatWeights
 
@@ -65,16 +66,16 @@ class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters that the tuner changes."""
 
     weights: HeatWeights = HeatWeights()
-    threshold: float = 0.7
+    threshold: Share = 0.7
     """Heat above which a predicted item is promoted."""
-    level: int = 9
+    level: Annotated[int, msgspec.Meta(ge=1, le=MOST_LEVEL)] = 9
     """zstd level of the next blocks of the Archive."""
 
     def __post_init__(self) -> None:
-        at_least(0, at_most=1, threshold=self.threshold, **self.weights._asdict())
-        at_least(1, at_most=MOST_LEVEL, level=self.level)
-        if abs(sum(self.weights) - 1) > 1e-9:
-            raise ValueError(f"the weights must be 1 together, not {sum(self.weights)}: {tuple(self.weights)}")
+        if min(self.weights) < 0 or abs(sum(self.weights) - 1) > 1e-9:
+            raise ValueError(
+                f"the weights must be 0 or more, and 1 together, not {sum(self.weights)}: {tuple(self.weights)}"
+            )
 
 
 def tuning_step(tuning: Tuning, readings: Readings) -> Tuning:

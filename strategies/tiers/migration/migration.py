@@ -27,7 +27,6 @@ import msgspec
 from ctxbench.scenarios.errors import UserError
 
 from ...events import LimitReached, Moved
-from ...parts.units import at_least
 from ..quota import Quota, Quotas
 from .alarms import Readings, Tuning, tuning_step
 from .jobs import IDLE, UNCOOLED, Edge, Job, MoveReason, Outcome, Queue, Trigger
@@ -111,7 +110,6 @@ class Migration:
         heat: Heat | None = None,
         cooldown: float = COOLDOWN,
     ) -> None:
-        at_least(0, cooldown=cooldown)
         self.tiers = {tier.name: tier for tier in tiers}
         if len(self.tiers) < len(tiers) or not tiers:
             raise ValueError(f"tiers must be one or more, with different names: {[tier.name for tier in tiers]}")

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from ctxbench.scenarios.model import Message
 
-from ...parts.units import at_least
 from ..snapshot_file import SnapshotReader, SnapshotWriter
 from .bm25 import Bm25
 from .fusion import NOTHING, Ranked, Scores, reciprocal_rank, relative, top_k, weighted
@@ -72,8 +71,6 @@ class Fusion:
     def __post_init__(self) -> None:
         if len(self.weights) != len(RETRIEVERS) or not all(0 <= weight < math.inf for weight in self.weights):
             raise ValueError(f"weights={self.weights!r}: give 0 or more for each of {', '.join(RETRIEVERS)}")
-        at_least(1, candidates=self.candidates)
-        at_least(0, rerank=self.rerank)
 
 
 FUSING = Fusion()
@@ -93,7 +90,6 @@ class RagRules:
     """Most texts that the query words of BM25 occur in together, the rarest words first. None = no limit."""
 
     def __post_init__(self) -> None:
-        at_least(1, entries=self.entries)
         unknown = [name for name in self.retrievers if name not in RETRIEVERS]
         if unknown or not self.retrievers or len(set(self.retrievers)) < len(self.retrievers):
             raise ValueError(f"retrievers={self.retrievers!r}: give some of {', '.join(RETRIEVERS)}, each once")
@@ -180,7 +176,8 @@ class Rag:
 
         Raises the errors of the embedder; then search without `vector`.
         """
-        at_least(1, k=k)
+        if k < 1:
+            raise ValueError(f"k must be at least 1, not {k}")
         if not query.strip() or not self.numbers:
             return []
         how = fusing or self.rules.fusing

@@ -18,17 +18,14 @@ from ctxbench.scenarios.view import Messages, Span
 
 from ...base import Context, StrategyContext, View
 from ...events import Recalled
-from ...parts.language import LanguageSetting
-from ...parts.units import Dialogue, at_least
+from ...parts.units import Dialogue
 from ..focus import Focus, Focused, FocusSession
-from ..focus.strategy import TruncationMode
 from ..focus.truncation import both_ends
 from ..migration import Trigger
-from ..rag import RagRules, Retriever
+from ..rag import RagRules
 from ..working.belady import Belady
 from ..working.policies import POLICIES, parse
-from .stores import ARCHIVE_TOKENS, POLICY, WORKING_TOKENS
-from .tiers import ARCHIVE, FOCUS, RAG, WORKING, Tiers
+from .tiers import ARCHIVE, FOCUS, RAG, WORKING, TieredSettings, Tiers
 
 QUERY = 400
 """Characters of a query, half from each end of the message."""
@@ -310,7 +307,7 @@ RESERVE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Tiered:
+class Tiered(TieredSettings):
     """Four memory tiers: a request takes at most `limit` tokens, older messages are demoted, searched and recalled.
 
     - *Focus* is `focus(limit)` with its truncations. A conversation that fits is sent as it is. A longer one leaves
@@ -336,26 +333,12 @@ class Tiered:
     Time is recorded time; it never goes back, and a call without a time is a second after the last.
     """
 
-    limit: int = 8192
-    working: int = WORKING_TOKENS
-    archive: int = ARCHIVE_TOKENS
-    policy: str = POLICY
-    truncation: TruncationMode = "tail_cutoff"
-    recall: int = 2048
-    k: int = 20
-    retrievers: tuple[Retriever, ...] = ("bm25",)
-    preload: bool = False
-    tune: bool = False
-    collect: bool = False
-    language: LanguageSetting = "auto"
-
     fails: ClassVar[str] = "the question shares no words or values with the messages that it needs"
     copyable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        at_least(1, limit=self.limit, k=self.k)
-        at_least(0, below=self.limit, recall=self.recall)
-        at_least(1, working=self.working, archive=self.archive)
+        if self.recall >= self.limit:
+            raise ValueError(f"recall must be below limit, {self.limit}, not {self.recall}")
         try:
             recipe = parse(self.policy)
         except SpecError as error:

@@ -1,6 +1,6 @@
 """The tiers below Focus as one memory: messages are demoted, searched, read where they are, and promoted.
 
-    tiers = Tiers(Tiered(), record)
+    tiers = Tiers(TieredSettings(), record)
     now = tiers.clock.tick(seconds)
     tiers.add(message, tokens, now)          # the message is in Focus
     tiers.keep({"m7", "m8"}, now)            # these stay in Focus; all others are demoted
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -26,15 +26,18 @@ from numpy.typing import NDArray
 
 from ctxbench.metrics.values import Spellings, occurs
 from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 
 from ...base import ModelError
 from ...events import Alarmed, Compressed, Failed, LimitReached, Moved
+from ...parts.language import LanguageSetting
 from ..archive import ArchiveTier
+from ..focus.strategy import TruncationMode
 from ..migration import Migration, Replacement, Tier, Trigger
 from ..migration.alarms import Gauges
 from ..migration.selection import Coldest, Heat
 from ..quota import Quota
-from ..rag import Embed, Rag, passage
+from ..rag import Embed, Rag, Retriever, passage
 from ..rag.fusion import relative
 from ..rag.rag import RagRules
 from ..working.hybrid import Hybrid
@@ -43,10 +46,7 @@ from ..working.policies import parse
 from ..working.policy import Policy
 from ..working.successors import Successors
 from .quotes import Quotes
-from .stores import BLOCKS, Blocks, DictStore, content_of, memory_archive
-
-if TYPE_CHECKING:
-    from .session import Tiered
+from .stores import ARCHIVE_TOKENS, BLOCKS, POLICY, WORKING_TOKENS, Blocks, DictStore, content_of, memory_archive
 
 FOCUS, WORKING, ARCHIVE, RAG = "focus", "working", "archive", "rag"
 UNBOUNDED = 1 << 62
@@ -72,12 +72,30 @@ class Loans:
     """Ids of all messages of the last request."""
 
 
+@dataclass(frozen=True, slots=True)
+class TieredSettings:
+    """Parameters of the strategy `tiered`."""
+
+    limit: PositiveInt = 8192
+    working: PositiveInt = WORKING_TOKENS
+    archive: PositiveInt = ARCHIVE_TOKENS
+    policy: str = POLICY
+    truncation: TruncationMode = "tail_cutoff"
+    recall: NonNegativeInt = 2048
+    k: PositiveInt = 20
+    retrievers: tuple[Retriever, ...] = ("bm25",)
+    preload: bool = False
+    tune: bool = False
+    collect: bool = False
+    language: LanguageSetting = "auto"
+
+
 class Tiers:
     """Messages of one conversation by id. `run` records the moves of each edge as one event."""
 
     def __init__(
         self,
-        rules: Tiered,
+        rules: TieredSettings,
         record: Callable[[Event], None],
         embed: Embed | None = None,
         archive: ArchiveTier | None = None,

@@ -18,8 +18,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ...parts.units import at_least
-
 Ints = NDArray[np.int64]
 
 SPARE = 1024
@@ -202,8 +200,8 @@ def lru_k(
     Memory is proportional to the highest number. Without `tokens` each item has size 1; without `times` the clock is
     the number of the access, from 0. Raises ValueError for impossible values.
     """
-    at_least(1, capacity=capacity, k=k)
-    at_least(0, correlated=correlated, retained=retained)
+    if capacity < 1 or k < 1:
+        raise ValueError(f"capacity and k must be at least 1, not {capacity} and {k}")
     tokens = np.ones(len(ids), np.int64) if tokens is None else np.ascontiguousarray(tokens, np.int64)
     times = np.arange(len(ids), dtype=np.float64) if times is None else np.ascontiguousarray(times, np.float64)
     if not len(ids) == len(tokens) == len(times):

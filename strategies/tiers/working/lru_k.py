@@ -31,7 +31,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ...parts.units import at_least
+from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt
+
 from .policy import DERIVED, Policy, Ranks
 
 NEVER = float("-inf")
@@ -41,10 +42,10 @@ NEVER = float("-inf")
 class LruK(Policy):
     """LRU-K. Without history after eviction (`retained=0`) every new item is the next victim, and the cache freezes."""
 
-    k: int = 2
-    correlated: float = 0.0
+    k: PositiveInt = 2
+    correlated: NonNegativeFloat = 0.0
     """References this soon after the last one count as the same reference, and protect the item from eviction."""
-    retained: float | None = None
+    retained: NonNegativeFloat | None = None
     """How long after its last reference the history of an evicted item is retained; None = for ever."""
     ties: Literal["lru", "fifo"] = "lru"
     history: dict[str, list[float]] = field(init=False, default_factory=dict)
@@ -62,11 +63,6 @@ class LruK(Policy):
     """Number of histories when outdated ones were last removed."""
     eligible: Ranks = field(init=False, default_factory=Ranks, metadata=DERIVED)
     """Items past their correlated period, by rank of eviction."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(1, k=self.k)
-        at_least(0, correlated=self.correlated, retained=self.retained)
 
     def _hit(self, id: str) -> None:
         # With k=2, correlated=10 and references at 0, 4, 20: 4 is correlated (LAST=4,

@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from ...parts.units import at_least
+from ctxbench.scenarios.spec import PositiveInt
+
 from .policy import Policy
 
 
@@ -24,13 +25,9 @@ from .policy import Policy
 class LruKDocument(Policy):
     """The document's LRU-K. `now` is in seconds, as everywhere; its own clock is in milliseconds."""
 
-    k: int = 2
+    k: PositiveInt = 2
     records: dict[str, list[float]] = field(init=False, default_factory=dict)
     """Last K times of each item in milliseconds, oldest first; items in order of admission."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(1, k=self.k)
 
     def _hit(self, id: str) -> None:
         self._record(id)

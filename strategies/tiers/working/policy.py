@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Self, get_type_hints
 
 import msgspec
 
-from ...parts.units import at_least
+from ctxbench.scenarios.spec import PositiveInt, check_bounds
 
 DERIVED = {"derived": True}
 """Metadata of a field that `_rebuild` computes from the others."""
@@ -45,7 +45,7 @@ HIT, REFUSED = Access(True), Access(False, refused=True)
 class Policy(ABC):
     """A cache of `capacity` tokens."""
 
-    capacity: int
+    capacity: PositiveInt
     tokens: dict[str, int] = field(init=False, default_factory=OrderedDict)
     """Items in the cache and their sizes."""
     used: int = field(init=False, default=0)
@@ -55,7 +55,7 @@ class Policy(ABC):
     """Victims of the current access."""
 
     def __post_init__(self) -> None:
-        at_least(1, capacity=self.capacity)
+        check_bounds(self)
 
     def access(self, id: str, tokens: int, now: float) -> Access:
         """Count a reference to an item, and admit the item if it is not in the cache."""
@@ -105,7 +105,8 @@ class Policy(ABC):
         """Compute the derived fields."""
 
     def _check(self, id: str, tokens: int, now: float) -> bool:
-        at_least(1, tokens=tokens)
+        if tokens < 1:
+            raise ValueError(f"tokens must be at least 1, not {tokens}")
         size = self.tokens.get(id)
         if size is not None and size != tokens:
             raise ValueError(f"{id!r} has {size} tokens in the cache, not {tokens}: give changed content a new id")

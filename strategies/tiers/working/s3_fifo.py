@@ -14,8 +14,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from ...parts.units import at_least
+import msgspec
+
+from ctxbench.scenarios.spec import NonNegativeFloat, Share
+
 from .policy import Ghosts, Policy
 
 MOST_USES = 3
@@ -25,9 +29,9 @@ MOST_USES = 3
 class S3Fifo(Policy):
     """`small` is the share of S, `remembered` the share of G, `uses` the number of uses that promote from S to M."""
 
-    small: float = 0.1
-    remembered: float = 0.9
-    uses: int = 2
+    small: Share = 0.1
+    remembered: NonNegativeFloat = 0.9
+    uses: Annotated[int, msgspec.Meta(ge=1, le=MOST_USES)] = 2
     s: dict[str, int] = field(init=False, default_factory=OrderedDict)
     m: dict[str, int] = field(init=False, default_factory=OrderedDict)
     s_used: int = field(init=False, default=0)
@@ -35,12 +39,6 @@ class S3Fifo(Policy):
     """Uses of each item since its admission or promotion."""
     ghosts: Ghosts = field(init=False, default_factory=Ghosts)
     has_evicted: bool = field(init=False, default=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(0, at_most=1, small=self.small)
-        at_least(0, remembered=self.remembered)
-        at_least(1, at_most=MOST_USES, uses=self.uses)
 
     def _hit(self, id: str) -> None:
         self.used_again[id] = min(self.used_again[id] + 1, MOST_USES)

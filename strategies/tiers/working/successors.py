@@ -7,8 +7,6 @@ from typing import Any
 
 import msgspec
 
-from ...parts.units import at_least
-
 
 class Successors:
     """Prediction of the next access: a first-order Markov chain over the accesses so far.
@@ -20,8 +18,6 @@ class Successors:
     __slots__ = ("_followed", "_last", "most", "sure")
 
     def __init__(self, sure: float = 0.5, most: int = 1) -> None:
-        at_least(0, at_most=1, sure=sure)
-        at_least(1, most=most)
         self.sure, self.most = sure, most
         self._followed: dict[str, Counter[str]] = {}
         self._last: str | None = None

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from ...parts.units import at_least
+from ctxbench.scenarios.spec import NonNegativeFloat, Share
+
 from .policy import Ghosts, Policy
 
 
@@ -21,17 +22,12 @@ from .policy import Ghosts, Policy
 class TwoQ(Policy):
     """`waiting` is Kin and `remembered` is Kout, as shares of the capacity. The defaults are the paper's."""
 
-    waiting: float = 0.25
-    remembered: float = 0.5
+    waiting: Share = 0.25
+    remembered: NonNegativeFloat = 0.5
     a1in: dict[str, int] = field(init=False, default_factory=OrderedDict)
     am: dict[str, int] = field(init=False, default_factory=OrderedDict)
     a1in_used: int = field(init=False, default=0)
     a1out: Ghosts = field(init=False, default_factory=Ghosts)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(0, at_most=1, waiting=self.waiting)
-        at_least(0, remembered=self.remembered)
 
     def _hit(self, id: str) -> None:
         if id in self.am:

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from ...parts.units import at_least
+from ctxbench.scenarios.spec import Share, ShareBelowOne
+
 from .policy import Policy
 
 MOST, SAMPLE = 15, 10
@@ -28,8 +29,8 @@ MOST, SAMPLE = 15, 10
 class WTinyLfu(Policy):
     """`window` is the window's share of the cache, `protected` the protected list's share of the rest."""
 
-    window: float = 0.01
-    protected: float = 0.8
+    window: ShareBelowOne = 0.01
+    protected: Share = 0.8
     lists: dict[str, dict[str, int]] = field(init=False, default_factory=dict)
     """Window, probation and protected list, each in LRU order, the last used at the end."""
     held_in: dict[str, str] = field(init=False, default_factory=dict)
@@ -41,8 +42,6 @@ class WTinyLfu(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(0, below=1, window=self.window)
-        at_least(0, at_most=1, protected=self.protected)
         names = ("window", "probation", "protected")
         self.lists = {name: OrderedDict() for name in names}
         self.sums = dict.fromkeys(names, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -132,33 +131,6 @@ def test_answers_that_are_not_whole_or_stale_are_left_out_and_said(tmp_path: Pat
     shutil.copy(tmp_path / "other" / "probes" / "00001.parquet", other)
     shutil.copy(tmp_path / "run" / "probes" / "00000.parquet", other)
     assert answered(Run(tmp_path / "run")).whole == ()
-
-
-def test_a_run_that_is_replaced_keeps_no_old_answers(tmp_path: Path, small_shards: None) -> None:
-    """Those of shards that are gone are gone too."""
-    execute(plan(talks(tmp_path, 5)), tmp_path / "run")
-    execute(plan(talks(tmp_path, 2)), tmp_path / "run", overwrite=True)
-    execute(plan(talks(tmp_path, 2)), tmp_path / "fresh")
-    assert bytes_of(tmp_path / "run") == bytes_of(tmp_path / "fresh")
-
-
-def test_the_run_prints_them(tmp_path: Path) -> None:
-    """The tables with who answered, who graded, how far the grader agrees with people; `--json`; `--no-answers`."""
-    path = talks(tmp_path)
-    words = ("run", path, "-s", "none", "-s", "window(max_tokens=60)")
-    ctxbench(*words, "-o", "with", cwd=tmp_path)
-    shown = ctxbench("report", "with", "--print-only", "--all", cwd=tmp_path).stdout
-    for text in ("By offline, graded by rules", "What are the bounds of the answers?", "extractive baseline", "kappa"):
-        assert text in shown
-    found = json.loads(ctxbench(*words, "-o", "with", "--json", cwd=tmp_path).stdout)["answers"]
-    assert found[0]["strategies"]["none"]["correct"] == 1.0
-    ctxbench(*words, "-o", "without", "--no-answers", cwd=tmp_path)
-    assert (
-        "How many answers are correct?"
-        not in ctxbench("report", "without", "--print-only", "--all", cwd=tmp_path).stdout
-    )
-    markdown = ctxbench("report", "with", "--markdown", "-", cwd=tmp_path).stdout
-    assert "How many answers are correct? By offline" in markdown
 
 
 class Kind:

@@ -14,7 +14,6 @@ from ctxbench.cli import app
 from ctxbench.harness.answers.store import folder_of
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.folder.schema import Spending
 from ctxbench.scenarios.errors import UserError
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
 from ctxbench.strategies.events import Archived
@@ -80,21 +79,6 @@ def answer(*words: object, code: int = 0) -> Done:
 def parts(folder: Path) -> dict[str, bytes]:
     found = [path for table in ("answers", "grades") for path in (folder / table).rglob("*.parquet")]
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
-
-
-def test_the_embedded_reader_answers_and_the_rules_grade(ran: Path) -> None:
-    """No key, no network: what the whole history answers, the last turn cannot; both named, and what is missing."""
-    found = json.loads(answer("--json").stdout)
-    assert found["answerer"] == "offline"
-    assert found["grader"].startswith("rules")
-    none, floor = found["strategies"]["none"], found["strategies"]["last_turn"]
-    assert (none["correct"], floor["correct"]) == (1.0, 0.0)
-    assert none["normalised_gain"] == 1.0
-    assert found["without_gold"] == 2
-    assert none["abstained"] == 1.0
-    shown = answer().stdout
-    assert "By offline, graded by rules" in shown
-    assert "extractive baseline" in shown
 
 
 def test_what_is_answered_is_not_answered_again(ran: Path) -> None:
@@ -176,31 +160,6 @@ def test_what_is_dear_is_asked_for(ran: Path, server: Server) -> None:
     assert len(server.seen) == 14, "of equal contexts one is asked"
 
 
-def test_the_limit_holds_over_commands(ran: Path, server: Server) -> None:
-    """Money that earlier commands spent on the same run counts, whatever came of it, and the manifest has the sum."""
-    words = ("-a", "openai/gpt-4o-mini", "--cassette", "c", "--api-base", server.url, "--spend-limit", 0.004)
-    answer(*words)
-    calls = len(server.seen)
-    assert calls * 0.00021 < 0.004
-    answer(*words, "--overwrite", "--cassette-mode", "record")
-    assert calls < len(server.seen) < 2 * calls
-    spent = load(ran / "run").manifest.spent
-    assert isinstance(spent, Spending)
-    assert spent.calls == len(server.seen)
-    assert 0.003 < spent.dollars <= 0.004
-    assert spent.refused > 0
-
-
-def test_grades_are_estimated_too(ran: Path, server: Server) -> None:
-    """A model that grades is asked for each answer that there is a gold for."""
-    server.text = '{"reason": "same", "verdict": "CORRECT"}'
-    words = ("-a", "openai/m", "-g", "llm(model='openai/gpt-4o-mini')", "--cassette", "c", "--api-base", server.url)
-    asked = [line for line in said(answer(*words).stderr) if line.startswith("to ask")]
-    assert asked[0].startswith("to ask: openai/m: 24 calls")
-    assert "its price is not known" in asked[0]
-    assert asked[1].startswith("to ask: openai/gpt-4o-mini: 16 calls")
-
-
 def test_grades_alone_are_estimated(ran: Path, server: Server) -> None:
     """A model that grades answers which are there already costs as well: also those of the extractive baseline."""
     answer()
@@ -221,16 +180,6 @@ def test_a_run_has_its_questions_answered(made: Path, tmp_path: Path, server: Se
     assert "to ask: openai/m: 18 calls" in done.stderr
     assert load(tmp_path / "run").table("probes").strategy.nunique() == 3
     assert len(list((tmp_path / "run" / "answers").iterdir())) == 2
-
-
-def test_a_model_that_is_away_is_missing(ran: Path, server: Server) -> None:
-    """No answer is no wrong answer: nothing is graded, the reason is in a table, the exit code is 2."""
-    server.acts = ["status 500"] * 999
-    words = ("-a", "openai/m", "--api-base", server.url, "--cassette", "c", "--retries", 0)
-    found = answer(*words, code=2)
-    assert "Why answers or grades are missing" in found.stdout
-    assert "error: the answerer openai/m gave no usable reply, of 24 asked for: " in found.stderr
-    assert "(undefined)" in found.stdout
 
 
 def test_a_model_that_grades_itself_is_warned_of(ran: Path, server: Server) -> None:

@@ -113,15 +113,6 @@ def test_a_model_that_never_stops_calling_has_no_answer() -> None:
     assert (found.rounds, found.cost) == (5, pytest.approx(0.1))
 
 
-def test_a_strategy_that_is_not_called_upon_is_not_started() -> None:
-    """Most models answer from what they see: no replay is paid for."""
-
-    def started() -> Strategy:
-        raise AssertionError
-
-    assert ask(Scripted(text("9680")), tools=(LOAD,), live=started).text == "9680"
-
-
 def test_what_goes_wrong_in_a_strategy_is_why_there_is_no_answer() -> None:
     """It cannot be started again, or its tool raises: missing, with the reason."""
 
@@ -236,25 +227,3 @@ def test_a_local_model_that_repeats_a_call_has_to_answer() -> None:
     found = ask(models, **OFFERED)
     assert found.text == 'load_tool_history(uuid="u1")'
     assert ["write load_tool_history" in str(request.asked) for request in models.sent] == [True, True, False]
-
-
-def test_a_name_with_brackets_is_no_call() -> None:
-    """Only a tool that is offered can be called."""
-    found = ask(local(text("print(x)")), **OFFERED)
-    assert (found.text, found.called) == ("print(x)", ())
-
-
-def test_a_tool_without_a_readable_schema_is_offered_all_the_same() -> None:
-    """A plug-in's tool may describe no parameter: it is called with one text."""
-    found = ask(local(text('look_up("u1")'), text("9680")), tools=(ODD,), own_tools=(ODD,), live=LookUp)
-    assert (found.text, found.called) == ("9680", ("look_up",))
-
-
-ODD = Tool("look_up", "Look it up.", "no schema")
-
-
-class LookUp(Strategy):
-    """A strategy with a tool that says nothing of its parameters."""
-
-    def __init__(self) -> None:
-        self.tools = {"look_up": lambda arguments: f"content of {arguments}"}

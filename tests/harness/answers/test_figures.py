@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers, figures
 from ctxbench.metrics.statistics.intervals import WITHIN_NOISE
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.answers import as_json, tables
+from ctxbench.reports.answers import tables
 
 
 def made(rows: list[dict[str, Any]]) -> AnswerFigures:
@@ -155,15 +154,3 @@ def test_nothing_graded_is_no_figure() -> None:
     assert isinstance(of(found, "window").correct, Missing)
     shown = tables(found, ["note"])
     assert any("the grader's model is away" in cell for table in shown for row in table.rows for cell in row)
-
-
-def test_the_tables_name_who_answered_and_who_graded() -> None:
-    """Bounds stand apart, and JSON has what the tables have."""
-    found = made([*cell("window", "++-- +-"), *BOUNDS])
-    main, bounds, *_ = tables(found, ["note"])
-    assert main.title.startswith(
-        "How many answers are correct? By offline, graded by rules: 6 probes in 2 conversations"
-    )
-    assert [row[0] for row in main.rows] == ["window"]
-    assert [row[0] for row in bounds.rows] == ["last_turn", "evidence_only"]
-    assert as_json(found, [])["strategies"]["window"]["correct"] == pytest.approx(0.5)

@@ -28,7 +28,7 @@ NOTE, OTHER = Message("n", "user", "a note"), Message("n", "user", "another note
 class Sends:
     what: str = ""
 
-    def start(self, desk):
+    def start(self, services):
         def view(context):
             said = tuple(context.messages)
             first = len(said) == 1

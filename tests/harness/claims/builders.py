@@ -10,6 +10,7 @@ import pandas as pd
 
 from ctxbench.harness.claims.claim import Verdict
 from ctxbench.harness.claims.inputs import ClaimInputs
+from ctxbench.harness.claims.registry import CLAIMS
 from ctxbench.harness.compare.figures import About
 from ctxbench.harness.compare.figures import MeasuredRun as Figures
 from ctxbench.harness.folder.schema import FORMAT, Manifest, ManifestPlan
@@ -43,20 +44,19 @@ class Stored:
 
 def inputs(**known: object) -> ClaimInputs:
     """Inputs that have what is named, and nothing else."""
-    made = ClaimInputs(lambda: None, lambda run, table: run.table(table), Path("nowhere"))  # type: ignore[arg-type]
-    made.__dict__.update(
-        {
-            "counter": TokenCounter(),
-            "conversations": [],
-            "recorded": [],
-            "extra_figures": None,
-            "run": Stored({}),
-            **known,
-        }
-    )
+    made = ClaimInputs(lambda: None, Path("nowhere"))  # type: ignore[arg-type,return-value]
+    nothing = {"counter": TokenCounter(), "conversations": [], "recorded": [], "extra_figures": None, "run": Stored({})}
+    made.__dict__.update({**nothing, **known})
     if "run" in known:
         made.run_of = lambda strategy: made.run  # type: ignore[method-assign]
+        steps = made.run.tables.get("steps")  # type: ignore[attr-defined]
+        made.steps = lambda strategy, run=None: steps[steps.strategy == strategy]  # type: ignore[method-assign]
     return made
+
+
+def verdict(id: str, made: ClaimInputs) -> Verdict:
+    """Return the verdict on a claim."""
+    return CLAIMS[id].finding(made).verdict
 
 
 def figures(sums: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]) -> Figures:

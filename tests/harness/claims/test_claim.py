@@ -7,6 +7,7 @@ import pytest
 from ctxbench.harness.claims.claim import (
     Claimed,
     ClaimRow,
+    Measured,
     Measurement,
     Verdict,
     ends,
@@ -15,10 +16,9 @@ from ctxbench.harness.claims.claim import (
     judged,
     sentence,
     shown,
-    together,
     verdict_of,
 )
-from ctxbench.harness.claims.registry import CLAIMS, LONGEST, Claim, grouped
+from ctxbench.harness.claims.registry import CLAIMS, FUNCTIONS, GROUPS, Claim, Figure
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError
@@ -71,9 +71,11 @@ def test_what_has_no_interval_cannot_be_told(found: Interval | Missing) -> None:
 
 def test_all_settings_of_the_claim_must_hold() -> None:
     """One that fails fails the claim; one that cannot be told leaves it open; none at all is no proof."""
-    assert together(["holds", "holds"]) == "holds"
-    assert together(["holds", "cannot tell", "fails"]) == "fails"
-    assert together(["holds", "cannot tell"]) == together([]) == "cannot tell"
+    holds, open_, fails = (row(Interval(0.4, low, 0.5)) for low in (0.3, 0.1, 0.1))
+    fails = row(Interval(0.1, 0.0, 0.2))
+    assert verdict_of([holds, holds]) == "holds"
+    assert verdict_of([holds, open_, fails]) == "fails"
+    assert verdict_of([holds, open_]) == verdict_of([]) == "cannot tell"
 
 
 def test_rows_beside_the_claim_decide_nothing() -> None:
@@ -111,17 +113,31 @@ def test_figures_in_words() -> None:
     assert ends(Claimed(least=500, above=True), "MB/s") == "> 500 MB/s"
 
 
+def test_what_is_claimed_may_depend_on_the_setting() -> None:
+    """One end for all settings or one by setting; of a setting without one nothing is claimed."""
+    figure = Figure("took", "ms", most={"a read": 5.0}, decides=("a read",))
+    read, other = (figure.row(Measured("took", setting, exact(4.0))) for setting in ("a read", "a write"))
+    assert (read.claimed, read.decides, read.verdict) == (Claimed(most=5.0), True, "holds")
+    assert (other.claimed, other.decides) == (None, False)
+    assert Figure("price", equals=2.0).row(Measured("price", "", exact(2.0))).claimed == Claimed(2.0, 2.0)
+
+
+def _claim(remark: str = "So.", slow: bool = False) -> Claim:
+    return Claim("It saves.", "000", "look", remark, "More.", {"saved": Figure("saved", least=0.3)}, slow=slow)
+
+
 def test_a_claim_says_what_would_be_needed_only_where_it_does_not_hold() -> None:
     """And --quick leaves out what is slow, with the reason."""
 
-    def claim(found: Interval, slow: bool = False) -> Claim:
-        return Claim("C99", lambda _: Measurement((row(found),)), remark="So.", needed="More.", slow=slow)
+    def of(low: float, high: float) -> Measurement:
+        return Measurement([Measured("saved", "window", Interval((low + high) / 2, low, high))], {"load": 2.14})
 
     made = inputs()
-    assert claim(Interval(0.5, 0.4, 0.6)).finding(made).needed == ""
-    assert claim(Interval(0.1, 0.0, 0.2)).finding(made).needed == "More."
+    assert _claim().finding(made, lambda _: of(0.4, 0.6)).needed == ""
+    assert _claim().finding(made, lambda _: of(0.0, 0.2)).needed == "More."
+    assert _claim("Busy: {load:.1f}.").finding(made, lambda _: of(0.4, 0.6)).why.endswith("Busy: 2.1.")
     made.quick = True
-    left_out = claim(Interval(0.5, 0.4, 0.6), slow=True).finding(made)
+    left_out = _claim(slow=True).finding(made, lambda _: of(0.4, 0.6))
     assert (left_out.verdict, left_out.rows) == ("cannot tell", ())
     assert "--quick" in left_out.why
 
@@ -132,20 +148,15 @@ def test_what_cannot_be_measured_stops_no_other_claim() -> None:
     def measure(_: object) -> Measurement:
         raise RunError("a part is damaged")
 
-    found = Claim("C99", measure).finding(inputs())
+    found = _claim().finding(inputs(), measure)
     assert (found.verdict, found.why) == ("cannot tell", "It cannot be measured: a part is damaged.")
 
 
-def test_a_remark_says_what_was_measured() -> None:
-    """Names in braces stand for what was measured beside the rows."""
-    claim = Claim("C99", lambda _: Measurement((), {"load": 2.14}), remark="Busy: {load:.1f}.")
-    assert claim.finding(inputs()).why == "Busy: 2.1."
-
-
-def test_groups_that_take_longest_come_first() -> None:
-    """Every claim is in one group, those on the run are in the first, and the long groups are not left for the end."""
-    groups = grouped(CLAIMS.values())
-    assert sorted(claim.id for group in groups for claim in group) == sorted(CLAIMS)
-    assert groups[0] == [claim for claim in CLAIMS.values() if claim.strategies]
-    assert tuple(group[0].measure.__module__ for group in groups[1 : len(LONGEST)]) == LONGEST[1:]
-    assert grouped([CLAIMS["C09"]]) == [[CLAIMS["C09"]]]
+def test_every_claim_is_there() -> None:
+    """C01 to C31, each with what measures it, its source and its protocol; workers measure each once."""
+    assert list(CLAIMS) == [f"C{number:02}" for number in range(1, 32)]
+    assert all(claim.claim and claim.source and claim.protocol for claim in CLAIMS.values())
+    assert all(claim.rows or id in FUNCTIONS for id, claim in CLAIMS.items())
+    assert all(row.figure in claim.figures for claim in CLAIMS.values() for row in claim.rows)
+    grouped = [id for group in GROUPS for id in group]
+    assert len(grouped) == len(set(grouped))

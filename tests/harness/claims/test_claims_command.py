@@ -69,26 +69,16 @@ def test_workers_measure_the_same(run: Path) -> None:
     assert one == two
 
 
-def test_what_is_printed(run: Path) -> None:
-    """A line a claim, why, and with --only every setting, as Markdown here."""
+def test_what_is_printed(run: Path, tmp_path: Path) -> None:
+    """A line a claim, why, and with --only every setting; `make bench` prints one line. Arithmetic makes no run."""
     written = ctxbench("lab", "claims", run, "--only", "C01", "--only", "C10", "--markdown", "-", cwd=run.parent).stdout
     assert "| C10 | 2000 + 500 tokens" in written
     assert "C01: A sliding window saves 30–60 % of the tokens" in written
     assert "window(max_tokens=32000)" in written
-
-
-def test_in_brief(tmp_path: Path) -> None:
-    """`make bench` prints one line of them."""
     done = ctxbench("lab", "claims", "--only", "C10", "--only", "C09", "--brief", cwd=tmp_path)
     found = "Of 2 claims of the design documents 0 hold, 2 fail, 0 cannot be told (ctxbench lab claims)"
     assert done.stdout == f"{found}\n"
-
-
-def test_what_needs_no_run_makes_none(tmp_path: Path) -> None:
-    """Arithmetic and prices are there at once, in an empty folder."""
-    done = ctxbench("lab", "claims", "--only", "C10", "--only", "C09", cwd=tmp_path)
     assert "running" not in done.stderr
-    assert "C09" in done.stdout
 
 
 @pytest.mark.parametrize(

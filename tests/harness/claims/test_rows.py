@@ -1,44 +1,44 @@
-"""The figures that claims are about: sums by conversation, with intervals that cannot be impossible."""
+"""Rows over `compare`: sums by conversation, with intervals that cannot be impossible, and verdicts on them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 
-from ctxbench.harness.claims import compression, cost, storage, tokens
-from ctxbench.harness.claims.claim import Measurement
-from ctxbench.harness.claims.inputs import ClaimInputs, against, by_kind, of_groups, of_metric, of_sums
+from ctxbench.harness.claims.claim import Verdict
+from ctxbench.harness.claims.inputs import MODELS, of_sums
+from ctxbench.harness.claims.rows import SETS, Row, measure_row, strategy_of
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
-from ctxbench.scenarios.model import Call, Conversation, Message, Usage
-from tests.harness.claims.builders import figures, inputs, saving, spread
+from tests.harness.claims.builders import MANY, SIZES, WORDS, Stored, figures, inputs, saving, spread, verdict
+
+SMART, WIDE = "smart(window=32000)", "window(max_tokens=32000)"
 
 
 def test_a_saving_is_of_sums() -> None:
     """1 − (10 + 30) / (100 + 100) = 80 %, whatever the conversations' own savings average to."""
-    found = of_sums(np.array([(10.0, 100.0), (30.0, 100.0)]), "saving")
+    found = of_sums([(10.0, 100.0), (30.0, 100.0)], "saving")
     assert isinstance(found, Interval)
     assert found.mean == pytest.approx(0.8)
 
 
 def test_one_conversation_has_a_value_and_no_interval() -> None:
-    """What cannot be known is missing, and says why; so is a figure of nothing."""
-    found = of_groups([(1.0, 2.0)])
-    assert isinstance(found, Interval)
-    assert found.mean == 0.5
-    assert found.low == found.high == Missing("undefined", "one conversation")
-    assert isinstance(of_groups([]), Missing)
-    assert isinstance(of_groups([(0.0, 0.0)]), Missing)
+    """What cannot be known is missing, and says why; so is a figure of nothing. One unit is one draw."""
+    few = Missing("undefined", "one conversation")
+    assert of_sums([(1.0, 2.0)]) == (0.5, few, few)
+    assert of_sums([(1.0, 2.0), (0.0, 2.0)], units=["generator"] * 2) == (0.25, few, few)
+    assert isinstance(of_sums([]), Missing)
+    assert isinstance(of_sums([(0.0, 0.0)]), Missing)
 
 
 def test_an_interval_has_no_impossible_ends() -> None:
     """A share is at most 1, a time at least 0, a saving at most 1; what may be negative is left alone."""
-    share = of_groups([(1.0, 1.0), (0.2, 1.0), (1.0, 1.0)])
-    time = of_groups([(1.0, 1.0), (90.0, 1.0), (2.0, 1.0)])
-    error = of_groups([(-9.0, 10.0), (1.0, 10.0), (2.0, 10.0)])
+    share = of_sums([(1.0, 1.0), (0.2, 1.0), (1.0, 1.0)])
+    time = of_sums([(1.0, 1.0), (90.0, 1.0), (2.0, 1.0)])
+    error = of_sums([(-9.0, 10.0), (1.0, 10.0), (2.0, 10.0)])
     assert isinstance(share, Interval)
     assert isinstance(time, Interval)
     assert isinstance(error, Interval)
@@ -48,11 +48,8 @@ def test_an_interval_has_no_impossible_ends() -> None:
 
 def test_a_share_that_is_the_same_everywhere_is_not_known_exactly() -> None:
     """Of 4 units that all lose nothing, Wilson's interval for 0 of 4 reaches 3.84 / 7.84 = 0.49; 4 of 4 mirrors it."""
-    none, every = of_sums(np.array([(0.0, 5.0)] * 4), "ratio"), of_sums(np.array([(0.0, 5.0)] * 4), "saving")
-    assert isinstance(none, Interval)
-    assert isinstance(every, Interval)
-    assert none == (0.0, 0.0, pytest.approx(3.8415 / 7.8415, abs=1e-4))
-    assert every == (1.0, pytest.approx(4 / 7.8415, abs=1e-4), 1.0)
+    assert of_sums([(0.0, 5.0)] * 4) == (0.0, 0.0, pytest.approx(3.8415 / 7.8415, abs=1e-4))
+    assert of_sums([(0.0, 5.0)] * 4, "saving") == (1.0, pytest.approx(4 / 7.8415, abs=1e-4), 1.0)
 
 
 def test_strategies_are_compared_in_pairs() -> None:
@@ -60,61 +57,116 @@ def test_strategies_are_compared_in_pairs() -> None:
     base = [(50.0 + 40 * (at % 2), 100.0) for at in range(8)]
     better = [(sent - 5 + at % 2, full) for at, (sent, full) in enumerate(base)]
     made = inputs(figures=figures({"none": {"net_saving": base}, "window": {"net_saving": better}}))
-    found = against(made, "window", "none", "net_saving")
-    assert isinstance(found, Interval)
-    assert found.low > 0  # type: ignore[operator]
-    assert isinstance(against(made, "smart", "none", "net_saving"), Missing)
+    (row,) = measure_row(Row("more", "window", "net_saving", against="none"), made)
+    assert row.setting == "window − none"
+    assert row.found.low > 0  # type: ignore[union-attr,operator]
+    (row,) = measure_row(Row("more", "smart", "net_saving", against="none"), made)
+    assert row.found == Missing("unsupported", "smart was not run")
+    assert measure_row(Row("more", "smart", "net_saving", optional=True), made) == []
 
 
 def test_what_does_not_move_is_no_evidence() -> None:
     """Two strategies that did the same everywhere: the recordings do not tell them apart."""
     made = inputs(figures=figures({name: {"net_saving": saving(0.5)} for name in ("none", "window")}))
-    found = against(made, "window", "none", "net_saving")
-    assert isinstance(found, Interval)
-    assert (found.mean, found.low) == (0.0, Missing("undefined", "in no conversation did anything move"))
+    (row,) = measure_row(Row("more", "window", "net_saving", against="none"), made)
+    still = Missing("undefined", "in no conversation did anything move")
+    assert row.found == (0.0, still, still)
 
 
 def test_kinds_stand_beside_the_whole() -> None:
-    """A row for each kind of conversation, none of which decides; a strategy that was not run has none."""
+    """A row for each kind of conversation, which is the part of a name before the slash."""
     made = inputs(figures=figures({"window": {"net_saving": saving(0.5)}}))
-    (row,) = by_kind(made, "window", "net_saving", "saved", None)
-    assert (row.setting, row.decides, row.of) == ("window · kind", False, "8 conversations")
-    assert by_kind(made, "smart", "net_saving", "saved", None) == []
-    assert of_metric(made, "smart", "net_saving") == Missing("unsupported", "smart was not run")
+    whole, kind = measure_row(Row("saved", "window", "net_saving", by_kind=True), made)
+    assert (whole.setting, kind.setting, kind.of) == ("window", "window · kind", "8 conversations")
+    assert whole.found == kind.found
 
 
-def _twins(unit: str) -> list[Conversation]:
-    """Eight conversations that differ; where `unit` is named they are all of it."""
-    twins = []
-    for at in range(8):
-        call = Call("m", started=100.0, usage=Usage(input=1000, output=10, cache_read=900))
-        fresh = msgspec.structs.replace(call, started=200.0, usage=Usage(input=1000, output=10, cache_read=0))
-        said = (
-            Message("u", "user", f"The committee has met {at} times, and reads the report on the harbour again."),
-            Message("a", "assistant", "It has.", time=101.0 + at / 100, call=call),
-            Message("t", "tool", '{"meetings": [' + "1, " * at + "2]}", name="read"),
-            Message("b", "assistant", "And again.", time=202.0, call=fresh),
-        )
-        twins.append(Conversation(f"c{at}", said, meta={"unit": unit} if unit else {}))
-    return twins
+def test_a_saving() -> None:
+    """A saving within the range holds, one far below fails, one conversation cannot tell."""
+    for value, size, word in zip((0.5, 0.1, 0.5), SIZES, WORDS, strict=True):
+        known = {"window(max_tokens=8000)": {"net_saving": saving(value, size)}, WIDE: {"net_saving": saving(0, size)}}
+        assert verdict("C01", inputs(figures=figures(known))) == word
 
 
 @pytest.mark.parametrize(
-    "measure",
-    [tokens.estimate, tokens.counted, compression.kinds, storage.lossless, cost.latencies],
-    ids=["C16", "C17", "C24", "C13", "C29"],
+    ("smart", "window", "kept", "word"),
+    [
+        (0.7, 0.5, 0.9, "holds"),
+        (0.7, 0.8, 0.9, "fails"),
+        (0.7, 0.5, 0.3, "fails"),
+        (0.2, 0.1, 0.9, "fails"),
+        (0.7, 0.5, None, "cannot tell"),  # without probes: tokens alone are no quality
+    ],
 )
-@pytest.mark.parametrize("unit", ["", "generator"])
-def test_conversations_of_one_unit_are_one_draw(
-    measure: Callable[[ClaimInputs], Measurement], unit: str, monkeypatch: pytest.MonkeyPatch
+def test_smart_compression_must_save_more_and_lose_no_more(
+    smart: float, window: float, kept: float | None, word: Verdict
 ) -> None:
-    """However many conversations one generator made, what is measured on them has no interval."""
-    monkeypatch.setattr(storage, "restored", lambda *_: (10, 10))
-    monkeypatch.setattr(compression, "_vectors", lambda *_, **__: None)
-    monkeypatch.setattr(compression, "_width", lambda *_: None)
-    said = _twins(unit)
-    known = {"archive": {"evidence_absent": spread(0.1), "grounding": spread(0.9)}}
-    made = inputs(conversations=said, recorded=said, figures=figures(known))
-    first = next(row.found for row in measure(made).rows if row is not None)
-    assert not isinstance(first, Missing)
-    assert isinstance(first.low, Missing) == bool(unit)
+    """It fails if it saves less than promised, less than a window, or loses more of what answers rest on."""
+    both = {SMART: {"net_saving": saving(smart)}, WIDE: {"net_saving": saving(window, wobble=0.02)}}
+    if kept is not None:
+        both[SMART]["context_recall"] = spread(kept)
+        both[WIDE]["context_recall"] = spread(0.6, wobble=0.02)
+    assert verdict("C06", inputs(figures=figures(both))) == word
+
+
+def test_growth_by_turn() -> None:
+    """Every turn that the document names must be reached by its saving, each conversation counted once a turn."""
+    for share, size, word in zip((0.9, 0.3, 0.9), SIZES, WORDS, strict=True):
+        rows = [
+            (f"kind/{at}", turn, 100 * (1 - share * (turn > 1)) + at % 3, 0, 100)
+            for at in range(size)
+            for turn in (1, 5, 10, 20)
+        ]
+        steps = pd.DataFrame(rows, columns=["conversation", "turn", "tokens_sent", "own_tokens", "tokens_full"])
+        steps = steps.assign(strategy=strategy_of("all_of_000"))
+        assert verdict("C07", inputs(run=Stored({"steps": steps}))) == word
+
+
+def test_focus_is_never_over_its_limit() -> None:
+    """One call over it is enough to fail; a call at which it refused is counted; what finished nothing is missing."""
+    events = pd.DataFrame([("kind/0", "focus", 0, "over_budget")], columns=["conversation", "strategy", "step", "kind"])
+    over = Row("over", "focus", calls_with="tokens_over", tokens=8192, exactly=True)
+    refused = Row("refused", "focus", calls_with="event", event="over_budget")
+    for size, share in ((8192, 0.0), (9000, 1 / MANY)):
+        rows = [(f"kind/{at}", at, 8192 if at else size) for at in range(MANY)]
+        steps = pd.DataFrame(rows, columns=["conversation", "step", "tokens_sent"]).assign(strategy="focus")
+        made = inputs(run=Stored({"steps": steps, "events": events}))
+        (row,) = measure_row(over, made)
+        assert row.found == (share, share, share)
+        (row,) = measure_row(refused, made)
+        assert row.found.mean == pytest.approx(1 / MANY)  # type: ignore[union-attr]
+    (row,) = measure_row(Row("over", "tiered", calls_with="tokens_over", tokens=8192), made)
+    assert row.found == Missing("failed", "tiered finished no conversation")
+
+
+def test_archiving_saves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the document's load: 80 % of the tokens, an overflow without an archive, and none with one."""
+    for share, without, word in ((0.9, 1.0, "holds"), (0.5, 1.0, "fails"), (0.9, 0.0, "fails")):
+        overflows = {"none": [(without, 0.0)] * MANY, "archive": [(0.0, 0.0)] * MANY}
+        known = {name: {"net_saving": saving(share), "overflows": rows} for name, rows in overflows.items()}
+        made = inputs(figures=figures(known))
+        made.once("conversations of archive_load", lambda: [True])
+        made.once("figures on archive_load", lambda known=known: figures(known))
+        assert verdict("C11", made) == word
+    assert measure_row(Row("saved", "archive", "net_saving", on="recorded"), made) == []
+    assert set(SETS) == {"mem_001", "archive_load", "recorded"}
+
+
+def _bills(shares: Mapping[str, float], size: int) -> Callable[[str, str], pd.DataFrame]:
+    """Bills of any strategy: what is left under a model of a bill of 1 without a cache."""
+
+    def bills(strategy: str, model: str) -> pd.DataFrame:
+        cost = shares[model] + 0.01 * (np.arange(size) % 3)
+        names = [f"kind/{at}" for at in range(size)]
+        return pd.DataFrame({"conversation": names, "cost": cost, "cost_own": 0.0, "uncached": 1.0})
+
+    return bills
+
+
+def test_caching_by_every_provider() -> None:
+    """One provider's cache that saves too little fails the claim."""
+    for worst, size, word in zip((0.7, 0.2, 0.7), SIZES, WORDS, strict=True):
+        shares = {**dict.fromkeys(MODELS, 0.2), MODELS[0]: 1 - worst}
+        made = inputs(figures=figures({"none": {"x": spread(1, size)}}))
+        made.bills = _bills(shares, size)  # type: ignore[method-assign]
+        assert verdict("C05", made) == word

@@ -34,7 +34,7 @@ from ctxbench.strategies.events import Dropped
 @dataclass(frozen=True, slots=True)
 class Bad:
     {more}
-    def start(self, desk):
+    def start(self, services):
         def view(context):
             {body}
         return view
@@ -44,9 +44,12 @@ class Bad:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("desk.record('x'); return context", "desk.record was given a str, an event is wanted"),
-        ("desk.record(Dropped((1,))); return context", "a Dropped of the strategy is not well formed: Expected `str`"),
-        ("desk.complete('hi'); return context", "desk.complete was given a str, a Prompt is wanted"),
+        ("services.record('x'); return context", "services.record was given a str, an event is wanted"),
+        (
+            "services.record(Dropped((1,))); return context",
+            "a Dropped of the strategy is not well formed: Expected `str`",
+        ),
+        ("services.complete('hi'); return context", "services.complete was given a str, a Prompt is wanted"),
         ("return Context(context.messages, (99,))", "the marks of the Context are (99,), and it has 2 messages"),
         ("return Context(context.messages, None)", "the marks of the Context are None, a tuple of places"),
         ("return Context(context.messages, (), ('t',))", "a str is among the tools of the Context"),
@@ -107,7 +110,7 @@ class Ends:
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
-    def start(self, desk: StrategyContext) -> View:
+    def start(self, services: StrategyContext) -> View:
         raise self.error
 
 

@@ -88,7 +88,7 @@ def test_every_column_says_what_it_means(tmp_path: Path, table: str) -> None:
 
 def test_a_strategy_that_always_fails_loses_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one strategy fails in every conversation, the run ends and the other strategies are measured."""
-    monkeypatch.setattr(LastTurn, "start", lambda self, desk: lambda context: None)
+    monkeypatch.setattr(LastTurn, "start", lambda self, services: lambda context: None)
     execute(plan(recording(tmp_path, conversations=2)), tmp_path / "run")
     cells = load(tmp_path / "run").table("results")
     assert set(cells.strategy[cells.status == "failed"]) == {"last_turn"}

@@ -30,9 +30,9 @@ from dataclasses import dataclass
 class Quotes:
     \"\"\"Fails with the newest message in its error, in conversations in Chinese.\"\"\"
 
-    def start(self, desk):
+    def start(self, services):
         def view(context):
-            if "zh" in desk.conversation:
+            if "zh" in services.conversation:
                 raise ValueError(f"cannot read {context.messages[-1].text}")
             return context
         return view

@@ -67,7 +67,7 @@ def test_as_in_plain_words(tmp_path: Path) -> None:
 def sending(monkeypatch: pytest.MonkeyPatch, chosen: Any, tools: Sequence[Tool] = ()) -> None:
     """Have `last_turn` send what is chosen of the history, and these tools."""
 
-    def start(self: object, desk: StrategyContext) -> View:
+    def start(self: object, services: StrategyContext) -> View:
         return lambda context: msgspec.structs.replace(
             context.sending(chosen(context.messages)), tools=(*context.tools, *tools)
         )
@@ -110,9 +110,9 @@ def test_a_summary_that_covers_the_newest_message(
 ) -> None:
     """As a message of the user it is answered in its place; behind a system message alone nothing is asked."""
 
-    def start(self: object, desk: StrategyContext) -> View:
+    def start(self: object, services: StrategyContext) -> View:
         def view(context: Context) -> Context:
-            desk.record(Summarised(tuple(message.id for message in context.messages), "in short", by="note"))
+            services.record(Summarised(tuple(message.id for message in context.messages), "in short", by="note"))
             return context.sending([Message("note:1", role, "in short")])
 
         return view

@@ -23,14 +23,6 @@ ELSEWHERE = [each for each in SPEAKING if each.where != "accepted"]
 IN_THE_GOLD = [each for each in ATTACKS if each.where == "accepted"]
 
 
-def test_there_are_many_kinds() -> None:
-    """At least forty, each of its own name, in four places, and each changes the text."""
-    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 40
-    assert {attack.where for attack in ATTACKS} == {"candidate", "question", "accepted", "evidence"}
-    assert all(attack.on("Bob.", "raise") != "Bob." for attack in ATTACKS)
-    assert sum(attack.on("Bob.", "raise") != attack.on("Bob.", "lower") for attack in ATTACKS) > 45
-
-
 def test_an_attack_by_hand() -> None:
     """A wrong answer is raised, a right one lowered; what is between the marks is disguised; nothing else changes."""
     item = GradedItem("1", "Who?", ("Ann",), "Bob", evidence=("It was Ann.",))

@@ -97,23 +97,6 @@ def test_a_part_and_a_sample(tmp_path: Path, calibrate: Callable[..., Done]) -> 
     assert (profile.only, profile.asked) == ({"system": "b"}, 50)
 
 
-def test_two_sets(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
-    """Each has its tables and its profile."""
-    first, second = written(tmp_path), written(tmp_path, 40, "other.jsonl")
-    done = calibrate(first, second, "-o", "kept")
-    assert "mine: 240 answers" in done.stdout
-    assert "other: 120 answers" in done.stdout
-    assert len(list((tmp_path / "kept").iterdir())) == 2
-
-
-def test_a_figure(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
-    """ROC curves are drawn where asked for; an ending that is no figure's is an error before anything is graded."""
-    calibrate(written(tmp_path), "--figure", "roc.svg", "-o", "kept")
-    assert (tmp_path / "roc.svg").read_bytes().startswith(b"<?xml")
-    wrong = calibrate("mine.jsonl", "--figure", "roc.gif")
-    assert wrong.error == "roc.gif: a figure is written as .svg or .png, not as .gif"
-
-
 def table(folder: Path) -> Path:
     """A table of two raters: names that both call right, dates that are too vague, of which one is called right."""
     path = folder / "table.csv"
@@ -175,8 +158,6 @@ def test_bad_records(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
         (["text.txt"], "no known format of labelled answers fits"),
         (["mine.jsonl", "-o", "text.txt"], "text.txt: is a file"),
         (["mine.jsonl", "-g", "ruels"], "unknown grader 'ruels'"),
-        (["mine.jsonl", "-g", "rules(strict=1)"], "has no parameter 'strict'"),
-        (["mine.jsonl", "--kind", "temporal"], "no answer has kind 'temporal': mine has kind plain"),
         (["mine.jsonl", "--system", "z"], "no answer has system 'z': mine has system a, b, c"),
         (["mine.jsonl", "-g", "llm(model='no-such-model')"], "no-such-model"),
     ],
@@ -215,28 +196,7 @@ def test_nothing_graded(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
     assert not (tmp_path / "kept").exists()
 
 
-def test_a_narrow_terminal(tmp_path: Path) -> None:
-    """Columns that find no room are named; no line is longer than the terminal."""
-    import os
-    import subprocess
-
-    from tests.harness.command import CTXBENCH
-
-    path = written(tmp_path)
-    environment = {**os.environ, "COLUMNS": "60", "NO_COLOR": "1"}
-    done = subprocess.run(
-        [CTXBENCH, "lab", "calibrate", path, "-o", "kept"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
-    assert done.returncode == 0
-    assert "No room for: " in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 75
-
-
-@pytest.mark.parametrize("date", ["yesterday", "2026-13-01", "20261122", "22.11.2026"])
+@pytest.mark.parametrize("date", ["2026-13-01", "20261122"])
 def test_a_date_is_a_day(tmp_path: Path, date: str) -> None:
     """Anything else is refused before anything is graded."""
     done = ctxbench("lab", "calibrate", written(tmp_path), "-o", "kept", "--date", date, cwd=tmp_path, code=2)

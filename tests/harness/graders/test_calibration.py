@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ctxbench.harness.graders.calibration import BATCH, Calibrated, Options, beside, calibrated
+from ctxbench.harness.graders.calibration import Calibrated, Options, beside, calibrated
 from ctxbench.harness.graders.labels import sets_of
 from ctxbench.harness.graders.profiles import Profile, corrected_by
 from ctxbench.metrics.grading import Grade, GradedItem
@@ -82,17 +82,6 @@ def test_costs_are_of_the_labelled_answers() -> None:
     assert second.cost.calls == 120
 
 
-def test_batches_and_progress() -> None:
-    """A grader is given few answers at once, and each is told when it is done, attacks that cannot be made too."""
-    grader, told = Stub(says_yes), []
-    [labels] = sets_of(labelled(10))
-    calibrated(labels, [grader], {}, Options(resamples=10, attacked=2), told.append)
-    assert max(grader.batches) == BATCH
-    from ctxbench.harness.graders.attacks import ATTACKS
-
-    assert sum(told) == 30 + 2 * len(ATTACKS)
-
-
 def test_a_threshold_learned_on_one_half() -> None:
     """A grader that calls all right, but scores well, has a threshold that would do better; on the other half too."""
 
@@ -118,17 +107,6 @@ def test_scores_that_are_no_numbers() -> None:
     assert found.missing == {"failed: its score is not a number": 1}
 
 
-def test_a_grader_that_loses_count() -> None:
-    """Grades that are not one an item cannot be told apart: that is the grader's bug, and shows as one."""
-
-    class Short(Stub):
-        def grade(self, items):  # type: ignore[no-untyped-def]
-            return super().grade(items)[1:]
-
-    with pytest.raises(ValueError, match="gave 15 grades for 16 items"):
-        measured(Short(says_yes))
-
-
 def test_answers_that_it_was_fitted_on() -> None:
     """They are in the whole, not among the held-out ones, and those alone are quoted and corrected by."""
 
@@ -151,12 +129,6 @@ def test_a_profile_as_json() -> None:
     assert msgspec.json.decode(text, type=Profile) == found
     assert b"is 0?" not in text
     assert b"yes " not in text
-
-
-def test_the_same_bytes() -> None:
-    """Two runs have the same profile to the byte."""
-    first, second = (measured(Stub(unsure), attacked=5).profiles[0].to_json() for _ in range(2))
-    assert first == second
 
 
 def test_corrected_by_a_profile() -> None:

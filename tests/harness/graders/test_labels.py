@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.harness.graders.labels import LabelledSet, Sample, as_item, part_of, sample_of, sets_of
-from ctxbench.scenarios.errors import UserError
+from ctxbench.harness.graders.labels import LabelledSet, Sample, as_item, sample_of, sets_of
 from tests.harness.graders.stub_graders import labelled
 
 
@@ -26,15 +24,6 @@ def test_sets_by_name() -> None:
     assert sets_of([*second, *first]) == mixed
     assert sets_of(first[::-1])[0].digest == mixed[1].digest
     assert sets_of(first[1:])[0].digest != mixed[1].digest
-
-
-def test_a_part() -> None:
-    """Only the answers asked for, under the digest of the whole; a part that nothing has is empty."""
-    part = part_of(made(), {"language": "zh", "system": "b"})
-    assert {(each.language, each.system) for each in part.answers} == {("zh", "b")}
-    assert part.only == (("language", "zh"), ("system", "b"))
-    assert part.digest == made().digest
-    assert not part_of(made(), {"kind": "temporal"}).answers
 
 
 @given(st.integers(1, 260), st.integers(0, 3), st.booleans())
@@ -60,20 +49,6 @@ def test_what_a_sample_depends_on() -> None:
     assert {each.id for each in sample_of(backwards, 50).answers} == ids
     assert ids < {each.id for each in sample_of(whole, 90).answers}
     assert ids != {each.id for each in sample_of(whole, 50, seed=1).answers}
-
-
-def test_a_system_with_few_answers() -> None:
-    """Where one has too few, the others fill the sample."""
-    answers = [each for each in labelled() if each.system != "c" or each.group in ("q1", "q2")]
-    [whole] = sets_of(answers)
-    systems = Counter(each.system for each in sample_of(whole, 60, by_system=True).answers)
-    assert systems == {"c": 2, "a": 29, "b": 29}
-
-
-def test_no_sample() -> None:
-    """Of nothing there is no sample."""
-    with pytest.raises(UserError, match="give 1 or more"):
-        sample_of(made(), 0)
 
 
 def test_the_grader_is_not_told_the_label() -> None:

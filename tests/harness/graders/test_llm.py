@@ -53,14 +53,6 @@ def test_a_verdict(tmp_path: Path) -> None:
     assert grader.used.dollars == pytest.approx(100 * 1.5e-7 + 10 * 6e-7)
 
 
-def test_the_name_has_model_variant_and_prompts(tmp_path: Path) -> None:
-    """Two variants have two names, since they have other prompts."""
-    strict, lenient = (llm(tmp_path / "c", RIGHT, variant=variant)[0].name for variant in ("strict", "lenient"))
-    assert strict == f"llm(model='{MODEL}', prompt='{Llm().digest()}')"
-    assert lenient == f"llm(model='{MODEL}', variant='lenient', prompt='{Llm(variant='lenient').digest()}')"
-    assert Llm().digest() != Llm(variant="lenient").digest()
-
-
 def test_what_was_asked_once_is_replayed(tmp_path: Path) -> None:
     """The same item is asked once, twice in a list and in two runs; another candidate is another request."""
     grader, talker = llm(tmp_path / "c", RIGHT)
@@ -103,13 +95,6 @@ def test_a_call_that_failed_is_missing(tmp_path: Path, says: str | ModelError) -
     assert first == last == Grade(True, 1.0, "same", RIGHT)
 
 
-def test_impossible_votes() -> None:
-    """An even number of votes has no majority, and votes at temperature 0 are all the same: both are refused."""
-    for how in ({"votes": 2}, {"votes": 3}, {"temperature": -1.0}, {"longest": 3}):
-        with pytest.raises(ValueError, match=r"votes|temperature|longest"):
-            Llm(**how)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("kind", ["plain", "temporal", "update", "preference", "unanswerable"])
 def test_each_kind_has_its_rule(tmp_path: Path, kind: str) -> None:
     """What is asked for says what is right; strict and lenient differ for each."""
@@ -145,15 +130,6 @@ def test_attacks_stay_data(tmp_path: Path, attack) -> None:  # type: ignore[no-u
     assert mark is not None
     assert text.count(mark[1]) == 1 + 2 * 3
     assert text.endswith(f"{mark[1]}>>\n\nThe data ends here. {rubric('plain', 'strict').form}")
-
-
-def test_a_very_long_answer_is_cut(tmp_path: Path) -> None:
-    """An answer of 100 000 characters is shown by its start and its end, and the model is told."""
-    grader, talker = llm(tmp_path / "c", RIGHT, longest=1_000)
-    grader.grade([GradedItem("1", "Who?", ("Ann",), "Ann" + "x" * 100_000)])
-    text = str(talker.asked[0].asked)
-    assert "[… 99,003 characters are left out here …]" in text
-    assert len(text) < 5_000
 
 
 def test_two_answers_are_shown_in_a_drawn_order(tmp_path: Path) -> None:

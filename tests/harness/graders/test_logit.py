@@ -50,13 +50,6 @@ def test_what_is_asked(tmp_path: Path) -> None:
     assert PREFIX.count(" Yes\n") == PREFIX.count(" No\n") == 4
 
 
-def test_the_best_of_several_accepted_answers_counts(tmp_path: Path) -> None:
-    """Each is asked for by itself."""
-    chooser = Chooser(lambda choice: {" Yes": -0.1 if "is Anna." in choice.text else -9.0, " No": -1.0})
-    (found,) = logit(tmp_path / "c", chooser).grade([GradedItem("1", "Who?", ("Bob", "Anna", "Cid"), "Ann")])
-    assert found == Grade(True, 0.9, "logit(Yes) - logit(No) is 0.90 for 'Anna'")
-
-
 def test_what_cannot_be_graded(tmp_path: Path) -> None:
     """Without an accepted answer, without an answer of the model, with neither token: missing; empty is wrong."""
 

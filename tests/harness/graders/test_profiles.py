@@ -9,7 +9,7 @@ import pytest
 
 from ctxbench.harness.graders.calibration import Options, calibrated
 from ctxbench.harness.graders.labels import part_of, sample_of, sets_of
-from ctxbench.harness.graders.profiles import Profile, Profiles, file_name, keep, profile_of, unversioned
+from ctxbench.harness.graders.profiles import Profile, Profiles, file_name, keep, profile_of
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.calibration import quoted
 from ctxbench.scenarios.errors import RunError
@@ -47,20 +47,6 @@ def test_another_version(tmp_path: Path) -> None:
     assert "was not calibrated" in nothing.detail
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("rules(1)", "rules"),
-        ("llm(model='m', variant='lenient', prompt='0a1b')", "llm(model='m', variant='lenient')"),
-        ("logit(model='local:q@8f', prompt='0a')", "logit(model='local:q')"),
-        ("stub(window=8)", "stub(window=8)"),
-    ],
-)
-def test_names_without_versions(name: str, kind: str) -> None:
-    """Versions and digests tell versions of a grader apart; its parameters tell graders apart."""
-    assert unversioned(name) == kind
-
-
 def test_which_of_several(tmp_path: Path) -> None:
     """Labels by people go first, then whole sets, then more answers."""
     for each in (
@@ -89,14 +75,6 @@ def test_calibrated_again(tmp_path: Path) -> None:
     found = profile_of("stub(1)", [tmp_path])
     assert not isinstance(found, Missing)
     assert found.profile.date == "2026-11-22"
-
-
-def test_the_users_before_the_shipped(tmp_path: Path) -> None:
-    """Of the same grader and set the first folder's counts."""
-    keep(profile(date="mine"), tmp_path / "user")
-    keep(profile(date="shipped"), tmp_path / "shipped")
-    [found] = Profiles([tmp_path / "user", tmp_path / "shipped"]).of("stub(1)")
-    assert found.profile.date == "mine"
 
 
 def test_a_sample_hides_nothing(tmp_path: Path) -> None:
@@ -132,10 +110,3 @@ def test_damaged_and_foreign(tmp_path: Path) -> None:
         path.write_bytes(text)
         with pytest.raises(RunError, match="is no profile of a grader"):
             Profiles([tmp_path])
-
-
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    """That is an error with the path."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match="cannot be written"):
-        keep(profile(), tmp_path / "file")

@@ -168,13 +168,13 @@ def test_the_desk_charges_the_strategy(server: Server, tmp_path: Path) -> None:
     """A reply and an empty one are both events with their tokens and cost; only the reply stands for messages."""
     said = talk(("user", "hello there"), ("assistant", "hi"))
     settings = Settings("openai/gpt-4o-mini", cassette=str(tmp_path / "c"), api_base=server.url)
-    desk = RecordedContext(ConversationIndex(said, COUNTER), Models(settings))
-    assert desk.complete(Prompt("{conversation}", ("user: hello there",), 50, said.messages)) == "a summary"
+    services = RecordedContext(ConversationIndex(said, COUNTER), Models(settings))
+    assert services.complete(Prompt("{conversation}", ("user: hello there",), 50, said.messages)) == "a summary"
     server.text = ""
     with pytest.raises(ModelError, match="empty text"):
-        desk.complete(Prompt("again {conversation}", ("hello",), 50, said.messages))
+        services.complete(Prompt("again {conversation}", ("hello",), 50, said.messages))
     cost = pytest.approx(1000 * 1.5e-7 + 100 * 6e-7)
-    (reply, empty), _ = desk.drain()
+    (reply, empty), _ = services.drain()
     assert reply == Called("summariser", "openai/gpt-4o-mini", 1000, 100, cost, about=3, shown=2)
     assert empty == Called("summariser", "openai/gpt-4o-mini", 1000, 100, cost)
 

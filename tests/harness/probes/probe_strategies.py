@@ -37,7 +37,7 @@ class Counts:
     '''Says how often it was asked. Nothing of it says that it may be copied, and it cannot be.'''
     fails_on: str = ""
 
-    def start(self, desk):
+    def start(self, services):
         calls = count(1)
         def view(context):
             if self.fails_on and self.fails_on in context.messages[-1].text:
@@ -49,9 +49,9 @@ class Counts:
 class Asks(Counts):
     '''The same, with a model asked at every call.'''
 
-    def start(self, desk):
+    def start(self, services):
         def view(context):
-            desk.complete(Prompt("{conversation}", (context.messages[-1].text or "-",), 50))
+            services.complete(Prompt("{conversation}", (context.messages[-1].text or "-",), 50))
             return context
         return view
 """

@@ -2,52 +2,16 @@
 
 from __future__ import annotations
 
-import gc
-from dataclasses import dataclass
-from typing import ClassVar
-
 import pytest
 from msgspec.structs import replace
 
-from ctxbench.harness.engine.shard import no_cycles
-from ctxbench.harness.probes import ask as asking_module
 from ctxbench.harness.probes.probe_run import ProbeResult, interviewed
 from ctxbench.harness.replay import ContextLog, ConversationIndex
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Probe
-from ctxbench.strategies.base import Context, StrategyContext, View
 from ctxbench.strategies.chain import parse
 from tests.harness.probes.probe_strategies import COUNTER, STATEFUL, asking, found
 from tests.strategies.scripted_models import Replying
-
-
-class Knot:
-    """A view that holds itself, and much else: nothing frees it but the collector."""
-
-    def __init__(self) -> None:
-        self.me, self.held = self, [[number] for number in range(500)]
-
-    def __call__(self, context: Context) -> Context:
-        self.held.append([0])
-        return context
-
-
-@dataclass(frozen=True)
-class Knotted:
-    copyable: ClassVar[bool] = True
-
-    def start(self, desk: StrategyContext) -> View:
-        return Knot()
-
-
-def test_copies_that_hold_themselves_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While no collector runs, as in a run, 200 copies with a cycle leave a few behind, not 200."""
-    monkeypatch.setattr(asking_module, "LEFT", 5_000)
-    conversation = asking(*(Probe(f"p{at}", "Which code in turn 3?", ("K300",), ("m7",)) for at in range(200)))
-    with no_cycles():
-        interviewed(ConversationIndex(conversation, COUNTER), Knotted(), Replying(), ContextLog(conversation.messages))
-        left = sum(type(each) is Knot for each in gc.get_objects())
-    assert left < 40
 
 
 @pytest.mark.parametrize("spec", STATEFUL)

@@ -9,12 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from ctxbench.harness.engine.plan import Plan, RunInputs
-from ctxbench.harness.folder.run import load
-from ctxbench.harness.folder.store import read_manifest
 from ctxbench.harness.probes.probe_run import asked_probes, bounded
 from ctxbench.harness.replay import ConversationIndex
 from ctxbench.metrics.tokens import PRIMING
-from ctxbench.scenarios.errors import RunError, SpecError
+from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
 from ctxbench.strategies.bounds import EvidenceOnly
 from tests.builders import answering, talk
@@ -156,29 +154,6 @@ def test_odd_probes(tmp_path: Path) -> None:
         "probe:none",
         "probe:probe",
     ]
-
-
-def test_a_folder_from_before_probes(tmp_path: Path) -> None:
-    """A run of an older layout is refused, and so is one with and without probes in one folder."""
-    run(tmp_path / "run", asking(), "none")
-    with pytest.raises(RunError, match="it differs in probes"):
-        run(tmp_path / "run", asking(), "none", probes=False)
-    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    (tmp_path / "run" / "manifest.json").write_text(json.dumps({**manifest, "format": 3}))
-    with pytest.raises(RunError, match="format 3, this version reads"):
-        read_manifest(tmp_path / "run")
-
-
-def test_a_lost_part_is_made_again(tmp_path: Path) -> None:
-    """A run whose probes are gone is not whole; the same command brings back the same bytes."""
-    run(tmp_path / "run", some(), "none")
-    before = bytes_of(tmp_path / "run")
-    for path in (tmp_path / "run" / "probes").glob("*"):
-        path.unlink()
-    with pytest.raises(RunError, match=r"probes/00000\.parquet: is missing, and 1 more"):
-        load(tmp_path / "run")
-    run(tmp_path / "run", some(), "none")
-    assert bytes_of(tmp_path / "run") == before
 
 
 def test_a_bound_needs_no_replay() -> None:

@@ -78,7 +78,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    def start(self, desk):
+    def start(self, services):
         def view(context):
             if "Lisbon" in context.messages[0].text:
                 raise RuntimeError("no more")

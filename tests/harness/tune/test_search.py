@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 import pytest
-from optuna.trial import FrozenTrial, create_trial
+from optuna.trial import FrozenTrial
 
-from ctxbench.harness.tune.search import BATCH, Sampler, as_params, batch, check, distributions
-from ctxbench.harness.tune.space import SearchSpace, space, written
+from ctxbench.harness.tune.search import BATCH, Sampler, batch, check, trial
+from ctxbench.harness.tune.space import SearchedStrategy, SearchSpace, space, written
 from ctxbench.harness.tune.space import searched as parse_search
 from ctxbench.scenarios.errors import MissingExtra
 
@@ -16,23 +16,19 @@ SEARCH = parse_search("window(max_tokens=?, reserve=?)")
 SPACE = space(SEARCH, {}, {"max_tokens": 64_000, "messages": 9})
 
 
-def searched(sampler: Sampler, trials: int, of: SearchSpace = SPACE, seed: int = 0) -> list[FrozenTrial]:
-    """Trials whose cost is max_tokens, and whose quality is best with a reserve of 0.3."""
+def searched(
+    sampler: Sampler,
+    trials: int,
+    of: SearchSpace = SPACE,
+    seed: int = 0,
+    search: SearchedStrategy = SEARCH,
+) -> list[FrozenTrial]:
+    """Trials whose cost is the first parameter, and whose quality is best with a last one of 0.3."""
     made: list[FrozenTrial] = []
     while len(made) < trials:
-        for each in batch(SEARCH, of, made, sampler, seed, trials):
-            limit, reserve = each.values["max_tokens"], each.values["reserve"]
-            figures = [float(str(limit)), 1 - abs(float(str(reserve)) - 0.3)]
-            name = SEARCH.at(each.values)
-            made.append(
-                create_trial(
-                    values=figures,
-                    params=as_params(of, each.values),
-                    distributions=dict(distributions(of)),
-                    user_attrs={"setting": name},
-                    system_attrs=dict(each.noted),
-                )
-            )
+        for each in batch(search, of, made, sampler, seed, trials):
+            first, *_, last = [float(str(value)) for value in (0, *each.values.values())][-2:]
+            made.append(trial(of, each, search.at(each.values), (first, 1 - abs(last - 0.3)), ""))
     return made[:trials]
 
 
@@ -82,18 +78,7 @@ def test_few_are_tried_twice() -> None:
     """Of 31 settings 24 trials are of 24: what TPE would try again gives way to what was not tried."""
     search = parse_search("window(messages=?)")
     small = space(search, written(["messages=1..31"], ["messages"]), {})
-    made: list[FrozenTrial] = []
-    while len(made) < 24:
-        for each in batch(search, small, made, "tpe", 0, 24):
-            limit = int(str(each.values["messages"]))
-            made.append(
-                create_trial(
-                    values=[float(limit), float(min(limit, 5))],
-                    params=as_params(small, each.values),
-                    distributions=dict(distributions(small)),
-                    user_attrs={"setting": search.at(each.values)},
-                )
-            )
+    made = searched("tpe", 24, small, search=search)
     assert len({each.user_attrs["setting"] for each in made}) == 24
 
 

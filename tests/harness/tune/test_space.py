@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,9 +32,25 @@ def test_ranges_that_follow() -> None:
     assert ranges("facts(outdated=?)") == {"outdated": "0..1"}
 
 
-def test_a_range_is_cut_to_what_the_strategy_takes() -> None:
-    """layered refuses a ttl_hours over its longest_ttl_hours, which is 168: 24, 48, 96, and not 192."""
-    assert ranges("layered(ttl_hours=?)") == {"ttl_hours": "3..96:log"}
+def test_a_range_is_cut_to_the_bounds_of_the_field(tmp_path: Path) -> None:
+    """The range of 24 is 3 to 192 where the field has no bounds that cut it, in a file of one's own as well."""
+    assert ranges("layered(ttl_hours=?)") == {"ttl_hours": "3..192:log"}
+    source = """
+from dataclasses import dataclass
+from typing import Annotated
+from msgspec import Meta
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    free: int = 24
+    bound: Annotated[int, Meta(ge=10, le=50)] = 24
+    share: float = 0.5
+    def start(self, services):
+        return lambda context: context
+"""
+    (tmp_path / "mine.py").write_text(source)
+    found = ranges(f"{tmp_path}/mine.py:Newest(free=?, bound=?, share=?)")
+    assert found == {"free": "3..192:log", "bound": "12..48:log", "share": "0.0625..4:log"}
 
 
 def test_ends_that_are_not_the_strategys() -> None:

@@ -68,17 +68,10 @@ def test_probes_are_on_both_sides() -> None:
         assert sum(bool(each.probes) for each in split(some, seed=seed).held_out) == 1
 
 
-def test_one_conversation() -> None:
-    """Nothing can be held out, and that is said; so it is of copies."""
+def test_few_conversations() -> None:
+    """Of one nothing can be held out, and that is said; so it is of copies. Of two it is one."""
+    assert len(split(MANY[:2]).held_out) == 1
     with pytest.raises(RunError, match=r"one conversation: none can be held out.*give more recordings"):
         split([talk(("user", "hello"))])
     with pytest.raises(RunError, match="2 conversations that say the same"):
         split([talk(("user", "hello"), name=name) for name in "ab"])
-
-
-def test_two_conversations() -> None:
-    """One is held out, whether or not either has probes."""
-    probe = Probe("p", "What?", answers=("it",), evidence=("m0",))
-    one, two = MANY[:2]
-    assert len(split([one, two]).held_out) == 1
-    assert names(split([one, msgspec.structs.replace(two, probes=(probe,))]).held_out) == [two.id]

@@ -39,7 +39,7 @@ def test_what_is_printed(folder: Path) -> None:
     assert specs
     assert all(each in text for each in specs)
     ctxbench("run", "codes.jsonl", "-s", specs[0], "-o", "pasted", cwd=folder)
-    assert {each.name for each in (folder / "one").iterdir()} >= {"frontier.svg", "frontier.png", "study.db"}
+    assert {each.name for each in (folder / "one").iterdir()} >= {"frontier.svg", "frontier.png", "tune.json"}
     assert not (folder / "one" / "running").exists()
 
 
@@ -54,16 +54,9 @@ def test_killed_and_continued(folder: Path) -> None:
     search.wait()
     assert not (folder / "killed" / "tune.json").exists()
     done = ctxbench(*SEARCH, "-o", "killed", "--json", cwd=folder)
-    for name in ("tune.json", "frontier.svg", "frontier.png", "search.json"):
+    for name in ("tune.json", "frontier.svg", "frontier.png"):
         assert (folder / "killed" / name).read_bytes() == (folder / "one" / name).read_bytes()
     assert json.loads(done.stdout) == json.loads((folder / "one" / "tune.json").read_text())
-
-
-def test_nothing_is_left_to_do(folder: Path) -> None:
-    """A finished search is printed again, as Markdown."""
-    text = ctxbench(*SEARCH, "-o", "one", "--markdown", "-", cwd=folder).stdout
-    assert text.startswith("## The frontier of window(max_tokens=?): cost (tokens a conversation) and grounding")
-    assert "| W |" in text
 
 
 def test_bad_input(folder: Path) -> None:

@@ -39,9 +39,3 @@ def test_of_next_to_nothing(values: np.ndarray) -> None:  # type: ignore[type-ar
     drawn = panels({"a": [line], "b": []}, "x", "y", logarithmic(short), linear(short), rule=0.5)
     assert written(drawn, ".svg")
     assert written(panels({}, "x", "y", linear(short), linear(short)), ".png")
-
-
-def test_ticks_in_words() -> None:
-    """As they are read."""
-    assert [short(each) for each in (0, 500, 25_000, 1_500_000)] == ["0", "500", "25k", "1.5M"]
-    assert (share(0.25), times(0.5)) == ("25 %", "0.5×")

@@ -32,19 +32,6 @@ def test_the_same_bytes(tmp_path: Path, ending: str) -> None:
     assert b"date" not in first.lower()
 
 
-def test_settings_do_not_leak() -> None:
-    """What the user set is there again afterwards."""
-    with mpl.rc_context({"font.size": 20}):
-        with style():
-            assert mpl.rcParams["font.size"] != 20
-        assert mpl.rcParams["font.size"] == 20
-
-
-def test_each_colour_has_a_shape() -> None:
-    """So that nothing is told by colour alone."""
-    assert len(COLOURS) == len(set(COLOURS)) == len(MARKERS) == len(set(MARKERS))
-
-
 def test_where_no_figure_can_be_written(tmp_path: Path) -> None:
     """Another ending, none, and a folder that is not there are one clear error."""
     with pytest.raises(RunError, match=r"a\.pdf: a figure is written as \.svg or \.png, not as \.pdf"):

@@ -11,8 +11,6 @@ from ctxbench.harness.diff import step_diff
 from ctxbench.harness.folder.run import Run
 from ctxbench.reports.html.folder import write
 from ctxbench.reports.html.inspector import CUTS
-from ctxbench.strategies.window import Window
-from tests.harness.runs import fail
 from tests.reports.html.builders import STRATEGIES, hostile, ran, recorded, results
 from tests.reports.html.conftest import Opening
 
@@ -96,20 +94,6 @@ def test_what_is_not_there(opening: Opening, page_of: Path) -> None:
     assert r"'it'\''s gone' 3 --strategy 'none'" in page.locator("#absent").inner_text()
 
 
-def test_it_opens_on_a_strategy_that_broke_nothing(
-    opening: Opening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without a choice the whole history is not shown, and neither is a strategy that failed, even the first."""
-    fail(monkeypatch, Window, "")
-    run = ran(
-        tmp_path, recorded("a", ["x", "y"]), strategies=("none", "window(max_tokens=300)", "archive(threshold=20)")
-    )
-    page = opening(write(results(run), tmp_path / "report"), "#tab=inspector")
-    page.locator("#status:not(:empty)").wait_for()
-    assert page.locator("#strategy").input_value() == "archive(threshold=20)"
-    assert "sent nothing" not in page.locator("#status").inner_text()
-
-
 def test_by_keys(opening: Opening, page_of: Path) -> None:
     """Arrows go through messages and steps; a chosen message is shown whole, and stays chosen as steps go by."""
     page = opening(page_of, "#conversation=talk%200&strategy=none&step=3")
@@ -139,34 +123,6 @@ def test_evidence_is_marked(opening: Opening, page_of: Path) -> None:
     rows = [row for row in shown(page, "history") if "evidence" in row]
     assert len(rows) == 2
     assert all(row.startswith("dropped") for row in rows)
-
-
-def test_themes_and_order(opening: Opening, page_of: Path) -> None:
-    """The button changes the theme; a head sorts by numbers, however they are written; the first stop skips."""
-    page = opening(page_of, color_scheme="dark")
-    paper = "getComputedStyle(document.body).backgroundColor"
-    assert page.evaluate(paper) == "rgb(20, 23, 27)"
-    page.locator("#theme").click()
-    assert page.evaluate(paper) == "rgb(255, 255, 255)"
-    page.locator("#strategies table").first.get_by_role("button", name="tokens sent", exact=True).click()
-    sent = page.locator("#strategies table").first.locator("tbody tr td:nth-child(4)").all_inner_texts()
-    assert sent == sorted(sent, key=lambda text: int(text.replace(",", "")))
-    page.reload()
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
-
-
-def test_letters_without_a_font(opening: Opening, tmp_path: Path) -> None:
-    """Chinese is shown as it is where the machine has a font for it, else as codes: never as boxes."""
-    run = ran(tmp_path, recorded("谈话", ["你好,世界。"]), strategies=("none", "last_turn"))
-    page = opening(write(results(run), tmp_path / "report"), "#tab=inspector")
-    page.locator("#status:not(:empty)").wait_for()
-    said, there = page.locator("#history").inner_text(), page.evaluate("CHINESE")
-    assert ("你好" in said) == there
-    assert ("\\u4f60\\u597d" in said) == (not there)
-    assert page.locator("#conversations tbody a").inner_text() == ("谈话" if there else "\\u8c08\\u8bdd")
-    page.locator("#conversations tbody a").click()
-    assert page.locator("#absent").is_hidden()
 
 
 def test_two_strategies_beside_each_other(opening: Opening, run: Run, page_of: Path) -> None:

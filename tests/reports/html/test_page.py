@@ -8,8 +8,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from ctxbench.harness.folder.run import Run
@@ -78,18 +76,6 @@ def test_hostile_texts_are_text(tmp_path: Path) -> None:
     assert cells == ["".join(c if c.isprintable() else "·" for c in each) for each in HOSTILE[1:]]
 
 
-def test_one_conversation(tmp_path: Path) -> None:
-    """With one conversation how sure the frontier is is not known, and nothing else is missing."""
-    found = made(ran(tmp_path, recorded("one", ["a", "b"]), strategies=("none", "last_turn")))
-    verdict, how = (table for table in found["overview"].parts[3:5] if isinstance(table, Table))
-    assert {row[1] for row in verdict.rows} == {"none", "last_turn"}
-    assert verdict.rows[0][2] == "worth choosing"
-    assert [row[1] for row in how.rows] == ["–", "–"]
-    assert {"growth", "bill", "cache", "grounding", "structure", "decisions", "method"} <= set(found)
-    assert "tiers" in found, "what is gone back to is of the recordings"
-    assert not {"survival", "evidence", "actions"} & set(found)
-
-
 def test_what_is_left_out_says_why(tmp_path: Path) -> None:
     """In the place of a chart without rows, and in a tab that lacks a section, stands the reason in one line."""
     run = ran(tmp_path, recorded("one", ["a", "b"]), strategies=("last_turn", "window(max_tokens=300)"))
@@ -132,37 +118,6 @@ def test_a_strategy_that_fails_everywhere(tmp_path: Path, monkeypatch: pytest.Mo
     ]
     assert "Failed: in every conversation." in verdict.notes
     document(page(results(run), [without_figures(each) for each in found.values()], inspected(results(run))))
-
-
-def test_all_strategies_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is a page all the same, which says that there is nothing to compare."""
-    fail(monkeypatch, LastTurn, "")
-    run = ran(tmp_path, recorded("a", ["x", "y"]), strategies=("last_turn",))
-    found = made(run)
-    assert found["overview"].lead.startswith("No strategy can be placed")
-    shown = page(results(run), list(found.values()), inspected(results(run)))
-    assert "IndexError: list index out of range" in shown
-    document(shown)
-
-
-def test_a_price_that_is_not_known(tmp_path: Path) -> None:
-    """A strategy whose own model calls have no known price has no bill, and is not placed: it is not free."""
-    run = ran(tmp_path, recorded("one", ["a", "b", "c", "d"]), strategies=("none", "summary(threshold=2)"))
-    (part,) = (run.folder / "events").glob("*.parquet")
-    events = pq.read_table(part)
-    texts = [
-        text.replace('"model":"offline"', '"model":"unknown"').replace('"cost":0.0', '"cost":null')
-        for text in events.column("event").to_pylist()
-    ]
-    column = pa.array(texts, events.schema.field("event").type)
-    pq.write_table(events.set_column(events.schema.get_field_index("event"), "event", column), part)
-    found = made(run)
-    verdict = next(
-        part
-        for part in found["overview"].parts
-        if isinstance(part, Table) and part.title == "What is the verdict on each strategy?"
-    )
-    assert [(row[1], row[2], row[5]) for row in verdict.rows][1] == ("summary(threshold=2)", "no figure", "(unknown)")
 
 
 def test_how_the_inspector_is_packed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

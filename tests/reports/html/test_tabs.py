@@ -141,25 +141,6 @@ def test_tables_filter_and_copy(opening: Opening, page_of: Path) -> None:
     assert first.bounding_box()["x"] == before
 
 
-def test_numbers_are_sorted_as_numbers(opening: Opening, page_of: Path) -> None:
-    """Signs, units and words after a number count for what they are."""
-    values = opening(page_of).evaluate(
-        "['+9.3 points', '−4.0 %', '12 steps', '14 µs', '2 ms', '$1,200', '12.3k', '–'].map(value)"
-    )
-    assert values[:7] == [9.3, -4.0, 12, 14, 2000, 1200, 12300]
-    assert values[7] != values[7]
-
-
-def test_a_metric_explains_itself(opening: Opening, page_of: Path) -> None:
-    """The head of a column says what its metric means, and leads to all of them."""
-    page = opening(page_of)
-    head = page.locator("#strategies thead th", has_text="net saved").first
-    assert "own model calls" in head.get_by_role("button").get_attribute("title")
-    head.locator("a").click()
-    page.locator("#metric-net_saving").wait_for()
-    assert page.locator("#tab-method").is_visible()
-
-
 @pytest.mark.parametrize("width", [390, 1440, 2560])
 def test_readable_at_every_width(opening: Opening, page_of: Path, width: int) -> None:
     """No text is under 11 pixels, and what is wide scrolls by itself: the page does not."""

@@ -53,7 +53,7 @@ class Library:
                 except ModelError as error:
                     return [written(f"no summary: {error}")]
             case "report":
-                self.services.desk.record(Dropped((self.said[0]["id"],)))
+                self.services.context.record(Dropped((self.said[0]["id"],)))
             case "alive":
                 return [written(f"{len(ALIVE)} open")]
             case "print":

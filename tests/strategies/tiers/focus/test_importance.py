@@ -114,12 +114,12 @@ def test_the_choice_is_the_obvious_one(said: tuple[Message, ...], room: int) -> 
     """Piece for piece, on any conversation whose newest piece fits."""
     spoken = tuple(message for message in said if message.role != "system")
     history = Messages.of(spoken)
-    desk = StandaloneContext(COUNTER)
-    reader = Dialogue(desk)
+    services = StandaloneContext(COUNTER)
+    reader = Dialogue(services)
     reader.read(history)
-    if not spoken or desk.total(history[reader.units.starts[-1] :]) > room:
+    if not spoken or services.total(history[reader.units.starts[-1] :]) > room:
         return
-    made = Importance(desk, DOCUMENT, 1000)
+    made = Importance(services, DOCUMENT, 1000)
     made.read(history, 0)
     assert [message.id for message in made.cut(history, reader, room)] == obvious(spoken, room)
 
@@ -128,19 +128,19 @@ def test_the_choice_is_the_obvious_one(said: tuple[Message, ...], room: int) -> 
 @given(said=messages(), rooms=st.lists(st.integers(60, 300), min_size=1, max_size=5))
 def test_a_history_that_grows_is_cut_like_one_read_at_once(said: tuple[Message, ...], rooms: list[int]) -> None:
     """With system messages in between, and results that come late: the same spans as of what is read anew."""
-    desk, grown = Dialogue(services := StandaloneContext(COUNTER)), Importance(services, DOCUMENT, 1000)
+    dialogue, grown = Dialogue(services := StandaloneContext(COUNTER)), Importance(services, DOCUMENT, 1000)
     for number, room in enumerate(rooms, 1):
         history = Messages.prefix(said, len(said) * number // len(rooms))
-        same = desk.read(history)
-        grown.read(desk.messages, same)
-        if not desk.messages or services.total(desk.messages[desk.units.starts[-1] :]) > room:
+        same = dialogue.read(history)
+        grown.read(dialogue.messages, same)
+        if not dialogue.messages or services.total(dialogue.messages[dialogue.units.starts[-1] :]) > room:
             continue
-        sent = grown.cut(history, desk, room)
+        sent = grown.cut(history, dialogue, room)
         fresh, anew = Dialogue(other := StandaloneContext(COUNTER)), Importance(other, DOCUMENT, 1000)
         fresh.read(history)
         anew.read(fresh.messages, 0)
         assert sent.spans == anew.cut(history, fresh, room).spans
-        dropped = {message.id for message in desk.messages} - {message.id for message in sent}
+        dropped = {message.id for message in dialogue.messages} - {message.id for message in sent}
         assert sent.spans == without(history, dropped, None).spans
 
 

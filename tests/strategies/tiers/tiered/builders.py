@@ -1,4 +1,4 @@
-"""Conversations, desks and tiers for the tests of the joined tiers."""
+"""Conversations, services and tiers for the tests of the joined tiers."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class Talk:
 
     def __init__(self, tiered: Tiered, conversation: Conversation) -> None:
         self.tiered, self.conversation = tiered, conversation
-        self.desk = RecordedContext(ConversationIndex(conversation, COUNTER))
-        self.opened: TieredSession = tiered.open(self.desk)
+        self.services = RecordedContext(ConversationIndex(conversation, COUNTER))
+        self.opened: TieredSession = tiered.open(self.services)
 
     def play(self, calls: Sequence[int] | None = None) -> Iterator[Sent]:
         for at in calls if calls is not None else self.conversation.calls():
-            self.desk.move_to(at)
+            self.services.move_to(at)
             context = self.opened.view(Context(Messages.prefix(self.conversation.messages, at)))
-            events, _ = self.desk.drain()
+            events, _ = self.services.drain()
             yield Sent(at, context.messages, events)
 
     def resume(self, tiers: Tiers) -> None:
         """As a new process would, with tiers that were restored."""
-        self.opened = self.tiered.open(self.desk, tiers)
+        self.opened = self.tiered.open(self.services, tiers)
 
 
 def chat(*said: str, filler: int = 12, words: int = 30) -> Conversation:

@@ -97,7 +97,7 @@ def test_a_conversation_goes_on(tmp_path: Path, more: dict[str, object]) -> None
     talk = Talk(tiered, conversation)
     half = [(sent.ids, sent.events) for sent in talk.play(calls[:130])]
     save(talk.opened.tiers, tmp_path / "tiers")
-    talk.resume(load(tmp_path / "tiers", talk.desk.record))
+    talk.resume(load(tmp_path / "tiers", talk.services.record))
     half += [(sent.ids, sent.events) for sent in talk.play(calls[130:])]
     first = half[130][1]
     half[130] = half[130][0], tuple(e for e in first if not (isinstance(e, LimitReached) and e.tier == "focus"))

@@ -155,8 +155,8 @@ def test_the_same_id_with_other_content() -> None:
     assert "u1" in talk.opened.tiers
     other = Message("u1", "user", "The code of the safe is QP-7703.")
     talk.conversation = Conversation("talk", (said.messages[0], other, *said.messages[2:]))
-    talk.desk = talk.opened._desk = RecordedContext(ConversationIndex(talk.conversation, COUNTER))
-    talk.opened.tiers.record = talk.desk.record
+    talk.services = talk.opened._services = RecordedContext(ConversationIndex(talk.conversation, COUNTER))
+    talk.opened.tiers.record = talk.services.record
     (last,) = talk.play([len(said.messages) - 1])
     sent = {message.id: message for message in last.messages}
     assert sent.get("u1", other) == other
@@ -210,9 +210,9 @@ def test_presets_send_what_they_promise(name: str) -> None:
     """Each preset runs through a scenario that its Focus does not hold, within its budget."""
     strategy = parse(name)
     conversation = next(scenario("mem_001"))
-    desk = RecordedContext(ConversationIndex(conversation, COUNTER))
-    for step in replay(conversation, strategy, desk):
-        assert desk.total(step.context.messages) <= strategy.budget  # type: ignore[attr-defined]
+    services = RecordedContext(ConversationIndex(conversation, COUNTER))
+    for step in replay(conversation, strategy, services):
+        assert services.total(step.context.messages) <= strategy.budget  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_presets_send_what_they_promise(name: str) -> None:
         ("tiered(working=0)", "working must be at least 1, not 0"),
         ("tiered(archive=-1)", "archive must be at least 1, not -1"),
         ("tiered(k=0)", "k must be at least 1, not 0"),
-        ("tiered(recall=8192)", "recall must be at least 0 and below 8192, not 8192"),
+        ("tiered(recall=8192)", "recall must be below limit, 8192, not 8192"),
         ("tiered(recall=7000)", "without the 7000 tokens of recall, limit=1192 leaves no tokens"),
         ("tiered(policy='lru_j')", "policy: unknown policy 'lru_j'; did you mean 'lru_k'"),
         ("tiered(policy='belady')", "needs future accesses"),
