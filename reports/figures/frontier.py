@@ -117,6 +117,7 @@ def _name_marks(axes: Axes, points: Mapping[str, Point], numbers: Mapping[str, i
                 va="center",
                 fontsize=7,
                 zorder=6,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},  # over the intervals
             )
             box = shown.get_window_extent().padded(point)
             x0, x1, y0, y1 = around.x0, around.x1, around.y0, around.y1
