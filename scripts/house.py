@@ -22,9 +22,9 @@ ROOT = Path(__file__).parents[1]
 OPEN = re.compile(r"(What|Whatever|Who|Whose|Which|Those|Of (each|every|those)|That which)\b")
 """First words of docstrings that do not say what they are about."""
 BUDGET = {
-    "lines of Python without tests": 83_300,
+    "lines of Python without tests": 83_000,
     "files": 390,
-    "lines of tests": 47_600,
+    "lines of tests": 47_500,
     "commands": 32,
     "parameters of all commands": 305,
     "parameters of `ctxbench run`": 39,
