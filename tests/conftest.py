@@ -44,3 +44,9 @@ def recordings() -> Path:
     if not RECORDINGS.is_dir():
         pytest.skip(f"no sample recordings at {RECORDINGS} (set CTXBENCH_RECORDINGS)")
     return RECORDINGS
+
+
+@pytest.fixture
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shards of three conversations, so that small runs have many parts."""
+    monkeypatch.setattr("ctxbench.harness.engine.plan.SHARD_CONVERSATIONS", 3)

@@ -349,16 +349,19 @@ def read_lines(cassette: Cassette, lines: Iterable[bytes], name: str) -> int:
 
 
 def entries(lines: Iterable[bytes], name: str) -> Iterator[CassetteEntry]:
-    """Yield the replies of lines. Raises SetupError as `read_lines` does."""
-    for number, text in enumerate(lines, 1):
-        if not text.strip():
-            continue
-        try:
-            line = msgspec.json.decode(text, type=_Line)
-            reply, request = _reply_and_request(line)
-        except ValueError as error:  # msgspec's and base64's own are of this kind
-            raise SetupError(f"{name}:{number}: is no line of a cassette: {error}") from None
-        yield CassetteEntry(line.key, line.kind, line.model, reply, request)
+    """Yield the replies of lines. Raises SetupError as `read_lines` does, and where they cannot be read."""
+    try:
+        for number, text in enumerate(lines, 1):
+            if not text.strip():
+                continue
+            try:
+                line = msgspec.json.decode(text, type=_Line)
+                reply, request = _reply_and_request(line)
+            except ValueError as error:  # msgspec's and base64's own are of this kind
+                raise SetupError(f"{name}:{number}: is no line of a cassette: {error}") from None
+            yield CassetteEntry(line.key, line.kind, line.model, reply, request)
+    except OSError as error:
+        raise SetupError(f"{name}: {error.strerror or error}") from None
 
 
 def _reply_and_request(line: _Line) -> tuple[bytes, str]:

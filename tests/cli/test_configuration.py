@@ -118,7 +118,7 @@ WRONG = {
     "# jobs\n[run]\njbos = 2": "ctxbench.toml:3: run.jbos: `ctxbench run` has no option 'jbos'; did you mean 'jobs'",
     "[run]\njobs = -1": "ctxbench.toml:2: run.jobs: ",
     "[lab.validat]": "ctxbench.toml:1: lab.validat: `ctxbench lab` has no command 'validat'; did you mean 'validate'",
-    '[bill]\nrules = "new"': "ctxbench.toml:2: bill.rules: must be 'recording' or 'latest' or 'document', not 'new'",
+    '[run]\nengine = "new"': "ctxbench.toml:2: run.engine: must be 'local' or 'ray', not 'new'",
     "run = 3": "ctxbench.toml:1: run: is a table of the options of `ctxbench run` (write [run])",
     "[run": "ctxbench.toml: not TOML: ",
 }

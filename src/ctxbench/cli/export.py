@@ -66,7 +66,7 @@ def requests(
     form: Annotated[RequestForm, typer.Option("--as", help="The API that takes them.")] = RequestForm.anthropic,
     to: ToOption = Path("-"),
 ) -> None:
-    """Write what a strategy would send: the body of a request for each step, as JSON Lines.
+    """Write what a strategy would send as requests to a provider: a body for each step, as JSON Lines.
 
     They stand in the order of the run's conversations and their steps. Anthropic's have the strategy's cache marks;
     OpenAI, DeepSeek and others of that form cache by themselves. `max_tokens` and other settings are not recorded: add
