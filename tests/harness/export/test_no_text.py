@@ -141,7 +141,7 @@ def test_trackers(run: Path, search: Search, tmp_path: Path) -> None:
     pytest.importorskip("mlflow")
     pytest.importorskip("wandb")
     command("export", "mlflow", run, "--no-text", "--tracking-uri", f"sqlite:///{tmp_path}/m.db", cwd=tmp_path)
-    assert [*run.parent.rglob("report.html")]
+    assert [path for folder in (run.parent, tmp_path) for path in folder.rglob("report.html")]
     command("export", "wandb", run, "--no-text", cwd=tmp_path)
     for folder in (tmp_path, run.parent / "wandb"):
         for path in folder.rglob("*"):
