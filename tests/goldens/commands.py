@@ -87,7 +87,7 @@ FILES = {
     "init": "ctxbench.toml",
     "export dataset": "dataset/README.md",
 }
-"""What else a command writes that belongs into its golden file."""
+"""Files that a command writes and that belong into its golden file."""
 VARIES = {"versions", "timed", "milliseconds", "seconds", "embedding", "speed"}
 VARIES |= {"latency_us", "latency_p50", "latency_p99"}
 """Keys of what a machine decides: times, and versions of programs."""

@@ -1,4 +1,4 @@
-"""What every recorded format reads as: the samples, and small recordings of shapes that the samples do not have.
+"""Golden texts of every recorded format: the samples, and small recordings of shapes that the samples do not have.
 
 `recordings/<format>/<case>/` holds the files of one case. The golden of a format is one text file of all its cases.
 """
@@ -52,7 +52,7 @@ def _cases(name: str) -> Iterator[tuple[str, str]]:
 
 
 def told(folder: Path, form: str | None = None) -> str:
-    """What a folder reads as, with the paths from there."""
+    """Return the text of what a folder reads as, with the paths from there."""
     with _inside(folder):
         problems = Problems()
         batches = find([Path()], problems, form)
@@ -109,7 +109,7 @@ def _json(value: Any) -> str:
 
 
 def digests(folder: Path) -> dict[str, dict[str, Any]]:
-    """Of every batch of the sample recordings, counts and the digest of what it reads as.
+    """Return counts and a digest of what each batch of the sample recordings reads as.
 
     A batch is named by its folder or file, and none of its text is shown.
     """

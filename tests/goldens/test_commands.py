@@ -1,4 +1,4 @@
-"""What each command prints is what its golden file says; `python -m tests.goldens.write commands` writes them anew."""
+"""Each command prints what its golden file says; `python -m tests.goldens.write commands` writes them anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a strategy sends as the bodies of requests: worked by hand, and read back as the context that was sent."""
+"""Bodies of the requests that a strategy sends: worked by hand, and read back as the context that was sent."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def as_read(sent: Sequence[Message], form: str) -> Sequence[Message]:
 
 
 def outline(messages: Sequence[Message]) -> list[tuple[Any, ...]]:
-    """What each message says, calls, and answers."""
+    """Return the text, the calls and the answered call of each message."""
     return [
         (
             message.role,
