@@ -1,8 +1,8 @@
 """Answer models, with the tool loop.
 
-A model that calls a tool of the strategy (`load_tool_history` of `archive`) is given its result, at most ROUNDS times.
-The recorded agent's own tools cannot be run again: a model that calls one is told so, and has to answer then. Every
-round is charged to the answer.
+A model that calls a tool of the strategy (`load_tool_history` of `archive`) is given its result, `rounds` times at
+most. The recorded agent's own tools cannot be run again: a model that calls one is told so, and has to answer then.
+Every round is charged to the answer.
 """
 
 from __future__ import annotations
@@ -26,10 +26,6 @@ from .answer import UNKNOWN, Answer, Live, Question, Tools
 from .forms import CHAT_PROMPT, NOT_AVAILABLE, TEXT_PROMPT, TEXT_TOOL_PROMPT, ChatForm, Form, TextForm
 from .store import digest_of
 
-ROUNDS = 4
-"""Times that a model may call tools before it has to answer."""
-REPLY = 256
-"""Tokens that an answer may take."""
 READ = 0.4
 """Share of the tokens that we count of a prompt which a provider has to report: with less it was cut on the way."""
 CUT = 1000
@@ -43,19 +39,17 @@ class Unanswerable(ModelError):
 class ByModel:
     """An answer model of the run, called through the cassette, with retries, time-outs and the spend limit."""
 
-    def __init__(self, models: Models, counter: TokenCounter, rounds: int = ROUNDS, reply: int = REPLY) -> None:
+    def __init__(self, models: Models, counter: TokenCounter) -> None:
         self.name = models.settings.answerer
-        self._models, self._counter, self._rounds, self._reply = models, counter, rounds, reply
+        self._models, self._counter, self._access = models, counter, models.settings.access_of(models.settings.answerer)
         # A local model has a small window, and its template no tools: it is sent one text.
         self._plain = self.name.startswith("local:")
         prompts = (TEXT_PROMPT, TEXT_TOOL_PROMPT) if self._plain else (CHAT_PROMPT,)
-        self.identity = digest_of(self.name, str(rounds), str(reply), *prompts)
+        self.identity = digest_of(self.name, str(self._access.rounds), str(self._access.answer_tokens), *prompts)
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Answer the questions; several at once, where none of them needs the strategy."""
-        at_once = (
-            1 if self._plain or any(question.live for question in questions) else self._models.settings.concurrency
-        )
+        at_once = 1 if self._plain or any(question.live for question in questions) else self._access.parallel
         first = [self._answer(question) for question in questions[:1]]  # alone: it opens what all use
         pool = ThreadPoolExecutor(at_once)
         try:
@@ -65,7 +59,7 @@ class ByModel:
 
     def _answer(self, question: Question) -> Answer:
         form = TextForm(question) if self._plain else ChatForm(question)
-        return _Talk(self, question, form, form.request(self.name, self._reply)).answer()
+        return _Talk(self, question, form, form.request(self.name, self._access.answer_tokens)).answer()
 
     def reply(self, request: ModelRequest) -> Reply:
         """Return the model's reply. Raises ModelError, also for a request that does not fit or was cut."""
@@ -85,12 +79,12 @@ class ByModel:
     @property
     def rounds(self) -> int:
         """Times that it may call tools."""
-        return self._rounds
+        return self._access.rounds
 
     @property
     def longest(self) -> int:
         """Tokens that one answer may take."""
-        return self._reply
+        return self._access.answer_tokens
 
     def _size(self, request: ModelRequest) -> int:
         return self._counter.tools(request.tools) + sum(map(self._counter.message, messages_of(request.asked)))

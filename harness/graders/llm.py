@@ -33,7 +33,7 @@ class Llm:
     """The parameters of the grader `llm`, as written in a spec."""
 
     model: str = ""
-    """Empty = the run's grader."""
+    """With its parameters: `openai/qwen3(timeout=30)`. Empty = local."""
     variant: Variant = "strict"
     votes: int = 1
     """Odd: the majority decides."""
@@ -130,7 +130,8 @@ def ask(
         except ModelError as error:
             return None, Missing("failed", str(error))
 
-    answers = dict(zip(distinct, _mapped(one, list(distinct.values()), models.settings.concurrency), strict=True))
+    at_once = min((models.settings.access_of(each.model).parallel for each in distinct.values()), default=1)
+    answers = dict(zip(distinct, _mapped(one, list(distinct.values()), at_once), strict=True))
     for charged, _ in answers.values():
         if charged is not None:
             used.add(charged.input_tokens, charged.output_tokens, charged.cost)

@@ -81,7 +81,7 @@ class Ragas:
 
     metric: Name
     model: str = ""
-    """Empty = the run's grader."""
+    """With its parameters: `openai/qwen3(timeout=30)`. Empty = local."""
     threshold: float = 0.5
     """An answer is correct from this score on."""
     longest: int = 8_000
@@ -129,7 +129,8 @@ class RagasGrader:
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         """Return a grade for each item: several at once, each in a thread with an event loop of its own."""
-        pool = ThreadPoolExecutor(self._models.settings.concurrency if self._metric.needs else 1)
+        at_once = self._models.settings.access_of(self.how.model).parallel
+        pool = ThreadPoolExecutor(at_once if self._metric.needs else 1)
         try:
             graded = list(pool.map(self._graded, items))
         finally:

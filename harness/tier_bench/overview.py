@@ -75,7 +75,7 @@ def overview(
     blocks = json_blocks(items, coding)
     with archive_of(items, coding) as archive:
         size = archive.size
-    execute(Plan(RunInputs((LOAD,), turns=turns), (strategy,), probes=False), folder, watcher=watcher)
+    execute(Plan(RunInputs((f"{LOAD}(turns={turns})",)), (strategy,), probes=False), folder, watcher=watcher)
     run = load(folder)
     return Overview(
         load=trace,

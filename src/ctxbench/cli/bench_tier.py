@@ -167,7 +167,7 @@ def focus(
         print_json({**exact(figures, limit, conversations, failed), "replies": tallies_json(tallies)})
     else:
         print_tables(focus_tables(figures, limit, conversations, failed))
-    end(tallies, strict, settings, anew="--cassette-mode record", failed=bool(run.manifest.problems))
+    end(tallies, strict, settings, anew="a new --cassette", failed=bool(run.manifest.problems))
 
 
 @flat

@@ -9,7 +9,8 @@ import pytest
 
 from ctxbench.harness.graders.attacks import ATTACKS, Attack, Attempt, attacked, attempts, flipped
 from ctxbench.harness.graders.registry import grader
-from ctxbench.harness.models import Settings
+from ctxbench.harness.models import Models, Settings
+from ctxbench.harness.models.cassette import Cassette
 from ctxbench.harness.models.weights import weights
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.value import Missing
@@ -75,7 +76,7 @@ def test_rules_do_not_listen(hard_pairs: list[Pair]) -> None:
 
 def test_logit_does_not_listen() -> None:
     """Nor what the local model says, as it was recorded: no weights are needed for this."""
-    recorded = grader("logit", Settings(mode="replay"))
+    recorded = grader("logit", Settings(replay=True))
     found, tried = flips(recorded, ELSEWHERE)
     assert [each.item.id for each in found] == []
     assert tried == len(ELSEWHERE) * len(ITEMS)
@@ -84,7 +85,7 @@ def test_logit_does_not_listen() -> None:
 def test_the_gold_has_the_last_word() -> None:
     """What is put into the accepted answer itself can make a right answer look wrong, but no wrong one right: the
     candidate would have to say that too."""
-    found, _ = flips(grader("logit", Settings(mode="replay")), IN_THE_GOLD)
+    found, _ = flips(grader("logit", Settings(replay=True)), IN_THE_GOLD)
     assert {each.aim for each in found} == {"lower"}
 
 
@@ -94,6 +95,6 @@ def test_the_local_model_says_what_was_recorded(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     if not HERE.is_file():
         pytest.skip(f"no weights at {HERE} (`make local-model`)")
-    settings = Settings(mode="record", gguf=str(HERE), cassette=str(tmp_path / "c"))
-    items = ITEMS[::-1]
-    assert grader("logit", settings).grade(items) == grader("logit", Settings(mode="replay")).grade(items)
+    models, items = Models(Settings()), ITEMS[::-1]
+    models.cassette = Cassette(tmp_path / "c")  # without the replies that come with ctxbench
+    assert grader("logit", models=models).grade(items) == grader("logit", Settings(replay=True)).grade(items)
