@@ -13,10 +13,9 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Message
 from ..source import Problems, decode, json_text, records, whole_file
-from . import Reader, Recordings, anywhere
+from . import OBJECT, Reader, Recordings, anywhere, as_object
 from .anthropic_messages import AnthropicResponse, anthropic_answer
 from .exchanges import Exchange, anthropic_response, endpoint_of
-from .fields import OBJECT, as_object
 from .http import HttpExchanges
 from .messages import (
     ChatMessage,

@@ -12,8 +12,7 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar, Usage
 from ..source import Problems, convert, decode, records
-from . import Reader, Recordings
-from .fields import OBJECT, Fields
+from . import OBJECT, Fields, Reader, Recordings
 from .messages import Block, History, assistant_message, user_messages
 from .requests import dollars, usage
 

@@ -13,11 +13,9 @@ from msgspec.structs import replace
 from ..errors import Place
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
 from ..source import Problems, as_text, decode, objects
-from . import Reader, Recordings
-from .fields import Fields, as_object
-from .messages import History, Moment
+from . import Fields, Reader, Recordings, as_object
+from .messages import History, Moment, joined
 from .requests import usage
-from .responses_api import joined
 
 _UNSENT = ("hook.", "permission.", "session.", "assistant.", "tool.", "subagent.", "skill.")
 

@@ -37,7 +37,7 @@ import yaml
 
 from ..errors import Place, RecordingError
 from ..source import LONGEST, Problems, convert, decode, whole_file
-from .fields import LIST, OBJECT, Fields
+from . import LIST, OBJECT, Fields
 from .messages import Moment
 
 _DONE = b"[DONE]"

@@ -19,8 +19,7 @@ from ..errors import Place
 from ..media import media_of
 from ..model import Call, Conversation, Media, Message, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode
-from . import Reader, Recordings
-from .fields import OBJECT, Fields
+from . import OBJECT, Fields, Reader, Recordings
 from .messages import History, Moment, moment_seconds
 
 

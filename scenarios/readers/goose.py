@@ -15,10 +15,8 @@ from ..errors import Place, RecordingError
 from ..media import sized
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, ToolCall
 from ..source import Problems, as_text, convert, decode, records
-from . import Reader, Recordings
-from .fields import LIST, OBJECT, Fields
-from .messages import History, texts
-from .responses_api import joined
+from . import LIST, OBJECT, Fields, Reader, Recordings
+from .messages import History, joined, texts
 
 _UNSENT = (
     *("toolConfirmationRequest", "actionRequired", "systemNotification", "conversationCompacted", "redactedThinking"),

@@ -15,7 +15,7 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Mark, Message, Usage
 from ..source import Problems, convert, decode
-from . import Reader, Recordings
+from . import OBJECT, Fields, Reader, Recordings, as_object
 from .anthropic_messages import AnthropicRequest, AnthropicResponse, logged_request
 from .exchanges import (
     Exchange,
@@ -28,33 +28,30 @@ from .exchanges import (
     gemini_response,
     responses_response,
 )
-from .fields import OBJECT, Fields, as_object
 from .messages import (
-    ChatMessage,
-    ChatResponse,
-    ChatTool,
-    chat_answer,
-    chat_marks,
-    chat_messages,
-    chat_tools,
-    in_order,
-    role_of,
-    tool,
-)
-from .prompts import exchange as logged_call
-from .requests import LoggedRequest, Responses, effort, other_than, series, tier, usage
-from .responses_api import (
     COMPACTIONS,
     ENCRYPTED,
     HOSTED,
     IS_ENCRYPTED,
     OUTPUTS,
+    ChatMessage,
+    ChatResponse,
+    ChatTool,
     Item,
     RecordedItem,
+    chat_answer,
+    chat_marks,
+    chat_messages,
+    chat_tools,
+    in_order,
     is_answer,
     item_text,
     reply,
+    role_of,
+    tool,
 )
+from .prompts import exchange as logged_call
+from .requests import LoggedRequest, Responses, effort, other_than, series, tier, usage
 
 _PROVIDERS = {
     "api.openai.com": "openai",

@@ -18,8 +18,7 @@ from .. import packed
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, Scalar, ToolCall
 from ..source import LONGEST, Problems, as_text, convert, decode, file_head, whole_file
-from . import Reader, Recordings
-from .fields import LIST, OBJECT, Fields, text_of
+from . import LIST, OBJECT, Fields, Reader, Recordings, text_of
 from .messages import History, in_order, iso_seconds, role_of, texts, tool
 from .requests import LoggedRequest, dollars, effort, numbered, other_than, series, usage
 

@@ -11,8 +11,7 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Role, Scalar, ToolCall
 from ..source import Problems, as_text, convert, decode
-from . import Reader, Recordings, anywhere
-from .fields import LIST, OBJECT, Fields
+from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere
 from .messages import (
     ChatMessage,
     ChatTool,
