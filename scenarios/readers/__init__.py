@@ -124,6 +124,12 @@ class Fields:
             raise RecordingError(self.place, f"object missing required field {paths.partition('|')[0]}", remedy)
         return self._converted(self.at(path), kind, path)
 
+    def each(self, paths: str) -> Iterator[Fields]:
+        """Yield the elements of a list, if there is one. Raises RecordingError if it is none."""
+        path = self.first(paths)
+        for at, element in enumerate(self.typed(path, LIST) or ()):
+            yield Fields(element, self.below(f"{path}[{at}]"))
+
     def _converted(self, value: Any, kind: type[T], path: str) -> T:
         # Most values are what they should be: no place is made for them, and no type looked at twice.
         if type(value) is kind:
