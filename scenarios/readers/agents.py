@@ -218,7 +218,8 @@ def _cline_messages(
         with problems.collect():
             turn.needed("role", str)
             turn.typed("ts", float)
-            turn.typed("content", str | list[dict[str, Any]])  # type: ignore[arg-type]
+            if turn.at("content") != "":
+                turn.needed("content", str | list[dict[str, Any]])  # type: ignore[arg-type]
             sound.append(turn)
     reported = _reported([turn.at("ts") for turn in sound if turn.at("role") == "assistant"], requests)
     for turn in sound:

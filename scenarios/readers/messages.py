@@ -33,6 +33,7 @@ from ..errors import Place, RecordingError
 from ..media import media_of, sized
 from ..model import Call, Mark, Media, MediaKind, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text, json_text
+from . import Fields
 from .requests import mark, other_than, tier, usage
 
 # Blocks that may have no text: it is empty, or encrypted, or they are read otherwise.
@@ -360,6 +361,12 @@ def iso_seconds(text: str, place: Place) -> float:
     except ValueError:
         raise RecordingError(place, f"{text!r} is no time", "write it like '2025-06-15T12:00:00'") from None
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def iso_time(fields: Fields, path: str) -> float | None:
+    """Return a recorded time in ISO 8601 in seconds since 1970; None if there is none."""
+    text = fields.typed(path, str)
+    return iso_seconds(text, fields.below(path)) if text else None
 
 
 def forward(times: Iterable[float | None]) -> tuple[list[float | None], int]:
