@@ -205,8 +205,8 @@ class _Sample(Fields):
         if not event.typed("output.choices", LIST):
             return None
         place, output = event.place, event.place.below("output")
-        sent = [*event.each("input"), *self._pooled(event)]
-        messages = tuple(self._message(message, f"m{at}") for at, message in enumerate(sent))
+        sent = enumerate([*(event.typed("input", LIST) or ()), *self._pooled(event)])
+        messages = tuple(self._message(Fields(sent, place.below(f"input[{at}]")), f"m{at}") for at, sent in sent)
         started, finished = iso_time(event, "timestamp"), iso_time(event, "completed")
         took = event.typed("output.time", float)
         if finished is None and started is not None and took is not None and took >= 0:
@@ -229,14 +229,14 @@ class _Sample(Fields):
         tools = event.typed("tools", list[dict[str, Any]]) or ()
         return LoggedRequest(place, messages, answer, tuple(map(tool, tools)))
 
-    def _pooled(self, event: Fields) -> Iterator[Fields]:
+    def _pooled(self, event: Fields) -> Iterator[Any]:
         """Yield the messages of a request that stand in the sample's pool."""
         place = event.place.below("input_refs")
         for first, end in event.typed("input_refs", list[tuple[int, int]]) or ():
             if not 0 <= first <= end <= len(self._pool):
                 what = f"messages {first} to {end} of a pool of {len(self._pool)}"
                 raise RecordingError(place, what, "correct it, or leave this event out")
-            yield from (self._resolved(Fields(message, place)) for message in self._pool[first:end])
+            yield from (self._resolved(Fields(message, place)).record for message in self._pool[first:end])
 
     def _message(self, message: Fields, name: str) -> Message:
         place, role = message.place, role_of(message.needed("role", str), message.place)
