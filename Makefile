@@ -129,7 +129,7 @@ local-model: $(VENV)/.local  ## get the weights of the model `local` into the us
 # Only what has no reply yet is asked: all of it takes an hour of one core. A recording that was stopped goes on.
 record: $(VENV)/.local  ## renew the replies that come with ctxbench (needs the weights: make local-model)
 	@$(BIN)/ctxbench lab quality --record $(SHIPPED)/answers.jsonl
-	@$(BIN)/python -m tests.harness.graders.attacks $(SHIPPED)/attacks.jsonl
+	@$(BIN)/python -m tests.harness.graders.attacks
 
 schema: $(VENV)/.test  ## write docs/recording.schema.json from the model
 	@$(BIN)/python -m ctxbench.scenarios.model > docs/recording.schema.json
