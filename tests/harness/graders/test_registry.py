@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.graders.registry import grader, model_of
+from ctxbench.harness.graders.registry import grader
 from ctxbench.harness.models import Access, Models, Settings
 from ctxbench.harness.models.weights import NAME
 from ctxbench.scenarios.errors import SetupError, SpecError
@@ -17,7 +17,6 @@ MODEL = "model='openai/gpt-4o-mini'"
 def test_rules_need_nothing() -> None:
     """`rules` asks no model, so none is looked for."""
     assert grader("rules").name.startswith("rules")
-    assert model_of(grader("rules")) == ""
 
 
 def test_a_grader_is_known_by_its_model_and_prompts() -> None:
@@ -25,9 +24,9 @@ def test_a_grader_is_known_by_its_model_and_prompts() -> None:
     made = grader(f"llm({MODEL}, variant='lenient', votes=3, temperature=0.5)")
     assert made.name.startswith("llm(model='openai/gpt-4o-mini', variant='lenient', votes=3, temperature=0.5, prompt='")
     assert grader(made.name).name == made.name
-    assert model_of(made) == "openai/gpt-4o-mini"
+    assert made.how.model == "openai/gpt-4o-mini"
     models = Models(Settings())
-    assert model_of(grader("llm(model='openai/m(timeout=5)')", models=models)) == "openai/m"
+    assert grader("llm(model='openai/m(timeout=5)')", models=models).how.model == "openai/m"
     assert models.settings.access_of("openai/m").timeout == 5
 
 
@@ -66,7 +65,7 @@ def test_a_model_that_cannot_be_used(name: str, says: str) -> None:
 
 def test_a_local_model_is_replayed_without_its_weights(tmp_path: Path) -> None:
     """`local` is the weights of `make local-model` where there are none to look at."""
-    assert model_of(grader("logit", Settings(replay=True))) == NAME
+    assert grader("logit", Settings(replay=True)).how.model == NAME
 
 
 def test_other_weights_than_asked_for(tmp_path: Path) -> None:
@@ -74,6 +73,6 @@ def test_other_weights_than_asked_for(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     (tmp_path / "m.gguf").write_bytes(b"GGUF" + b"x" * 1000)
     settings = Settings(usual=Access(gguf=str(tmp_path / "m.gguf")), cassette=str(tmp_path / "c"))
-    assert model_of(grader("logit", settings)).startswith("local:m@")
+    assert grader("logit", settings).how.model.startswith("local:m@")
     with pytest.raises(SetupError, match=r"m\.gguf holds local:m@\w+, not local:other@123"):
         grader("logit(model='local:other@123')", settings)
