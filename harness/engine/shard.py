@@ -33,7 +33,7 @@ from ..folder.schema import SCHEMAS
 from ..folder.store import ResultPart, parts_of, read_conversations, unwritable
 from ..models import Models, Settings
 from ..probes.ask import CEILING, FLOOR
-from ..probes.probe_run import ProbeResult, bounded, interviewed, write_probes
+from ..probes.probe_run import ProbeResult, ask_bounds, ask_probes, write_probes
 from ..replay import ContextLog, ConversationIndex, RecordedContext, failure_reason, replay
 from .tables import write_cells, write_recordings
 
@@ -264,7 +264,7 @@ def _replayed(index: ConversationIndex, strategy: Strategy, models: Models, prob
     log = ContextLog(index.conversation.messages)
     try:
         if probes and index.conversation.probes:
-            return log, interviewed(index, strategy, models, log)
+            return log, ask_probes(index, strategy, models, log)
         for step in replay(index.conversation, strategy, RecordedContext(index, models)):
             log.add(step)
     except Stopped:
@@ -280,7 +280,7 @@ def _bounds(indexes: Sequence[ConversationIndex], strategies: Sequence[str], mod
         return {}
     bounds: dict[str, Strategy] = {FLOOR: LastTurn(), CEILING: EvidenceOnly()}
     return {
-        name: [(index.conversation.id, bounded(index, bound, models)) for index in indexes]
+        name: [(index.conversation.id, ask_bounds(index, bound, models)) for index in indexes]
         for name, bound in bounds.items()
         if name not in strategies
     }
