@@ -25,7 +25,7 @@ from ctxbench.strategies.base import Strategy, budget_of
 from ctxbench.strategies.bounds import EvidenceOnly, LastTurn
 from ctxbench.strategies.chain import parse
 
-from ..answers.answer import answer_usually
+from ..answers.answer import answer_offline
 from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
 from ..folder.files import joint_digest
 from ..folder.remote import remote_folder
@@ -105,7 +105,7 @@ class PartWriter:
             steps: int | None = None
             with no_cycles():
                 if task.part == ANSWERS:
-                    answer_usually(Path(work.folder), number, shard.counter, shard.models)
+                    answer_offline(Path(work.folder), number, shard.counter, shard.models)
                 else:
                     steps = shard.write_own() if task.part == OWN else shard.write_part(task.part)
             if work.remote:

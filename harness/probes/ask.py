@@ -168,9 +168,8 @@ def copied(view: View, instead: Mapping[int, object], fixed: dict[int, object]) 
 
     Not `copy.deepcopy`: that shares closures, which is wrong, and copies messages, which is slow (decision 22). What
     cannot change is shared: messages, texts, numbers, classes, functions without a closure. A type with `__deepcopy__`
-    copies itself. `instead` maps ids of objects to what the copy has in their place; `fixed` is where tuples that need no
-    copy are noted from one copy to the next. Raises StrategyTypeError for what cannot be seen into: a lock, a
-    connection, an iterator.
+    copies itself. `instead` maps ids of objects to what the copy has in their place; `fixed` notes, from a copy to the
+    next, the tuples that need none. Raises StrategyTypeError for what cannot be seen into: a lock, an iterator.
     """
     copied_view: View = _Copying(instead, fixed).of(view)
     return copied_view
