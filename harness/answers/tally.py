@@ -69,10 +69,9 @@ def answer_tallies(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, g
     ]
     tallies = []
     for role, model, rows in models:
-        replies = rows.reply.astype(object)
-        counts = Counter(replies.dropna())
-        if model and counts:
-            whys = rows.missing[replies.isin(["failed", "unusable"])]
+        counts = Counter(rows.reply.dropna()) if model else Counter[str]()
+        if counts:
+            whys = rows.missing[rows.reply.astype(object).isin(["failed", "unusable"])]
             why = "" if whys.empty else str(whys.iloc[-1])
             tallies.append(Tally(role, model, counts.total(), counts["usable"], counts["failed"], why))
     return tallies
