@@ -332,23 +332,6 @@ def of_scores(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) 
     return estimate(float(area(np.ones((1, size)))[0, 0]), around, _UNDEFINED["auc"])
 
 
-def share(hits: Sequence[bool], question: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) -> Estimate:
-    """Return the share of hits among items of which a question may have several, with its interval."""
-    if not hits:
-        return estimate(math.nan, Missing("undefined"), "there is nothing to count")
-    code = np.unique(np.array(question, dtype=object).astype(str), return_inverse=True)[1]
-    sizes = np.bincount(code).astype(np.float64)
-    hits_by_code = np.bincount(code, np.array(hits, np.float64))
-
-    def of(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray((weights @ hits_by_code / (weights @ sizes))[:, None])
-
-    whole = float(hits_by_code.sum() / sizes.sum())
-    if whole in (0.0, 1.0):
-        return Estimate(whole, wilson(round(whole) * len(sizes), len(sizes)))
-    return Estimate(whole, intervals(of, len(sizes), resamples, seed)[0])
-
-
 def estimate(value: float, interval: Ends | Missing, undefined: str) -> Estimate:
     """Return a figure with its interval; nan becomes Missing, with `undefined` as the reason."""
     if math.isnan(value):
