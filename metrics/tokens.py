@@ -17,7 +17,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
@@ -30,7 +29,7 @@ from ctxbench.scenarios.spec import suggestion
 from ctxbench.scenarios.view import Messages, Span
 
 from .language import Language, language_of
-from .models import plain_name
+from .models import FamilyRule, family_rule
 
 FRAME = 3
 ROLE = 1
@@ -66,11 +65,9 @@ def encoding_of(model: str) -> str | None:
     return next((encoding for encoding, models in _MODELS.items() if re.fullmatch(models, name)), None)
 
 
-class TokenFactor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TokenFactor(FamilyRule, frozen=True, forbid_unknown_fields=True):
     """How many tokens the providers of a family of models count for each of ours in `o200k_base`."""
 
-    models: str
-    """Regular expression of the models' names, without a host's prefix."""
     factor: float
     low: float
     """Factor of the recording with the least."""
@@ -78,17 +75,9 @@ class TokenFactor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
 
 
-@cache
-def _token_factors() -> tuple[TokenFactor, ...]:
-    text = files(__package__).joinpath("data", "token_factors.toml").read_bytes()
-    return msgspec.toml.decode(text, type=dict[str, tuple[TokenFactor, ...]])["families"]
-
-
 def token_factor(model: str) -> TokenFactor | None:
     """Return the factor of a model's family, by its name with or without `provider/`; None if none was measured."""
-    # Bedrock's names have regions and the provider in front: us.anthropic.claude-…
-    name = plain_name(model).rpartition("/")[2].rpartition("anthropic.")[2]
-    return next((known for known in _token_factors() if re.fullmatch(known.models, name)), None)
+    return family_rule("token_factors", TokenFactor, model)
 
 
 def check_encoding(encoding: str) -> None:
