@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -26,7 +27,7 @@ import numpy as np
 from ctxbench.scenarios.errors import MissingExtra, SpecError
 from ctxbench.scenarios.model import Message, Tool
 from ctxbench.scenarios.spec import suggestion
-from ctxbench.scenarios.view import Messages, Span
+from ctxbench.scenarios.view import Messages
 
 from .language import Language, language_of
 from .models import FamilyRule, family_rule
@@ -154,15 +155,16 @@ class TokenCounter:
 
     def tools(self, tools: Iterable[Tool]) -> int:
         """Return the tokens of the tool schemas of a request."""
-        sizes = [self._tool(tool) for tool in tools]
-        return sum(sizes) + (_END if sizes else 0)
-
-    def _tool(self, tool: Tool) -> int:
-        try:
-            schema = msgspec.json.decode(tool.parameters)
-        except msgspec.DecodeError:
-            return _TOOL + self.text(f"{tool.name}:{tool.description}") + self.text(tool.parameters)
-        return _TOOL + self.text(f"{tool.name}:{tool.description.removesuffix('.')}") + self._properties(schema)
+        total = 0
+        for tool in tools:
+            total += _TOOL + _END * (not total)
+            try:
+                schema = msgspec.json.decode(tool.parameters)
+            except msgspec.DecodeError:
+                total += self.text(f"{tool.name}:{tool.description}") + self.text(tool.parameters)
+            else:
+                total += self.text(f"{tool.name}:{tool.description.removesuffix('.')}") + self._properties(schema)
+        return total
 
     def _properties(self, schema: Any) -> int:
         properties = schema.get("properties") if isinstance(schema, dict) else None
@@ -231,12 +233,13 @@ class Ledger:
     def total(self, messages: Messages) -> int:
         """Return the tokens of all messages together."""
         total, recording, totals = 0, self._recording, self._totals
-        for span in messages.spans:
-            store, start, stop = span
-            if store is recording and stop < len(totals):
-                total += totals[stop] - totals[start]
-            else:
-                total += self._span(span)
+        for store, start, stop in messages.spans:
+            if store is not recording:
+                total += sum(map(self.tokens, store[start:stop]))
+                continue
+            if stop >= len(totals):
+                self.advance(stop)
+            total += totals[stop] - totals[start]
         return total
 
     def fit(self, messages: Messages, budget: int) -> int:
@@ -249,11 +252,8 @@ class Ledger:
                 # falls. Of W = 0 5 5 9 12 (message 1 is a system message) and a budget of 7 the floor is 5 and the cut
                 # 1: the system message costs nothing here, so it is not cut off.
                 floor = self._without_system[last] - budget
-                cut = (
-                    bisect_left(self._without_system, floor, first, last)
-                    if floor > self._without_system[first]
-                    else first
-                )
+                above = floor > self._without_system[first]
+                cut = bisect_left(self._without_system, floor, first, last) if above else first
                 budget -= self._without_system[last] - self._without_system[cut]
                 start -= last - cut
                 # What is before has to be given up as well: the start is one place, whatever would still fit.
@@ -267,14 +267,6 @@ class Ledger:
                 budget -= cost
                 start -= 1
         return start
-
-    def _span(self, span: Span) -> int:
-        store, start, stop = span
-        if store is self._recording:
-            if stop >= len(self._totals):
-                self.advance(stop)
-            return self._totals[stop] - self._totals[start]
-        return sum(self.tokens(message) for message in store[start:stop])
 
 
 Content = Literal["prose", "code", "json", "tool result"]
@@ -312,8 +304,11 @@ def estimates(messages: Iterable[Message], count: Callable[[str], int]) -> list[
     """Return the estimate's errors over all texts of the messages, by language and kind. `count` counts exactly."""
     pairs_by_kind: dict[tuple[Language, Content], list[tuple[int, int]]] = {}
     for message in messages:
-        for text, content in _texts(message):
-            pairs_by_kind.setdefault((language_of(text), content), []).append((len(text) // 4, count(text)))
+        texts = [(message.text, message.role == "tool"), *((call.arguments, False) for call in message.calls)]
+        for text, by_tool in texts:
+            if text:
+                kind = language_of(text), content_of(text, by_tool)
+                pairs_by_kind.setdefault(kind, []).append((len(text) // 4, count(text)))
     return [_error(*kind, pairs) for kind, pairs in sorted(pairs_by_kind.items())]
 
 
@@ -327,8 +322,10 @@ def content_of(text: str, by_tool: bool = False) -> Content:
     3. `tool result`: anything else that a tool returned: logs, listings, tables, pages.
     4. `prose`: the rest.
     """
-    if _is_json(text):
-        return "json"
+    if text.lstrip()[:1] in ("{", "["):
+        with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
+            msgspec.json.decode(text)
+            return "json"
     lines = code = 0
     fenced = False
     for line in text.splitlines():
@@ -344,25 +341,6 @@ def content_of(text: str, by_tool: bool = False) -> Content:
     if code and 2 * code >= lines:
         return "code"
     return "tool result" if by_tool else "prose"
-
-
-def _is_json(text: str) -> bool:
-    if text.lstrip()[:1] not in ("{", "["):
-        return False
-    try:
-        msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return False
-    return True
-
-
-def _texts(message: Message) -> Iterator[tuple[str, Content]]:
-    """Yield the texts of a message with their kinds: its own if there is any, and the arguments of its tool calls."""
-    if message.text:
-        yield message.text, content_of(message.text, message.role == "tool")
-    for call in message.calls:
-        if call.arguments:
-            yield call.arguments, content_of(call.arguments)
 
 
 def _error(language: Language, content: Content, pairs: list[tuple[int, int]]) -> EstimateError:

@@ -11,7 +11,7 @@ from ctxbench.harness.tier_bench.focus import BOUND, WHOLE, FocusRow
 from ctxbench.harness.tier_bench.overview import ARCHIVED, Overview
 from ctxbench.harness.tier_bench.rag import RERANKED, Built, IndexRecall, K, RagComparison, RagRow
 from ctxbench.harness.tier_bench.working import Bounds, Load, PolicyRow
-from ctxbench.metrics.compression import ratio, saving, smaller
+from ctxbench.metrics.compression import ratio, saving
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Value
 
@@ -229,7 +229,7 @@ def _lossless(measured: ArchiveMeasurement, corpus: Corpus, more: Sequence[Size]
                 f"{size.bytes:,}",
                 _times(ratio(corpus.original, size.bytes)),
                 percent(saving(corpus.original, size.bytes)),
-                percent(smaller(plain, size.bytes)),
+                percent(saving(plain, size.bytes)),
                 per_token,
             )
         )
