@@ -323,19 +323,6 @@ def of_scores(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) 
     return estimate(float(area(np.ones((1, size)))[0, 0]), around, "people call all answers right, or none")
 
 
-def share(hits: Sequence[bool], question: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) -> Estimate:
-    """Return the share of hits among items of which a question may have several, with its interval."""
-    if not hits:
-        return estimate(math.nan, Missing("undefined"), "there is nothing to count")
-    code = _codes(question)
-    sizes, hits_by_code = np.bincount(code).astype(np.float64), np.bincount(code, np.array(hits, np.float64))
-    whole, size = float(hits_by_code.sum() / sizes.sum()), len(sizes)
-    if whole in (0.0, 1.0):
-        return Estimate(whole, wilson(round(whole) * size, size))
-    [ends] = intervals(lambda weights: (weights @ hits_by_code / (weights @ sizes))[:, None], size, resamples, seed)
-    return Estimate(whole, ends)
-
-
 def estimate(value: float, interval: Ends | Missing, undefined: str) -> Estimate:
     """Return a figure with its interval; nan becomes Missing, with `undefined` as the reason."""
     if math.isnan(value):

@@ -36,6 +36,7 @@ ARGUMENTS = {
     "conversation": ("c0",),
     "strategy": ("window(max_tokens=?)",),
     "what": ("strategies",),
+    "specs": ("archive(recordings='some.jsonl', level=1)",),
     "words": ("run",),
     "name": (),
     "step": (),
