@@ -62,11 +62,7 @@ def test_what_is_written(tmp_path: Path) -> None:
     new = {name for name in after.keys() - before.keys() if not name.startswith("report/")}
     assert all(name.startswith("bills/") for name in new)
     assert {name: after[name] for name in before} == before
-    assert {path.name for path in (tmp_path / "r" / "report").iterdir()} == {
-        "report.html",
-        "report.md",
-        "tables",
-    }
+    assert {path.name for path in (tmp_path / "r" / "report").iterdir()} == {"report.html", "report.md", "tables"}
     assert (ctxbench("run", tmp_path / "some.jsonl", "-s", "none", "-o", "r", cwd=tmp_path)).returncode == 0
 
 

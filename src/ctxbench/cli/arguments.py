@@ -156,8 +156,7 @@ MarkdownOption = Annotated[
     ),
 ]
 NoTextOption = Annotated[
-    bool,
-    typer.Option("--no-text", help="Leave out every recorded text and value; ids, names and figures stay."),
+    bool, typer.Option("--no-text", help="Leave out every recorded text and value; ids, names and figures stay.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")]
 BriefOption = Annotated[bool, typer.Option("--brief", help="Print only the most important figures.")]

@@ -69,8 +69,7 @@ def calibrate(
     system: Annotated[str | None, typer.Option(help="Only answers of this system.")] = None,
     resamples: Annotated[int, typer.Option(min=1000, max=100_000, help="Resamples of the bootstrap.")] = 2000,
     date: Annotated[
-        str,
-        typer.Option(help="Date to store in the profile.", metavar="YYYY-MM-DD", show_default=False),
+        str, typer.Option(help="Date to store in the profile.", metavar="YYYY-MM-DD", show_default=False)
     ] = "",
     out: Annotated[
         Path | None,

@@ -72,16 +72,12 @@ def find(folder: Path) -> tuple[Path, str] | None:
         for file in (place / FILE, place / PYPROJECT):
             try:
                 text = read_file(file).decode("utf-8-sig").replace("\r\n", "\n")
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except UnicodeDecodeError:
-                if file.name == PYPROJECT:
+            except (OSError, UnicodeDecodeError) as error:
+                if file.name == PYPROJECT or isinstance(error, FileNotFoundError | NotADirectoryError):
                     continue
-                raise UserError(f"{file}: not UTF-8: save it as UTF-8") from None
-            except OSError as error:
-                if file.name == PYPROJECT:
-                    continue
-                raise UserError(f"{file}: cannot be read: {error.strerror or error}") from None
+                is_text = isinstance(error, OSError)
+                why = f"cannot be read: {error.strerror or error}" if is_text else "not UTF-8: save it as UTF-8"
+                raise UserError(f"{file}: {why}") from None
             # It may name code that is run, and a server that is sent texts: another user's is not asked.
             if os.name == "posix" and file.stat().st_uid not in (os.getuid(), 0):
                 continue
@@ -193,7 +189,7 @@ class Configuration:
             if key not in names:
                 what = f"`ctxbench {' '.join(path)}` has no option {key!r}{nearest(key, names)}"
                 raise self._error((*path, key), what, f"`ctxbench {' '.join(path)} --help` lists them")
-            self._set(command, " ".join(path), names[key], (*path, key), value)
+            self._set(command, " ".join(path), names[key].name, (*path, key), value)
 
     def _set(self, command: Any, path: str, parameter: str, key: tuple[str, ...], value: Any) -> None:
         several, kind = _kind(command, parameter)
@@ -214,7 +210,7 @@ class Configuration:
         final = located if several else located[0]
         context = command.make_context(path.split()[-1], [], resilient_parsing=True)
         try:  # by the option itself, which knows its limits
-            _parameter(command, parameter).process_value(context, final)
+            next(each for each in command.params if each.name == parameter).process_value(context, final)
         except typer.BadParameter as error:
             raise self._error(key, error.message.rstrip(".")) from None
         self.values[path, parameter] = final
@@ -252,19 +248,15 @@ class Configuration:
         return 0
 
 
-def parameters_of(command: Any) -> dict[str, str]:
+def parameters_of(command: Any) -> dict[str, Any]:
     """Map the keys that a command's table may have to its parameters: long options without their dashes, arguments."""
     names = {}
     for parameter in command.params:
-        if parameter.name in ("help", "install_completion", "show_completion") or not parameter.expose_value:
-            continue
-        long = [name.lstrip("-") for name in parameter.opts if name.startswith("--")]
-        names[long[0] if long else _ARGUMENTS.get(parameter.name, parameter.name)] = parameter.name
+        if parameter.expose_value and parameter.name != "help":
+            long = [name.removeprefix("--") for name in parameter.opts if name.startswith("--")]
+            argument = "recordings" if parameter.name == "inputs" else parameter.name
+            names[long[0] if long else argument] = parameter
     return names
-
-
-# Arguments have no dashes, and a name in the code that may be another than the one in the help.
-_ARGUMENTS = {"inputs": "recordings"}
 
 
 def _kind(command: Any, parameter: str) -> tuple[bool, Any]:
@@ -338,8 +330,8 @@ def _set_rows(app: Any, settings: Configuration | None) -> Iterator[tuple[str, A
     values: dict[tuple[str, str, str], Any] = {}
     for (path, name), value in settings.values.items():
         command = command_at(app, path)
-        key = next(key for key, parameter in parameters_of(command).items() if parameter == name)
-        row = (_as_typed(command, key, name), _text(_plain(value)), settings.place((path, name)))
+        key = next(_typed(key, each) for key, each in parameters_of(command).items() if each.name == name)
+        row = (key, _text(_plain(value)), settings.place((path, name)))
         takers.setdefault(row, []).append(path)
         values[row] = _plain(value)
     for row, paths in takers.items():
@@ -356,22 +348,9 @@ def command_at(app: Any, path: str) -> Any:
     return command
 
 
-def _as_typed(command: Any, key: str, name: str) -> str:
+def _typed(key: str, parameter: Any) -> str:
     """Return an option as it stands on the command line; an argument has its key alone."""
-    return f"--{key}" if _parameter(command, name).param_type_name == "option" else key
-
-
-def _parameter(command: Any, name: str) -> Any:
-    return next(parameter for parameter in command.params if parameter.name == name)
-
-
-def _without_demands(command: Any) -> Any:
-    """Return a command that runs without its arguments: what it would do can be shown before they are known."""
-    lenient = copy(command)
-    lenient.params = [copy(parameter) for parameter in command.params]
-    for parameter in lenient.params:
-        parameter.required = False
-    return lenient
+    return f"--{key}" if parameter.param_type_name == "option" else key
 
 
 def _command_rows(app: Any, words: list[str], settings: Configuration | None) -> Iterator[tuple[str, Any, str]]:
@@ -385,14 +364,16 @@ def _command_rows(app: Any, words: list[str], settings: Configuration | None) ->
             raise UserError(f"`{named}` has no command {word!r}{suggestion(word, inner)}")
         command, defaults = inner[word], defaults.get(word, {})
         path.append(word)
-    context = _without_demands(command).make_context(" ".join(["ctxbench", *path]), words, default_map=defaults)
-    for key, name in parameters_of(command).items():
-        parameter = _parameter(command, name)
-        source = context.get_parameter_source(name)
-        value = context.params.get(name)
+    lenient = copy(command)  # what it would do can be shown before its arguments are known
+    lenient.params = [copy(parameter) for parameter in command.params]
+    for parameter in lenient.params:
+        parameter.required = False
+    context = lenient.make_context(" ".join(["ctxbench", *path]), words, default_map=defaults)
+    for key, parameter in parameters_of(command).items():
+        source, value = context.get_parameter_source(parameter.name), context.params.get(parameter.name)
         where = "default" if source is None else source.name.lower().replace("commandline", "command line")
         if settings is not None and where == "default_map":
-            where = settings.place((" ".join(path), name))
+            where = settings.place((" ".join(path), parameter.name))
         elif where == "environment":
             names = [parameter.envvar] if isinstance(parameter.envvar, str) else parameter.envvar
             where = f"environment: {next(name for name in names if os.environ.get(name))}"
@@ -402,7 +383,7 @@ def _command_rows(app: Any, words: list[str], settings: Configuration | None) ->
             value = parameter.show_default
         elif where == "default" and parameter.required:
             where = "must be given"
-        yield _as_typed(command, key, name), _plain(value), where
+        yield _typed(key, parameter), _plain(value), where
 
 
 def _plain(value: Any) -> Any:

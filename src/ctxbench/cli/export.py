@@ -26,11 +26,7 @@ from .arguments import (
 from .streams import command, report_ignored, say
 
 
-def prometheus(
-    run: RunArgument = Path("runs"),
-    to: ToOption = Path("-"),
-    model: BilledModelsOption = None,
-) -> None:
+def prometheus(run: RunArgument = Path("runs"), to: ToOption = Path("-"), model: BilledModelsOption = None) -> None:
     """Write a run as Prometheus text: agent_token_usage_total and others, by strategy and scenario.
 
     The file is for the textfile collector, which may read it at any moment: it is replaced as a whole. It has figures

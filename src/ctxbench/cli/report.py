@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -206,24 +206,20 @@ def _list(run: Run, as_json: bool) -> None:
 
     from .output import print_json
 
-    heads = ("steps", "messages", "tokens")
     table = run.table("conversations")
     columns = (table[name].tolist() for name in ("conversation", "calls", "messages", "tokens"))
-    rows = [
-        {"number": number, "conversation": name, "steps": calls, "messages": messages, "tokens": tokens}
-        for number, (name, calls, messages, tokens) in enumerate(zip(*columns, strict=True), start=1)
-    ]
+    heads = ("number", "conversation", "steps", "messages", "tokens")
+    rows = [dict(zip(heads, (at, *row), strict=True)) for at, row in enumerate(zip(*columns, strict=True), start=1)]
     if as_json:
         print_json(rows)
         return
     shown = Table(box=None, pad_edge=False, header_style="dim")
-    shown.add_column("", justify="right", no_wrap=True)
-    shown.add_column("conversation", no_wrap=True)
     for head in heads:
-        shown.add_column(head, justify="right", no_wrap=True)
+        justify: Literal["left", "right"] = "left" if head == "conversation" else "right"
+        shown.add_column("" if head == "number" else head, justify=justify, no_wrap=True)
     for row in rows:
         name = escape(printable_line(row["conversation"]))
-        shown.add_row(str(row["number"]), name, *(f"{row[head]:,}" for head in heads))
+        shown.add_row(str(row["number"]), name, *(f"{row[head]:,}" for head in heads[2:]))
     Console(width=WIDE, highlight=False).print(shown)  # a narrow terminal wraps a row: an id can be copied whole
     typer.echo(f"\n{command('show', run.folder)} NUMBER|CONVERSATION [STEP] [--strategy SPEC]")
 

@@ -225,9 +225,7 @@ _ONE_MACHINE = "calls no models: the cassette and the spend limit are one machin
 _DEMO = ("none", "window(max_tokens=4000)", "summary(every=5)", "retrieval", "archive", "facts")
 
 
-def demo(
-    out: RunOutOption = Path("runs/demo"),
-) -> None:
+def demo(out: RunOutOption = Path("runs/demo")) -> None:
     """Take a first look: replay 48 short embedded conversations through six strategies, and print which to ship.
 
     It needs no recordings, key or network, and takes some ten seconds. `ctxbench show` then looks into what was sent.
