@@ -28,7 +28,7 @@ import msgspec
 from ..errors import MissingExtra, Place, RecordingError
 from ..model import Call
 from ..source import Problems, as_text, convert, decode, whole_file
-from . import LIST, OBJECT, Fields, Reader, Recordings, as_object, decoded
+from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, decoded
 from .messages import iso_seconds
 from .prompts import LoggedCall, exchange
 from .requests import dollars, other_than, tier, usage
@@ -79,28 +79,20 @@ class Otel(Reader):
     """
 
     about = "OpenTelemetry GenAI spans: OTLP JSON or protobuf, Tempo, Jaeger, SDK exports, Phoenix, Logfire"
-    shapes = tuple(
-        frozenset(f"{outer}{key}" for key in keys)
-        for outer in ("", "[]")
-        for keys in (
-            *(
-                (f".{top}", f".{top}[].{scope}[].spans[].spanId", f".{top}[].{scope}[].spans[].traceId")
-                for top in ("resourceSpans", "batches", "trace.resourceSpans")
-                for scope in ("scopeSpans", "instrumentationLibrarySpans")
-            ),
-            (".data", ".data[].traceID", ".data[].spans[].spanID", ".data[].spans[].operationName"),
-            (".name", ".spanContext.traceId", ".spanContext.spanId", ".attributes"),
-            (".name", ".context.trace_id", ".context.span_id", ".start_time"),
-            (".span_name", ".trace_id", ".span_id", ".start_timestamp", ".attributes"),
-            (
-                ".rows[].span_name",
-                ".rows[].trace_id",
-                ".rows[].span_id",
-                ".rows[].start_timestamp",
-                ".rows[].attributes",
-            ),
-            (".columns[].name", ".columns[].datatype", ".columns[].values"),
-        )
+    shapes = anywhere(
+        *(
+            (f".{top}", f".{top}[].{scope}[].spans[].spanId", f".{top}[].{scope}[].spans[].traceId")
+            for top in ("resourceSpans", "batches", "trace.resourceSpans")
+            for scope in ("scopeSpans", "instrumentationLibrarySpans")
+        ),
+        (".data", ".data[].traceID", ".data[].spans[].spanID", ".data[].spans[].operationName"),
+        (".name", ".spanContext.traceId", ".spanContext.spanId", ".attributes"),
+        (".name", ".context.trace_id", ".context.span_id", ".start_time"),
+        *(
+            tuple(f"{row}.{key}" for key in ("span_name", "trace_id", "span_id", "start_timestamp", "attributes"))
+            for row in ("", ".rows[]")
+        ),
+        (".columns[].name", ".columns[].datatype", ".columns[].values"),
     )
     folder = True
 
