@@ -111,7 +111,7 @@ class Otel(Reader):
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
     recorded = _protobuf(path, problems) if path.suffix.lower() in _PROTOBUF else _json(path, problems)
     for place, make in recorded:
-        yield from sound(lambda make=make: _model_call(*make(), problems), place, problems)
+        yield from sound(partial(_model_call, make, problems), place, problems)
 
 
 def _json(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[[], _Recorded]]]:
@@ -415,13 +415,12 @@ def _listed(tree: Any) -> Any:
     return inner
 
 
-def _model_call(
-    span: TraceSpan, name: str, attributes: Attributes, events: Sequence[_Event], failed: bool, problems: Problems
-) -> TraceSpan:
+def _model_call(make: Callable[[], _Recorded], problems: Problems) -> TraceSpan:
     """Return a span, which has ids, place and times, with what its attributes and events say.
 
     Raises RecordingError for a prompt or answer that cannot be read.
     """
+    span, name, attributes, events, failed = make()
     kind = span_kind(attributes)
     agent = agent_name(attributes)
     if kind == "agent":
