@@ -18,17 +18,12 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.strategies.chain import parse as parse_strategy
 from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
-from ctxbench.strategies.tiers.migration import Migration, Readings, Tier, Trigger
+from ctxbench.strategies.tiers.heat import Readings
+from ctxbench.strategies.tiers.jobs import Trigger
+from ctxbench.strategies.tiers.migration import Migration, Tier
 from ctxbench.strategies.tiers.quota import Quota
-from ctxbench.strategies.tiers.tiered.stores import (
-    LEVEL,
-    POLICY,
-    Blocks,
-    DictStore,
-    content_of,
-    memory_archive,
-)
-from ctxbench.strategies.tiers.tiered.stores import WORKING_TOKENS as CAPACITY
+from ctxbench.strategies.tiers.tiered.tiers import LEVEL, POLICY, Blocks, DictStore, memory_archive
+from ctxbench.strategies.tiers.tiered.tiers import WORKING_TOKENS as CAPACITY
 from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.traces import TRACES, Trace, scan, zipf
 
@@ -207,10 +202,10 @@ def _moved(items: Sequence[ArchivedMessage]) -> tuple[list[float], list[float]]:
     """Return the milliseconds of promotions into a Working tier with room, and of demotions out of it."""
     blocks = Blocks(memory_archive(BLOCK), BLOCK)
     tiers = Tier("working", DictStore(), Quota(10**9)), Tier("archive", blocks, Quota(10**9))
-    migration = Migration(tiers, lambda _: None, 0)
+    migration = Migration(tiers, lambda _: None)
     now = 0.0
     for item in items:
-        migration.put(item.id, content_of(item.message), item.tokens, "archive", now)
+        migration.put(item.id, item.message, item.tokens, "archive", now)
     up, down = list[float](), list[float]()
     for item in items[:MOVES]:
         now += APART
@@ -231,7 +226,7 @@ def tuner(inputs: ClaimInputs) -> Measurement:
     """Measure C30: the same accesses with the tuner and without, seed by seed; the shifting load decides."""
     figures = []
     for load in ("shifting",) if inputs.quick else ("shifting", "80-20"):
-        tuned, plain = ([followed(load, seed, tuner)[0] for seed in range(inputs.seeds)] for tuner in (True, False))
+        tuned, plain = ([followed(load, seed, tuner) for seed in range(inputs.seeds)] for tuner in (True, False))
         found = of_seeds([one - other for one, other in zip(tuned, plain, strict=True)])
         figures.append(Measured("difference", f"with the tuner − without, {load}", found, f"{inputs.seeds} seeds"))
     return Measurement(figures)
@@ -258,15 +253,6 @@ def trace(load: str, seed: int) -> Iterator[int]:
                 yield at % 250
 
 
-def opened(cooldown: float, items: int, working: int) -> Migration:
-    """Return a Working tier over an Archive tier that holds everything."""
-    rows = [Tier("working", DictStore(), Quota(working)), Tier("archive", DictStore(), Quota(10**8))]
-    migration = Migration(rows, lambda _: None, 0, cooldown=cooldown)
-    for id in range(items):
-        migration.put(f"m{id}", b"content %d" % id, TOKENS, "archive", 0)
-    return migration
-
-
 def access(migration: Migration, id: str, now: float) -> bool:
     """Read an item and promote it for the next time; return whether it was in Working."""
     hit = migration.tier(id) == "working"
@@ -277,11 +263,14 @@ def access(migration: Migration, id: str, now: float) -> bool:
     return hit
 
 
-def followed(load: str, seed: int, tuner: bool = False, cooldown: float = 30) -> tuple[float, int]:
-    """Return hit rate and moves of a trace, an access a second; the tuner reads the hit rate of every 200."""
-    migration, hits = opened(cooldown, ITEMS, 32_768), list[bool]()
+def followed(load: str, seed: int, tuner: bool) -> float:
+    """Return the hit rate of a trace, an access a second; the tuner reads the hit rate of every 200."""
+    rows = [Tier("working", DictStore(), Quota(32_768)), Tier("archive", DictStore(), Quota(10**8))]
+    migration, hits = Migration(rows, lambda _: None), list[bool]()
+    for id in range(ITEMS):
+        migration.put(f"m{id}", id, TOKENS, "archive", 0)
     for at, item in enumerate(trace(load, seed), 1):
         hits.append(access(migration, f"m{item}", at))
         if tuner and at % WINDOW == 0:
             migration.tune(Readings(hit_rate=sum(hits[-WINDOW:]) / WINDOW))
-    return sum(hits) / len(hits), sum(edge.moves for edge in migration.edges.values())
+    return sum(hits) / len(hits)

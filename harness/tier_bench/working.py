@@ -15,7 +15,7 @@ from ctxbench.metrics.hit_rates import compulsory, most_expected, most_hits, mos
 from ctxbench.metrics.statistics.intervals import Interval, of_seeds
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.model import Conversation
-from ctxbench.strategies.tiers.tiered.stores import POLICY
+from ctxbench.strategies.tiers.tiered.tiers import POLICY
 from ctxbench.strategies.tiers.working.policies import PolicyRecipe, parse
 from ctxbench.strategies.tiers.working.successors import Successors
 from ctxbench.strategies.tiers.working.traces import Trace, recorded, replay
