@@ -12,9 +12,9 @@ from ctxbench.scenarios.model import Message, Role
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages, shared_prefix
 
-from ..archive.session import SplicedHistory
 from ..base import Context, StrategyContext, View
 from ..parts.compaction import ClientHistory, RewritingClient, wording
+from ..parts.units import SplicedHistory
 
 
 class _Shortening:

@@ -19,12 +19,12 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 from ctxbench.scenarios.view import Messages, shared_prefix
 
-from ..archive.session import SplicedHistory
 from ..base import Context, StrategyContext, Unsupported, View
 from ..events import Cleared, ClearedThinking, PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.language import ConversationLanguage, LanguageSetting
 from ..parts.summarize import PROMPTS, RunningSummary, Summariser
+from ..parts.units import SplicedHistory
 from ..summary import RollingSummary
 
 LEAST_TRIGGER = 50_000
