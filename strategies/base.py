@@ -201,16 +201,11 @@ class StoredSummary(NamedTuple):
     text: str
 
 
-class LongTermMemory:
-    """Long-term memory that the stages of a chain share in one conversation: summaries, oldest first.
+LongTermMemory = list[StoredSummary]
+"""Long-term memory that the stages of a chain share in one conversation: summaries, oldest first.
 
-    A stage with the method `start_sharing(services, memory)` is opened by it instead of `start`.
-    """
-
-    __slots__ = ("summaries",)
-
-    def __init__(self) -> None:
-        self.summaries: list[StoredSummary] = []
+A stage with the method `start_sharing(services, memory)` is opened by it instead of `start`.
+"""
 
 
 def is_copyable(strategy: Strategy) -> bool:

@@ -23,7 +23,7 @@ from ..base import Context, StrategyContext, Unsupported, View
 from ..events import Cleared, ClearedThinking, PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.language import ConversationLanguage, LanguageSetting
-from ..parts.summarize import PROMPTS, RunningSummary, Summariser
+from ..parts.summarize import RunningSummary, Summariser
 from ..parts.units import SplicedHistory
 from ..summary import RollingSummary
 
@@ -277,7 +277,7 @@ class ThresholdCompaction:
 
     def _summariser(self) -> Summariser:
         language = ConversationLanguage(self.language)
-        return Summariser("compact", PROMPTS, language, self.max_summary_tokens, None, 0.3, self.summariser, "extends")
+        return Summariser("compact", language, self.max_summary_tokens, self.summariser, kind="extends")
 
     def start(self, services: StrategyContext) -> View:
         return _Threshold(self, services)
@@ -346,7 +346,6 @@ class CompactionOnDemand(CompactingClient):
 
     name: ClassVar[str] = "anthropic.compact_on_demand"
     prompt: ClassVar[PromptKind] = "extends"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "Anthropic, compaction on demand and keep recent turns, 2026-09-22"
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
@@ -416,7 +415,6 @@ class CompactionControl(CompactingClient):
 
     name: ClassVar[str] = "anthropic.compaction_control"
     prompt: ClassVar[PromptKind] = "history"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "anthropic-sdk-python 0.121.0, lib/tools/_beta_compaction_control.py, 2026-08-07"
     fails: ClassVar[str] = "the result of the last tool call is needed: it is thrown away with the call"
 

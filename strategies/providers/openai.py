@@ -55,7 +55,6 @@ class OpenAICompaction(CompactingClient):
 
     name: ClassVar[str] = "openai.compact"
     prompt: ClassVar[PromptKind] = "extends"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "OpenAI, compaction guide of autumn 2026, openai 2.54.0 and openai-agents 0.24.0"
     fails: ClassVar[str] = "an answer or a tool's result is needed again and the item left it out"
 

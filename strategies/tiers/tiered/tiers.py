@@ -32,7 +32,7 @@ from ...base import ModelError
 from ...events import Alarmed, Compressed, Failed, LimitReached, Moved
 from ...parts.language import LanguageSetting
 from ..archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
-from ..focus.strategy import TruncationMode
+from ..focus import TruncationMode
 from ..heat import Coldest, Gauges, Heat, Replacement
 from ..jobs import Trigger
 from ..migration import Migration, Tier
