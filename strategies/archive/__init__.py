@@ -26,7 +26,7 @@ from ctxbench.scenarios.view import Messages, Span, shared_prefix
 from ..base import Context, ModelError, Prompt, StrategyContext, View
 from ..events import Archived, Deleted, Failed, Loaded
 from ..parts.language import ConversationLanguage, LanguageSetting
-from ..parts.memories import MemoryIndex, VectorSearch, WordSearch
+from ..parts.memories import TextSearch, VectorSearch, WordSearch
 from ..parts.passages import relevant_passages
 from ..parts.units import SplicedHistory
 from .record import (
@@ -470,7 +470,7 @@ class ArchiveSession:
             chosen += [card for card in by_words if card not in chosen]
         return chosen[: settings.limit]
 
-    def _best(self, index: MemoryIndex, cards: Sequence[Card]) -> list[tuple[Card, float]]:
+    def _best(self, index: TextSearch, cards: Sequence[Card]) -> list[tuple[Card, float]]:
         """Return the cards that match the question best with their scores, of equal ones the later first."""
         if not cards:
             return []

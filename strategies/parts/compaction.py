@@ -14,33 +14,28 @@ and to what; a `CompactingClient` has a model for it. All of them share this, wh
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import ClassVar
 
-import msgspec
 from msgspec.structs import replace
 
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
 
-from ..base import Context, ModelError, StrategyContext, View
+from ..base import Context, ModelError, StrategyContext, View, data
 from ..events import Cleared, Dropped, Failed, PromptKind, Summarised
 from .language import ConversationLanguage, LanguageSetting
 from .summarize import Summariser
 from .units import NOTHING, Dialogue, OrphanedResults, Units
 
 
-@cache
-def wording(name: str) -> Mapping[str, str]:
+def wording(name: str) -> dict[str, str]:
     """Return what a client puts in the place of messages, from `data/wording.toml`."""
-    text = (files(__package__.rpartition(".")[0]) / "data" / "wording.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), dict[str, dict[str, str]]).get(name, {})
+    words: dict[str, str] = data("wording").get(name, {})
+    return words
 
 
 class ClientHistory:

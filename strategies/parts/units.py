@@ -59,10 +59,6 @@ class Units:
         unit = bisect_right(self.starts, at)
         return self.starts[unit - 1], self.starts[unit] if unit < len(self.starts) else len(self._read)
 
-    def bounds(self) -> list[tuple[int, int]]:
-        """Return (start, stop) of each unit."""
-        return list(zip(self.starts, [*self.starts[1:], len(self._read)], strict=True))
-
     def _enter(self, at: int, message: Message) -> None:
         call = self._calls.get(message.answers) if message.answers is not None else None
         if call is None:

@@ -48,19 +48,15 @@ class ContentStore(Protocol):
     @property
     def tokens(self) -> int:
         """Tokens of all content, with copies that are not deleted yet."""
-        ...
 
     def put(self, id: str, content: Any, tokens: int, now: float) -> None:
         """Store content, replacing what is there."""
-        ...
 
     def get(self, id: str) -> Any:
         """Return the content as it is now. This is not an access. Raises KeyError."""
-        ...
 
     def delete(self, id: str, now: float) -> None:
         """Delete content, if there is any."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

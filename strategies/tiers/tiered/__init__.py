@@ -48,11 +48,8 @@ class TieredSession:
     stay until the turn is over, so that the start of the context does not change at every call.
     """
 
-    def __init__(
-        self, focus: FocusSession, tiers: Tiers, services: StrategyContext, limit: int, recall: int, k: int
-    ) -> None:
-        self._focus, self.tiers, self._services = focus, tiers, services
-        self._limit, self._recall, self._k = limit, recall, k
+    def __init__(self, rules: TieredSettings, focus: FocusSession, tiers: Tiers, services: StrategyContext) -> None:
+        self._rules, self._focus, self.tiers, self._services = rules, focus, tiers, services
         self._dialogue = Dialogue(services)
         self._messages: list[Message] = []
         # All messages but the system's, as a list because indexing spans is slower, with their tokens and texts.
@@ -74,17 +71,17 @@ class TieredSession:
     def _compose(self, history: Messages, tools: tuple[Tool, ...]) -> Messages:
         now = self.tiers.clock.tick(self._services.now)
         new = self._read(history, now)
-        request = self._focus.send(history, tools, self._recall)
+        request = self._focus.send(history, tools, self._rules.recall)
         here, units = _ids(request), Units()
         if request.over_budget is None and request.messages is not history:
             self._look_up(new, request.messages, here)
-            units = self._units(history, here, min(self._recall, self._limit - request.used.total))
+            units = self._units(history, here, min(self._rules.recall, self._rules.limit - request.used.total))
             needed = self._tokens(units, here)
-            if self._recall - needed > self._limit // SLACK:
+            if self._rules.recall - needed > self._rules.limit // SLACK:
                 request = self._focus.send(history, tools, needed)
                 here = _ids(request)
                 units = self._start_with_user(
-                    history, units, here, self._limit - request.used.total - self._tokens(units, here)
+                    history, units, here, self._rules.limit - request.used.total - self._tokens(units, here)
                 )
         self.tiers.keep(here, now)
         self._read_chosen(here, now)
@@ -94,7 +91,7 @@ class TieredSession:
             sent = self._services.systems(history)
         self.tiers.loans.sent = {message.id for message in sent}
         used = request.used.total + sum(self._services.tokens(history[place]) for place in recalled)
-        self.tiers.run(now, used / self._limit)
+        self.tiers.run(now, used / self._rules.limit)
         return sent
 
     def _read(self, history: Messages, now: float) -> list[Message]:
@@ -137,7 +134,7 @@ class TieredSession:
         loans = self.tiers.loans
         if self._question is not None and self._question.id != loans.turn:
             loans.turn = self._question.id
-            hits = self.tiers.search(both_ends(self._question.text, QUERY), self._k)
+            hits = self.tiers.search(both_ends(self._question.text, QUERY), self._rules.k)
             loans.called = dict(hits)
             in_focus += [(id, FOCUS, score) for id, score in hits if id in here]
         for message in new:
@@ -364,7 +361,7 @@ class Tiered(TieredSettings):
         """Open one conversation, or continue one with its restored `tiers`."""
         if tiers is None:
             tiers = Tiers(self, services.record, services.embed)
-        return TieredSession(self._focus(self.limit).open(services), tiers, services, self.limit, self.recall, self.k)
+        return TieredSession(self, self._focus(self.limit).open(services), tiers, services)
 
     def _focus(self, limit: int) -> Focus:
         share = self.limit // RESERVE
