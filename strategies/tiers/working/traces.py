@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from itertools import groupby
-from typing import Concatenate, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,20 +127,17 @@ ITEMS, LENGTH = 2_000, 20_000
 MEAN = 200
 Generator = np.random.Generator
 Floats = NDArray[np.float64]
-Sizes = ParamSpec("Sizes")
 TRACES: dict[str, Callable[..., Trace]] = {}
 """Generators by name: each makes the trace of a seed."""
 
 
-def generator(
-    stream: int,
-) -> Callable[[Callable[Concatenate[Generator, Sizes], Trace]], Callable[Concatenate[int, Sizes], Trace]]:
+def generator(stream: int) -> Callable[[Callable[..., Trace]], Callable[..., Trace]]:
     """Return a decorator that enters a generator into `TRACES`, where it takes a seed for its random numbers."""
 
-    def decorate(make: Callable[Concatenate[Generator, Sizes], Trace]) -> Callable[Concatenate[int, Sizes], Trace]:
+    def decorate(make: Callable[..., Trace]) -> Callable[..., Trace]:
         @wraps(make)
-        def seeded(seed: int, *args: Sizes.args, **sizes: Sizes.kwargs) -> Trace:
-            return replace(make(np.random.default_rng([stream, seed]), *args, **sizes), name=make.__name__)
+        def seeded(seed: int, *sizes: int, **named: int) -> Trace:
+            return replace(make(np.random.default_rng([stream, seed]), *sizes, **named), name=make.__name__)
 
         TRACES[make.__name__] = seeded
         return seeded
