@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
-from ctxbench.strategies.tiers.tiered.stores import WORKING_TOKENS
 
 from ctxbench.metrics.figures import fixed
 from ctxbench.metrics.statistics.comparison import Pairs, difference, in_both
@@ -19,6 +18,7 @@ from ctxbench.metrics.value import Form, Missing, Value
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.chain import RECIPES
+from ctxbench.strategies.tiers.tiered.tiers import WORKING_TOKENS
 from ctxbench.strategies.tiers.working.traces import TRACES
 
 from ..compare.figures import MeasuredRun, measured
