@@ -264,7 +264,8 @@ class ModelOptions:
 
     def settings(self, **models: Any) -> Settings:
         """Return the settings of a command that uses some models: `summariser`, `embedder`, `answerer`."""
-        from ctxbench.harness.models.settings import Settings, usual_access
+        from ctxbench.harness.models import Settings
+        from ctxbench.harness.models.base import usual_access
 
         return Settings(
             cassette=str(self.cassette or ""),
