@@ -74,14 +74,11 @@ def overview_table(overview: OverviewMeasurement) -> Table:
     edges = [(f"{source[0]}→{to[0]}".upper(), f"{edge.messages:,}") for (source, to), edge in moves.items()]
     hit_rate = figure_of_few("lru_k_hit_rate", overview.figures["lru_k_hit_rate"])
     index = overview.rag
-    searched = f"evidence {_mean(index.exact)}", "exact search"
-    if index.index != "exact":
-        evidence = f"evidence {_mean(index.evidence)}, by exact search {_mean(index.exact)}"
-        searched = f"{index.index} {_mean(index.nearest)}", f"of the exact five · {evidence}"
+    beside = "exact search" if index.index == "exact" else f"{index.index} · exact search {_mean(index.exact)}"
     rows = (
         ("Working: hits", f"LRU-K {_mean(ours.hit_rate)}", _beside(peers)),
         ("Archive: bytes", f"{overview.archive.archive:,}", _beside(coders)),
-        ("RAG: recall@5", *searched),
+        ("RAG: recall@5", f"evidence {_mean(index.evidence)}", beside),
         ("tiered: hits", f"LRU-K {hit_rate}", _beside(edges)),
     )
     working = overview.working
@@ -176,6 +173,7 @@ def _archive(measured: ArchiveMeasurement) -> list[Table]:
 def _lossless(measured: ArchiveMeasurement, at: int) -> Table:
     corpus, coding = measured.lossless[at], measured.coding
     plain = next(size.bytes for size in corpus.sizes if size.name == PLAIN)
+    assert isinstance(plain, int)
     archive = [Size("archive", measured.archive, alone=False)] if at == 0 else []
 
     def together(size: Size) -> str:
@@ -284,7 +282,7 @@ def _rag(measured: RagMeasurement) -> list[Table]:
     names = dict.fromkeys(name for row in measured.ways for name in row.categories)
     by_category = (
         columns[0],
-        *(Column(name, lambda row, name=name: with_reach(row.categories[name])) for name in names),
+        *(Column(name, attrgetter("categories"), _of_category(name)) for name in names),
     )
     how = (
         f"Recall: the share of a probe's evidence among the first {k} or {twice} messages found, with intervals over "
@@ -304,6 +302,10 @@ def _between(interval: Interval | Missing) -> str:
     if isinstance(interval, Missing) or isinstance(interval.low, Missing) or isinstance(interval.high, Missing):
         return "–"
     return shares(interval.low, interval.high)
+
+
+def _of_category(name: str) -> Any:
+    return lambda categories: with_reach(categories[name])
 
 
 def _percentile(name: str) -> Any:

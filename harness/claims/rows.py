@@ -130,7 +130,7 @@ def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
         return [Measured(row.figure, setting, found, of)]
     if row.unless and not isinstance(_of_metric(row, row.strategy, inputs, row.unless).sums, Missing):
         return []
-    measure = _of_metric
+    measure: Callable[[Row, str, ClaimInputs], Sample] = _of_metric
     if row.model:
         measure = _of_bill
     elif row.turn:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from ctxbench.metrics.compression import adaptive_bytes
-from ctxbench.metrics.statistics.intervals import Floats, Interval, Statistic, by_unit, of_seeds
+from ctxbench.metrics.statistics.intervals import Floats, Interval, Statistic, by_unit, of_seeds, over_units
 from ctxbench.metrics.tokens import content_of
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.embedded import scenario
@@ -40,7 +40,7 @@ from ..tier_bench.archive import (
     summarised,
 )
 from .claim import Measured, exactly
-from .inputs import ClaimInputs, of_sums, over_conversations, units_among
+from .inputs import ClaimInputs, of_sums, units_among
 
 TURNS, CHARACTERS = 10, 50_000
 """The load of 001 §5: ten turns, each with a tool result of 50,000 characters."""
@@ -145,7 +145,7 @@ def of_loads(inputs: ClaimInputs, strategy: str, against: str, figure: str) -> t
 
     found: Interval | Missing = Missing("undefined", "nothing was loaded, or no archived result has evidence")
     if len(table) and np.isfinite(float(less(table.sum(axis=0)))):
-        found = over_conversations(table, less, -1.0 if against else 0.0, 1.0)
+        found = over_units(table, less, -1.0 if against else 0.0, 1.0)
     return found, inputs.of if against else f"{len(names)} conversations with archived evidence or loads"
 
 

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from ctxbench.metrics.probes import Latency, latency, recall
 from ctxbench.metrics.statistics.intervals import Interval, interval, share_interval
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.metrics.value import Missing, Value
+from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError, SetupError
 from ctxbench.scenarios.model import Conversation, Probe, independent_units
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.tiers.rag import RETRIEVERS, Embed, Fusion, Rag, RagRules, Retriever, passage
-from ctxbench.strategies.tiers.rag.vectors import Index, Vectors
+from ctxbench.strategies.tiers.rag.vectors import Index
 
 from ..models import Models
 from .bench import Bench, Counting, uncounted
@@ -282,53 +282,3 @@ def against(outcomes: Sequence[SearchOutcome], every: Sequence[RagRow]) -> RagCo
     pairs = list(zip(by[best], by[single], strict=True))
     differences = [one.recalls[0] - other.recalls[0] for one, other in pairs]
     return RagComparison(best, single, interval(differences, [one.unit for one, _ in pairs]))
-
-
-@dataclass(frozen=True, slots=True)
-class IndexRecall:
-    """An index of vectors beside an exact search of the same vectors, at 5."""
-
-    index: Index
-    nearest: Interval | Missing
-    """Share of the exact nearest messages that the index finds."""
-    evidence: Interval | Missing
-    """Evidence recall of the index."""
-    exact: Interval | Missing
-    """Evidence recall of the exact search."""
-
-
-def index_recall(conversations: Sequence[Conversation], kind: Index, models: Models, k: int = 5) -> IndexRecall:
-    """Search the messages before each probe by an index of their vectors, and exactly.
-
-    Messages are added as they come, so no search is narrowed to some of them: such a search compares each vector, and
-    finds what the exact one finds whatever the index is.
-    """
-    recalls: list[tuple[Value, ...]] = []
-    groups: list[str] = []
-    units = independent_units({conversation.id: conversation.meta for conversation in conversations})
-    for conversation in conversations:
-        places = {message.id: at for at, message in enumerate(conversation.messages)}
-        messages = [message for message in conversation.messages if message.role != "system" and message.text.strip()]
-        held = {message.id: places[message.id] for message in messages}
-        came = np.array(list(held.values()), np.int64)
-        vectors = models.embed([message.text for message in messages], False, TokenCounter()).vectors
-        exact, index = (Vectors(vectors.shape[1], name) for name in ("exact", kind))
-        # As in `searched`: evidence that comes after a probe cannot be found by it.
-        known = (
-            (end, probe, [id for id in probe.evidence if held.get(id, end + 1) <= end])
-            for end, probe in _probes(conversation)
-        )
-        probes = [(end, probe.question, evidence) for end, probe, evidence in known if evidence]
-        queries = models.embed([question for _, question, _ in probes], True, TokenCounter()).vectors
-        added = 0
-        for (end, _, evidence), query in zip(probes, queries, strict=True):
-            new = np.arange(added, np.searchsorted(came, end, side="right"))
-            added += len(new)
-            for store in (exact, index):
-                store.add(new, vectors[new])
-            found = [store.search(query, k).numbers.tolist() for store in (index, exact)]
-            of_index, nearest = ([messages[at].id for at in numbers] for numbers in found)
-            recalls.append((recall(of_index, nearest, k), *(recall(ids, evidence, k) for ids in (of_index, nearest))))
-            groups.append(units[conversation.id])
-    columns = np.array(recalls, np.float64).reshape(-1, 3).T.tolist()
-    return IndexRecall(kind, *(share_interval(column, groups) for column in columns))

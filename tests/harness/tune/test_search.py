@@ -8,12 +8,12 @@ import pytest
 from optuna.trial import FrozenTrial
 
 from ctxbench.harness.tune.search import BATCH, Sampler, batch, check, trial
-from ctxbench.harness.tune.space import SearchedStrategy, SearchSpace, space, written
+from ctxbench.harness.tune.space import SearchedStrategy, SearchSpace, space
 from ctxbench.harness.tune.space import searched as parse_search
 from ctxbench.scenarios.errors import MissingExtra
 
 SEARCH = parse_search("window(max_tokens=?, reserve=?)")
-SPACE = space(SEARCH, {}, {"max_tokens": 64_000, "messages": 9})
+SPACE = space(SEARCH, {"max_tokens": 64_000, "messages": 9})
 
 
 def searched(
@@ -28,7 +28,7 @@ def searched(
     while len(made) < trials:
         for each in batch(search, of, made, sampler, seed, trials):
             first, *_, last = [float(str(value)) for value in (0, *each.values.values())][-2:]
-            made.append(trial(of, each, search.at(each.values), (first, 1 - abs(last - 0.3)), ""))
+            made.append(trial(of, each, (first, 1 - abs(last - 0.3)), ""))
     return made[:trials]
 
 
@@ -62,22 +62,23 @@ def test_nsga2_has_generations() -> None:
 def test_it_begins_with_the_defaults() -> None:
     """Where every free parameter has one."""
     search = parse_search("summary(threshold=?, every=?)")
-    made = batch(search, space(search, {}, {}), [], "tpe", 0, 20)
-    assert search.at(made[0].values) == "summary"
+    made = batch(search, space(search, {}), [], "tpe", 0, 20)
+    assert made[0].name == "summary"
 
 
 def test_a_small_space_is_gone_through() -> None:
     """Six settings and ten trials: each once, then no more."""
-    small = space(SEARCH, written(["max_tokens=500,900,1000", "reserve=0.1,0.2"], ["max_tokens", "reserve"]), {})
-    made = searched("tpe", 6, small)
+    search = parse_search("window(max_tokens=?[500, 900, 1000], reserve=?[0.1, 0.2])")
+    small = space(search, {})
+    made = searched("tpe", 6, small, search=search)
     assert len({each.user_attrs["setting"] for each in made}) == 6
-    assert batch(SEARCH, small, made, "tpe", 0, 10) == []
+    assert batch(search, small, made, "tpe", 0, 10) == []
 
 
 def test_few_are_tried_twice() -> None:
     """Of 31 settings 24 trials are of 24: what TPE would try again gives way to what was not tried."""
-    search = parse_search("window(messages=?)")
-    small = space(search, written(["messages=1..31"], ["messages"]), {})
+    search = parse_search("window(messages=?[1..31])")
+    small = space(search, {})
     made = searched("tpe", 24, small, search=search)
     assert len({each.user_attrs["setting"] for each in made}) == 24
 
