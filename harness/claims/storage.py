@@ -28,16 +28,15 @@ from ..folder.run import Run
 from ..replay import ConversationIndex, RecordedContext, replay
 from ..tier_bench.archive import (
     Coded,
-    archive_of,
+    Speed,
     as_json,
     as_text,
     coded,
     coded_blocks,
-    compare,
-    decompression,
     items_of,
     summaries,
     summarised,
+    written,
 )
 from .claim import Measured, exactly
 from .inputs import ClaimInputs, of_sums, units_among
@@ -221,18 +220,9 @@ def _samples(inputs: ClaimInputs) -> list[list[ArchivedMessage]]:
     return inputs.once("items of mem_003", make)
 
 
-def archives(inputs: ClaimInputs, name: str) -> list[tuple[int, int, float, float]]:
-    """Archive each conversation of the acceptance scenario by itself; each is read back and compared.
-
-    Return bytes before and after, and bytes a second: read from the disk, checked and decompressed; only decompressed.
-    """
-
-    def archived(items: list[ArchivedMessage]) -> tuple[int, int, float, float]:
-        with archive_of(items, CODINGS[name]) as archive:
-            compare(archive, items)
-            return len(as_json(items)), archive.size, *decompression(archive)
-
-    return inputs.once(f"archives {name}", lambda: list(map(archived, _samples(inputs))))
+def archives(inputs: ClaimInputs, name: str) -> list[tuple[int, Speed]]:
+    """Archive each conversation of the acceptance scenario by itself. Return the bytes of each, and its speed."""
+    return inputs.once(f"archives {name}", lambda: [written(items, CODINGS[name]) for items in _samples(inputs)])
 
 
 def compression(inputs: ClaimInputs) -> Iterator[Measured]:
@@ -240,7 +230,8 @@ def compression(inputs: ClaimInputs) -> Iterator[Measured]:
     samples = _samples(inputs)
     of = f"{len(samples)} conversations of 100K tokens"
     for name in CODINGS:
-        sizes = [(size, original) for original, size, _, _ in archives(inputs, name)]
+        written_sizes = [size for size, _ in archives(inputs, name)]
+        sizes = [(size, len(as_json(sample))) for size, sample in zip(written_sizes, samples, strict=True)]
         yield Measured("saved", f"the archive, {name}", of_sums(sizes, "saving"), of)
     # A coder that knows nothing of messages does hardly better than a model of bytes. Each takes a second.
     texts = [as_json(sample) for sample in samples[:2]]
@@ -321,6 +312,6 @@ def speed(inputs: ClaimInputs) -> Iterator[Measured]:
     """Measure C25: bytes of contents a second of the wall clock, read from the disk, checked, decompressed."""
     for name in CODINGS:
         of, setting = f"{len(_samples(inputs))} archives of 100K tokens", f"the archive, {name}"
-        for figure, place in (("read", 2), ("bare", 3)):
-            speeds = of_seeds(archive[place] / 1e6 for archive in archives(inputs, name))
-            yield Measured(figure, setting, speeds, of)
+        speeds = [speed for _, speed in archives(inputs, name)]
+        yield Measured("read", setting, of_seeds(speed.decompress / 1e6 for speed in speeds), of)
+        yield Measured("bare", setting, of_seeds(speed.bare / 1e6 for speed in speeds), of)

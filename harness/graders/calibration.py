@@ -46,7 +46,6 @@ class Options(NamedTuple):
 
     resamples: int = RESAMPLES
     seed: int = SEED
-    date: str = ""
 
 
 class Baseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -174,7 +173,6 @@ def _profile(
         labelled_by=labels.labelled_by,
         only=dict(labels.only),
         sample=labels.sample,
-        date=options.date,
         asked=len(labels.answers),
         missing={why.text: why.times for _, why in grouped((None, why) for why in missing)},
         whole=agreement(verdicts, resamples, seed),

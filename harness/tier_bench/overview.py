@@ -26,7 +26,7 @@ from ctxbench.strategies.tiers.working.traces import TRACES
 
 from ..folder.steps import steps_of
 from ..models import OFFLINE
-from .archive import Size, archive_of, coded_blocks, compare, items_of, strongest
+from .archive import Size, coded_blocks, items_of, strongest, written
 from .bench import Bench
 from .rag import rows, searched
 from .working import Load, WorkingMeasurement, policy_row, working_measurement
@@ -91,9 +91,7 @@ class Overview:
         policies = [policy_row(trace, WORKING_TOKENS, policy) for policy in (POLICY, *PEERS)]
         items, coding = items_of(scenario(ARCHIVED), TokenCounter()), Coding()
         blocks = coded_blocks(items, coding)
-        with archive_of(items, coding) as archive:
-            compare(archive, items)
-            sizes = ArchiveSizes(archive.size, sum(map(len, blocks)), strongest(blocks))
+        sizes = ArchiveSizes(written(items, coding)[0], sum(map(len, blocks)), strongest(blocks))
         conversations = list(scenario(LOAD, self.turns))
         recalls = {index: _recall(conversations, index) for index in dict.fromkeys((self.index, "exact"))}
         run = bench.run(conversations, [self.strategy], probes=False)
@@ -108,5 +106,5 @@ class Overview:
 
 
 def _recall(conversations: Sequence[Conversation], index: Index) -> Interval | Missing:
-    outcomes, _ = searched(conversations, RagRules(retrievers=("vector",), index=index), OFFLINE, timed=False)
+    outcomes, _ = searched(conversations, RagRules(retrievers=("vector",), index=index), OFFLINE)
     return rows(outcomes, ("vector",))[0].recall

@@ -26,7 +26,7 @@ from ctxbench.scenarios.errors import RunError, SetupError
 from ctxbench.scenarios.model import Conversation, Probe, independent_units
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.strategies.base import ModelError
-from ctxbench.strategies.tiers.rag import RETRIEVERS, Embed, Fusion, Rag, RagRules, Retriever, passage
+from ctxbench.strategies.tiers.rag import RETRIEVERS, Fusion, Rag, RagRules, Retriever, passage
 from ctxbench.strategies.tiers.rag.vectors import Index
 
 from ..models import Models
@@ -134,7 +134,7 @@ class RagBench:
         models = Models(replace(bench.models, embedder=self.embedder).checked())
         retrievers = tuple(name for name in RETRIEVERS if name in self.retrievers)
         rules = RagRules(retrievers=retrievers, words=self.words, index=self.index)
-        outcomes, built = searched(conversations, rules, models, self.k, counting=bench.counting)
+        outcomes, built = searched(conversations, rules, models, self.k, bench.counting)
         if not outcomes:
             raise RunError("no conversation has a probe with evidence: there is nothing to look for")
         found = rows(outcomes, retrievers)
@@ -160,14 +160,11 @@ def searched(
     rules: RagRules,
     models: Models,
     k: int = 5,
-    *,
     counting: Counting = uncounted,
-    timed: bool = True,
 ) -> tuple[list[SearchOutcome], list[Built]]:
     """Return the outcomes of every way for each probe with evidence, and the tiers of the conversations that have any.
 
-    For times that compare, each search is `timed` as the first of its question; else it may know what an earlier one
-    has worked out. Raises SetupError if the embedder gives no usable reply.
+    Raises SetupError if the embedder gives no usable reply.
     """
     counter, units = TokenCounter(), independent_units({each.id: each.meta for each in conversations})
 
@@ -183,8 +180,8 @@ def searched(
     outcomes, built = list[SearchOutcome](), list[Built]()
     with counting(len(conversations), "conversations") as done:
         for conversation in conversations:
-            embedder = (embed if timed else _remembering(embed)) if "vector" in rules.retrievers else None
-            found, tier = _searched(conversation, units[conversation.id], Rag(rules, embedder), k, timed)
+            rag = Rag(rules, embed if "vector" in rules.retrievers else None)
+            found, tier = _searched(conversation, units[conversation.id], rag, k)
             if found:
                 outcomes += found
                 built.append(tier)
@@ -192,9 +189,7 @@ def searched(
     return outcomes, built
 
 
-def _searched(
-    conversation: Conversation, unit: str, rag: Rag, k: int, timed: bool
-) -> tuple[list[SearchOutcome], Built]:
+def _searched(conversation: Conversation, unit: str, rag: Rag, k: int) -> tuple[list[SearchOutcome], Built]:
     passages = [(at, passage(message)) for at, message in enumerate(conversation.messages) if message.role != "system"]
     upcoming = iter([(at, message) for at, message in passages if message.text.strip()])
     next_passage = next(upcoming, None)
@@ -213,29 +208,13 @@ def _searched(
         adding, embedding = adding + between - began, embedding + perf_counter() - between
         evidence = [name for name in probe.evidence if name in rag]
         for way in every if evidence else ():
-            if timed:
-                rag.forget()
+            rag.forget()  # each search is timed as the first of its question
             began = perf_counter()
             hits = rag.search(probe.question, 2 * k, by=way.by, fusing=way.fusing)
             took, ids = perf_counter() - began, [hit.passage.id for hit in hits]
             recalls = tuple(float(recall(ids, evidence, size)) for size in (k, 2 * k))  # type: ignore[arg-type]
             outcomes.append(SearchOutcome(way.name, conversation.id, unit, probe.category, recalls, took))  # type: ignore[arg-type]
     return outcomes, Built(conversation.id, len(rag), adding, embedding, *rag.graph.size)
-
-
-def _remembering(embed: Embed) -> Embed:
-    """Return an embedder that remembers the last question."""
-    last: tuple[Sequence[str], NDArray[np.float32]] | None = None
-
-    def remembering(texts: Sequence[str], query: bool) -> NDArray[np.float32]:
-        nonlocal last
-        if not query:
-            return embed(texts, query)
-        if last is None or last[0] != texts:
-            last = texts, embed(texts, query)
-        return last[1]
-
-    return remembering
 
 
 def _probes(conversation: Conversation) -> list[tuple[int, Probe]]:

@@ -16,13 +16,7 @@ from .arguments import BriefOption, EmbedderOption, JobsOption, JsonOption, Mode
 from .replies import report_spending
 from .streams import say
 
-
-class Effort(StrEnum):
-    """How long the measurement may take."""
-
-    quick = "quick"
-    usual = "usual"
-    slow = "slow"
+Effort = StrEnum("Effort", ["quick", "usual", "slow"])
 
 
 @flat

@@ -50,7 +50,7 @@ SHARED = {
         ),
     ),
     "window": SharedKey("window", ("run",)),
-    "encoding": SharedKey("encoding", ("run", "tune")),
+    "encoding": SharedKey("encoding", ("run",)),
     "policy": SharedKey("policy", ("gate",)),
     "adapter-python": SharedKey("adapter_python", ("run", "tune")),
     "tracking": SharedKey("tracking_uri", ("run", "export mlflow")),

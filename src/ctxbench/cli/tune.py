@@ -26,21 +26,8 @@ from .arguments import (
 from .replies import end
 from .streams import report_ignored, same_command, say, say_stopped
 
-
-class Sampler(StrEnum):
-    """Sampler of the next settings."""
-
-    tpe = "tpe"
-    nsga2 = "nsga2"
-    random = "random"
-
-
-class QualityMeasure(StrEnum):
-    """Measure of quality."""
-
-    answer_quality = "answer_quality"
-    context_recall = "context_recall"
-    grounding = "grounding"
+Sampler = StrEnum("Sampler", ["tpe", "nsga2", "random"])
+QualityMeasure = StrEnum("QualityMeasure", ["answer_quality", "context_recall", "grounding"])
 
 
 @flat
