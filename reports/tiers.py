@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +16,7 @@ from ctxbench.metrics.probes import Latency
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Value
 
-from .render import REACH, Column, Table, count, figure_of_few, percent, shares, table_of, tokens, with_reach
+from .render import REACH, Column, Table, by_name, count, figure_of_few, percent, shares, table_of, tokens, with_reach
 from .tier_actions import TierActions, tier_actions, tier_actions_json
 
 Measurement = WorkingMeasurement | ArchiveMeasurement | FocusMeasurement | RagMeasurement | OverviewMeasurement
@@ -47,22 +46,9 @@ def as_json(measurement: Measurement) -> dict[str, Any]:
     if isinstance(measurement, OverviewMeasurement):
         name, parts = measurement.strategy, ("working", "archive", "rag")
         actions = tier_actions_json({name: _overview_actions(measurement)})[name]
-        return {part: _plain(getattr(measurement, part)) for part in parts} | {"tiered": {"strategy": name, **actions}}
-    plain: dict[str, Any] = _plain(measurement)
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    """Return dataclasses and named tuples as mappings, however nested."""
-    if isinstance(value, Missing):
-        return value
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if hasattr(value, "_asdict"):
-        return _plain(value._asdict())
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {part: by_name(getattr(measurement, part)) for part in parts} | {"tiered": {"strategy": name, **actions}}
+    figures: dict[str, Any] = by_name(measurement)
+    return figures
 
 
 def overview_table(overview: OverviewMeasurement) -> Table:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from ctxbench.harness.answers.tally import tallies_json
-from ctxbench.harness.tune.trial import TOKENS, Setting, TrialFigures
+from ctxbench.harness.tune.trial import TOKENS, Setting
 from ctxbench.harness.tune.tune import Tuned
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.frontier import dominators, frontier
-from ctxbench.metrics.statistics.intervals import Ends, Interval
+from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Value
 
 from .compare import between, moved
-from .render import Column, Table, count, percent, table_of
+from .render import Column, Table, by_name, count, percent, table_of
 
 _HOW = (
     "Cost is the mean of a conversation; intervals are 95 %, over the conversations held out, in pairs where they are "
@@ -94,18 +95,9 @@ def _mean(figure: Interval | Missing) -> Value:
     return figure if isinstance(figure, Missing) else figure.mean
 
 
-def _ends(figure: Interval | Missing) -> Ends | Missing:
-    if isinstance(figure, Missing):
-        return figure
-    if isinstance(figure.low, Missing) or isinstance(figure.high, Missing):
-        assert isinstance(figure.low, Missing)
-        return figure.low
-    return Ends(figure.low, figure.high)
-
-
 def _between(figure: Interval | Missing, show: Callable[[Value], str]) -> str:
-    ends = _ends(figure)
-    return f"({ends.why})" if isinstance(ends, Missing) else f"{show(ends.low)} to {show(ends.high)}"
+    low, high = (figure, figure) if isinstance(figure, Missing) else figure[1:]
+    return f"({low.why})" if isinstance(low, Missing) else f"{show(low)} to {show(high)}"
 
 
 def cost(of: str, value: Value) -> str:
@@ -168,50 +160,11 @@ def _notes(tuned: Tuned) -> Iterator[str]:
 
 def as_json(tuned: Tuned) -> dict[str, Any]:
     """Return all exact figures. A missing figure is `{"why": "undefined", "detail": …}`."""
-    lost, beaten = flattery(tuned), dominated(tuned)
-
-    def as_dict(setting: Setting) -> dict[str, Any]:
-        differences = None if setting.against is None else setting.against._asdict()
-        return {
-            "strategy": setting.spec,
-            "searched_on": _figures(setting.train),
-            "held_out": _figures(setting.held_out),
-            "on_held_out": beaten[setting.spec],
-            "against_whole_history": differences
-            and {
-                name: {"value": of.value, "relative": of.relative, "interval_95": of.shown}
-                for name, of in differences.items()
-            },
-            "without_newest": setting.lacking,
-            "calls": setting.calls,
-        }
-
-    return {
-        "strategy": tuned.strategy,
-        "space": {
-            name: {"range": str(span), "why": tuned.space.why[name]} for name, span in tuned.space.ranges.items()
-        },
-        "cost": tuned.cost,
-        "quality": tuned.quality,
-        "conversations": {"searched_on": tuned.train, "held_out": tuned.held_out},
-        "trials": tuned.trials,
-        "exhaustive": tuned.exhaustive,
-        "at_ends": [{"parameter": name, "end": end, "settings": there} for name, end, there in tuned.at_ends],
-        "dominated_by_whole_history": not tuned.worth,
-        "frontier": [as_dict(setting) for setting in tuned.settings if setting.chosen],
-        "beside": [as_dict(setting) for setting in tuned.settings if not setting.chosen],
-        "selection_bias": None if lost is None else {"chosen_lose": lost[0], "whole_history_loses": lost[1]},
-        "tried": [{"strategy": spec, **_figures(figures)} for spec, figures in tuned.tried],
-        "failed": [{"setting": setting, "why": why} for setting, why in tuned.failed],
-        "replies": tallies_json(tuned.replies),
-    }
-
-
-def _figures(figures: TrialFigures) -> dict[str, Any]:
-    return {
-        "cost": _mean(figures.cost),
-        "cost_interval_95": _ends(figures.cost),
-        "quality": _mean(figures.quality),
-        "quality_interval_95": _ends(figures.quality),
-        "conversations": figures.conversations,
-    }
+    beaten = dominated(tuned)
+    figures: dict[str, Any] = by_name(replace(tuned, problems=None))  # type: ignore[arg-type]
+    del figures["problems"]
+    for setting in figures["settings"]:
+        setting["on_held_out"] = beaten[setting["spec"]]
+    lost = flattery(tuned)
+    bias = None if lost is None else {"chosen_lose": lost[0], "whole_history_loses": lost[1]}
+    return {**figures, "selection_bias": bias, "replies": tallies_json(tuned.replies)}

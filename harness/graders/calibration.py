@@ -147,7 +147,7 @@ def _profile(
     options: Options,
 ) -> Profile:
     """Return the figures of a grader's grades against the labels."""
-    verdicts, (resamples, seed, _) = verdicts_of(pairs), options
+    verdicts, (resamples, seed) = verdicts_of(pairs), options
     # A grader that was fitted on labelled answers says so: `fitted_on(set, question)`.
     is_fitted_on = getattr(grader, "fitted_on", lambda _set, _question: False)
     fitted = np.array([is_fitted_on(label.set, label.question) for label, _ in pairs], dtype=bool)

@@ -70,7 +70,7 @@ def test_a_setting_that_failed_on_what_was_held_out() -> None:
     text = markdown(list(tables(found)))
     assert "(failed)" in text
     assert "a(n=9) failed on the held-out conversations: in c7: IndexError." in text
-    assert as_json(found)["frontier"][0]["held_out"]["cost"] == none
+    assert as_json(found)["settings"][0]["held_out"]["cost"] == none
 
 
 def test_nothing_is_worth_it() -> None:

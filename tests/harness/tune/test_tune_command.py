@@ -35,7 +35,7 @@ def test_what_is_printed(folder: Path) -> None:
     assert "Held out: against the whole history" in text
     assert "up to the longest conversation" in text
     found = json.loads((folder / "one" / "tune.json").read_text())
-    specs = [each["strategy"] for each in found["frontier"]]
+    specs = [each["spec"] for each in found["settings"] if each["chosen"]]
     assert specs
     assert all(each in text for each in specs)
     ctxbench("run", "codes.jsonl", "-s", specs[0], "-o", "pasted", cwd=folder)
