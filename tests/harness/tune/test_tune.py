@@ -86,12 +86,6 @@ def test_stopped_and_continued(path: Path, tmp_path: Path, found: Tuned, monkeyp
     assert exact(tune(wanted(path), tmp_path / "out")) == exact(found)
 
 
-def test_more_trials(path: Path, tmp_path: Path, found: Tuned) -> None:
-    """Three trials, then six: the same as six at once."""
-    assert tune(wanted(path, trials=3), tmp_path / "out").trials == 3
-    assert exact(tune(wanted(path), tmp_path / "out")) == exact(found)
-
-
 @pytest.mark.slow
 def test_workers_change_nothing(path: Path, tmp_path: Path, found: Tuned) -> None:
     """Two workers give what one does."""
