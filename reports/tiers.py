@@ -11,7 +11,7 @@ from ctxbench.harness.tier_bench.focus import BOUND, WHOLE, FocusMeasurement, Fo
 from ctxbench.harness.tier_bench.overview import ARCHIVED, OverviewMeasurement
 from ctxbench.harness.tier_bench.rag import RERANKED, RagComparison, RagMeasurement
 from ctxbench.harness.tier_bench.working import WorkingMeasurement
-from ctxbench.metrics.compression import ratio, saving, smaller
+from ctxbench.metrics.compression import ratio, saving
 from ctxbench.metrics.probes import Latency
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Value
@@ -174,7 +174,7 @@ def _lossless(measured: ArchiveMeasurement, at: int) -> Table:
         Column("bytes", lambda size: f"({size.bytes.why})" if isinstance(size.bytes, Missing) else f"{size.bytes:,}"),
         Column("ratio", of_bytes(lambda size: _times(ratio(corpus.original, size)))),
         Column("saving", of_bytes(lambda size: percent(saving(corpus.original, size)))),
-        Column(f"below {PLAIN}", of_bytes(lambda size: percent(smaller(plain, size)))),
+        Column(f"below {PLAIN}", of_bytes(lambda size: percent(saving(plain, size)))),
         Column("bytes/token", of_bytes(lambda size: f"{size / measured.tokens:.3f}" if measured.tokens else "–")),
     )
     notes = [

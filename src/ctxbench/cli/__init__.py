@@ -12,7 +12,7 @@ import traceback
 
 import typer
 
-from ctxbench.harness.engine.threads import one_thread
+from ctxbench.harness.engine import one_thread
 from ctxbench.scenarios.errors import Stopped, UserError
 
 from . import streams

@@ -66,7 +66,7 @@ def test_their_counts(recordings: Path, name: str) -> None:
     found = verdicts_of(pairs_of(labels, graded(RulesGrader(), labels, lambda _: None)))
     [shipped] = [each.profile for each in Profiles([SHIPPED]).of(RulesGrader().name) if each.profile.set == name]
     assert shipped.digest == labels.digest, AGAIN
-    assert shipped.whole.confusion.counts.tolist() == found.cells().sum(axis=0).tolist(), AGAIN
+    assert list(msgspec.structs.astuple(shipped.whole.confusion)) == found.cells().sum(axis=0).tolist(), AGAIN
     assert shipped.asked == len(labels.answers)
 
 
