@@ -540,7 +540,7 @@ class Columns:
             kind=kind,  # type: ignore[arg-type]
             rating=sum(votes) / len(votes),
             votes=votes if len(self.named["label"]) > 1 else (),
-            exact_dates=single.get("exact_dates", "").lower() in _TRUE,
+            exact_dates=_VOTES.get(single.get("exact_dates", "").lower()) == 1,
         )
 
 
