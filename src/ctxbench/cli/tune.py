@@ -91,7 +91,7 @@ def tune(
 
     names = RunInputs(tuple(inputs or (() if form else ("standard",))), form)
     measure = quality.value if quality else ""
-    request = TuneRequest(strategy, names, trials, sampler.value, seed, model, measure)
+    request = TuneRequest(strategy, names, trials, sampler.value, seed, model, measure)  # type: ignore[arg-type]
     models = reach.settings()
     try:
         with redirect_stdout(sys.stderr), counting(trials, "trials") as done:
