@@ -174,17 +174,6 @@ def test_what_cannot_be(tmp_path: Path, calibrate: Callable[..., Done], words: l
     assert not (tmp_path / "kept").exists()
 
 
-def test_labels_of_one_class(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
-    """What they leave undefined is said to be, and why stands in the JSON."""
-    path = written(tmp_path, correct=True)
-    assert "(undefined)" in calibrate(path, "-o", "kept").stdout
-    found = json.loads(calibrate(path, "-o", "kept", "--json").stdout)
-    assert found[0]["graders"][0]["whole"]["auc"]["value"] == {
-        "why": "undefined",
-        "detail": "people call all answers right, or none",
-    }
-
-
 def test_nothing_graded(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
     """A grader that can grade nothing is shown with the reason, has no profile, and the exit code is 2."""
     path = tmp_path / "rubrics.jsonl"

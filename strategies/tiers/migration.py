@@ -1,36 +1,34 @@
-"""Migration: which content moves where and when (004 §4).
+"""Migration: which content moves where and when, on the recorded clock (004 §4). Decision 20 gives the reasons.
 
     tiers = Tier("working", a, Quota(131_072)), Tier("archive", b, Quota(1_048_576))
-    migration = Migration(tiers, record, now)
+    migration = Migration(tiers, record)
     migration.put("m1", content, tokens, "working", now)
     migration.get("m1", now)                               # from the tier that has it
     migration.promote("m1", "working", Trigger.CACHE_MISS, now)
     migration.run(now)                                     # execute queued jobs and delete due copies
 
-Tiers are given from the top down. `now` is recorded seconds and never goes back. The same calls give the same moves.
+It works without the harness. Tiers are given from the top down. `now` is recorded seconds and never goes back. The same
+calls give the same moves.
 
-A move reserves room, reads the content and compares its checksum, and stores it in the other tier. The copy left behind
-stays for the tier's delay: content that comes back in time is there already, and is not stored again.
+A move reserves room and stores the content in the other tier. The copy left behind stays for the tier's delay: content
+that comes back in time is there already, and is not stored again.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
-from zlib import crc32
 
 import msgspec
 
 from ctxbench.scenarios.errors import UserError
 
-from ...events import LimitReached, Moved
-from ..quota import Quota, Quotas
-from .alarms import Readings, Tuning, tuning_step
-from .jobs import IDLE, UNCOOLED, Edge, Job, MoveReason, Outcome, Queue, Trigger
-from .selection import Coldest, Heat, Replacement
+from ..events import LimitReached, Moved
+from .heat import Coldest, Heat, Readings, Replacement, Tuning, tuning_step
+from .jobs import IDLE, UNCOOLED, Job, MoveReason, Outcome, Queue, Trigger
+from .quota import Quota, Quotas
 
 COOLDOWN = 30.0
 """Seconds in which an item does not move back where it came from. Assumed."""
@@ -45,24 +43,20 @@ class TierError(UserError):
 
 
 class ContentStore(Protocol):
-    """Storage of one tier."""
+    """Storage of one tier. Content is any value that can be compared."""
 
     @property
     def tokens(self) -> int:
         """Tokens of all content, with copies that are not deleted yet."""
-        ...
 
-    def put(self, id: str, content: bytes, tokens: int, now: float) -> None:
+    def put(self, id: str, content: Any, tokens: int, now: float) -> None:
         """Store content, replacing what is there."""
-        ...
 
-    def get(self, id: str) -> bytes:
+    def get(self, id: str) -> Any:
         """Return the content as it is now. This is not an access. Raises KeyError."""
-        ...
 
     def delete(self, id: str, now: float) -> None:
         """Delete content, if there is any."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +72,27 @@ class Tier:
     """Policy that chooses victims. None = the coldest first."""
 
 
-Sum = tuple[int, int]
-"""Length and CRC-32 of content."""
-
-
-def content_sum(content: bytes) -> Sum:
-    """Return the length and CRC-32 of content."""
-    return len(content), crc32(content)
-
-
 class Location(NamedTuple):
     """The one tier that an item is in."""
 
     tier: str
     tokens: int
-    sum: Sum
     since: float
     """Time of its arrival there."""
     came: str = ""
     """Tier that it came from; empty if it was new."""
+
+
+class MigrationState(msgspec.Struct):
+    """All that future moves depend on, except for content, which the tiers have."""
+
+    places: dict[str, Location]
+    copies: dict[str, dict[str, float]]
+    uses: dict[str, tuple[float, float]]
+    tuning: Tuning
+    jobs: dict[str, Job]
+    looked: dict[str, tuple[float, int]]
+    policies: dict[str, Any]
 
 
 class Migration:
@@ -106,17 +102,12 @@ class Migration:
         self,
         tiers: Sequence[Tier],
         record: Callable[[Moved | LimitReached], None],
-        now: float,
         heat: Heat | None = None,
         cooldown: float = COOLDOWN,
     ) -> None:
         self.tiers = {tier.name: tier for tier in tiers}
-        if len(self.tiers) < len(tiers) or not tiers:
-            raise ValueError(f"tiers must be one or more, with different names: {[tier.name for tier in tiers]}")
         self.heat = Heat() if heat is None else heat
         self.queue, self.tuning = Queue(), Tuning(self.heat.weights)
-        self.edges: dict[tuple[str, str], Edge] = {}
-        """Account of the moves from each tier to each other one."""
         self._order, self._record, self._cooldown = list(self.tiers), record, cooldown
         self._quotas = Quotas({tier.name: tier.quota for tier in tiers}, record)
         self._places: dict[str, Location] = {}
@@ -125,62 +116,53 @@ class Migration:
         self._replacements: dict[str, Replacement] = {
             tier.name: tier.replacement or Coldest(self.heat, self._ids[tier.name]) for tier in tiers
         }
-        # When the copies left behind are to be deleted, by item and tier; the same as a heap, with outdated entries.
-        self._copies: dict[str, dict[str, float]] = {}
-        self._due: list[tuple[float, str, str]] = []
+        # By tier the copies left behind, in the order in which they are due, with the time.
+        self._copies: dict[str, dict[str, float]] = {name: {} for name in self.tiers}
         self._looked: dict[str, tuple[float, int]] = {}  # time and level of the last look at each tier's pressure
-        self._now = -math.inf
-        self._at(now)
 
     def __contains__(self, id: str) -> bool:
         return id in self._places
-
-    def __len__(self) -> int:
-        return len(self._places)
 
     def tier(self, id: str) -> str:
         """Return the tier of an item. Raises KeyError for an unknown id."""
         return self._places[id].tier
 
-    def holds(self, id: str, content: bytes) -> bool:
-        """Return whether an item is stored with this content."""
-        return id in self._places and self._places[id].sum == content_sum(content)
-
     def ids(self, tier: str) -> list[str]:
         """Return the items of a tier in order of arrival."""
-        return list(self._ids[self._known(tier)])
+        return list(self._ids[tier])
 
     def tokens(self, tier: str) -> int:
         """Return the tokens of a tier's items."""
-        return self._tokens[self._known(tier)]
+        return self._tokens[tier]
 
     def pressure(self, tier: str) -> float:
         """Return the tokens in a tier's store, copies left behind included, as a share of its hard limit."""
-        full = self.tiers[self._known(tier)]
+        full = self.tiers[tier]
         return full.store.tokens / full.quota.hard
 
-    def put(self, id: str, content: bytes, tokens: int, tier: str, now: float) -> str:
+    def holds(self, id: str, content: Any) -> bool:
+        """Return whether an item is stored with this content."""
+        return id in self and self._content(id) == content
+
+    def put(self, id: str, content: Any, tokens: int, tier: str, now: float) -> str:
         """Store a new item in a tier, or below it if it is larger than the tier. Return its tier.
 
         The same id with the same content counts as a use. Raises TierError and changes nothing if the id has other
-        content, if no tier can store it, and for an empty id or a negative number of tokens.
+        content, and if no tier can store it.
         """
-        if not id or tokens < 0:
-            raise TierError(f"an item has an id, and 0 tokens or more, not {id!r} and {tokens}")
-        start, now = self._order.index(self._known(tier)), self._at(now)
         place = self._places.get(id)
         if place is not None:
-            if (place.sum, place.tokens) != (content_sum(content), tokens):
+            if place.tokens != tokens or not self.holds(id, content):
                 raise TierError(f"{id!r} is stored with other content: give changed content a new id")
             self._use(id, now)
             return place.tier
         failures = []
-        for name in self._order[start:]:
+        for name in self._order[self._order.index(tier) :]:
             reason = self._make_room(name, tokens, now, frozenset({id}))
             if reason is None:
                 self.tiers[name].store.put(id, content, tokens, now)
-                self._forget_copy(id, name)
-                self._arrive(id, Location(name, tokens, content_sum(content), now))
+                self._copies[name].pop(id, None)
+                self._arrive(id, Location(name, tokens, now))
                 self.heat.use(id, now)
                 return name
             # The attempt recorded the limits that it would have crossed. Wanting nothing more takes that back.
@@ -188,25 +170,18 @@ class Migration:
             failures.append(f"{name}: {reason}")
         raise TierError(f"{id!r}, {tokens:,} tokens, fits nowhere ({'; '.join(failures)})")
 
-    def get(self, id: str, now: float) -> bytes:
-        """Read an item where it is and count a use. It is not promoted.
-
-        Raises KeyError for an unknown id, and TierError if the content is not as it was stored.
-        """
-        now, content = self._at(now), self._read(id)
+    def get(self, id: str, now: float) -> Any:
+        """Read an item where it is and count a use. It is not promoted. Raises KeyError for an unknown id."""
+        content = self._content(id)
         self._use(id, now)
         return content
 
     def forget(self, id: str, now: float) -> None:
         """Delete an item everywhere. Raises KeyError for an unknown id."""
-        now = self._at(now)
-        place = self._places[id]
-        tiers = sorted({*self._copies.get(id, ()), place.tier})
         self._leave(id, "")
-        self._copies[id] = dict.fromkeys(tiers, now)
-        for tier in tiers:
-            heapq.heappush(self._due, (now, id, tier))
-        self._clean(now)
+        for tier, copies in self._copies.items():
+            copies.pop(id, None)
+            self.tiers[tier].store.delete(id, now)
         self.heat.forget(id)
 
     def promote(self, id: str, to: str, trigger: Trigger, now: float) -> MoveReason | None:
@@ -216,42 +191,32 @@ class Migration:
         the threshold. The document requires that of all promotions; but an unused item has no heat, and an explicit
         request has to be served.
         """
-        now, source = self._at(now), self.tier(id)
-        if self._is_above(source, self._known(to)):
-            raise TierError(f"{id!r} is in {source!r}, above {to!r}: a promotion goes up")
+        source = self.tier(id)
         if trigger is Trigger.PREDICTED_USE and self.heat.score(id, now) < self.tuning.threshold:
-            self._edge(source, to).refused[MoveReason.COLD] += 1
             return MoveReason.COLD
         # It is there already. Not declined, so that a caller need not ask where an item is first.
         if source != to:
-            self.queue.push(Job.of(id, source, to, trigger, now))
+            self.queue.push(Job(id, source, to, trigger, now))
         return None
 
     def collect(self, tier: str, tokens: int, now: float) -> int:
         """Queue demotions of a tier's coldest items, `tokens` at least (GC pressure). Return the tokens queued."""
-        return self._queue_victims(self._known(tier), tokens, Trigger.GC_PRESSURE, self._at(now))
+        return self._queue_victims(tier, tokens, Trigger.GC_PRESSURE, now)
 
     def decay(self, now: float) -> int:
         """Queue demotions of all cold items. Return the tokens queued."""
-        now = self._at(now)
         return sum(self._queue_victims(name, math.inf, Trigger.HOTNESS_DECAY, now) for name in self._order[:-1])
 
     def run(self, now: float, most: int | None = None) -> tuple[Outcome, ...]:
         """Delete due copies, relieve pressure, and execute at most `most` queued jobs. Return their outcomes."""
-        now = self._at(now)
-        # Before the moves, which need the room of copies whose time
-        # is over; and again after them, for tiers without a delay.
+        # Before the moves, which need the room of copies whose time is over; and again after them, for tiers without a
+        # delay.
         self._clean(now)
         for name in self._order[:-1]:
             self._relieve(name, now)
-        outcomes: list[Outcome] = []
-        while most is None or len(outcomes) < most:
-            job = self.queue.pop(now)
-            if job is None:
-                break
-            outcomes.append(self._do(job, now))
+        outcomes = tuple(self._do(job, now) for job in self.queue.take(now, most))
         self._clean(now)
-        return tuple(outcomes)
+        return outcomes
 
     def tune(self, readings: Readings) -> Tuning:
         """Take one step of the adaptive tuner. The caller applies the new zstd level to the Archive."""
@@ -260,63 +225,41 @@ class Migration:
         return self.tuning
 
     def state(self) -> MigrationState:
-        """Return all that future moves depend on, except for content, which the tiers have."""
-        policies = {tier.name: tier.replacement.state() for tier in self.tiers.values() if tier.replacement is not None}
+        """Return all that future moves depend on, except for content."""
+        policies = {name: replacement.state() for name, replacement in self._replacements.items()}
         return MigrationState(
-            self._now,
-            self._places,
-            self._copies,
-            self.heat.uses,
-            self.tuning,
-            self.queue.jobs(),
-            self._looked,
-            policies,
+            self._places, self._copies, self.heat.uses, self.tuning, self.queue.jobs, self._looked, policies
         )
 
     def restore(self, state: MigrationState) -> None:
-        """Continue from a state, in new tiers that have its content. Raises ValueError for other tiers' policies."""
+        """Continue from a state, in new tiers that have its content."""
         for name, policy in state.policies.items():
             self._replacements[name].restore(policy)
-        self._now, self._looked, self._copies = state.now, state.looked, state.copies
         for id, place in state.places.items():  # in order of arrival
             self._hold(id, place)
-        self._due = [(due, id, tier) for id, copies in self._copies.items() for tier, due in copies.items()]
-        heapq.heapify(self._due)
-        self.heat.uses = state.uses
-        self.tuning, self.heat.weights = state.tuning, state.tuning.weights
-        for job in state.jobs:
-            self.queue.push(job)
+        self._copies, self._looked, self.heat.uses = state.copies, state.looked, state.uses
+        self.tuning, self.heat.weights, self.queue.jobs = state.tuning, state.tuning.weights, state.jobs
         for name in self._order:
             self._want(name)
 
     def _do(self, job: Job, now: float, keep: frozenset[str] = frozenset()) -> Outcome:
-        """Execute a job, and account for it. The items in `keep` may not be evicted to make room."""
-        edge = self._edge(job.source, job.to)
+        """Execute a job. The items in `keep` may not be evicted to make room."""
         reason = self._refusal(job, now)
         if reason is None:
             reason = self._make_room(job.to, self._places[job.id].tokens, now, keep | {job.id})
         if reason is not None:
-            edge.refused[reason] += 1
             # As in `put`: the reserved tokens are not there, and the limits follow what is.
             self._want(job.to)
             return Outcome(job, reason)
-        place, content = self._places[job.id], self._read(job.id)
-        is_revived = job.to in self._copies.get(job.id, ())
+        place, content = self._places[job.id], self._content(job.id)
+        is_revived = self._copies[job.to].pop(job.id, None) is not None
         if not is_revived:
             self.tiers[job.to].store.put(job.id, content, place.tokens, now)
-        self._forget_copy(job.id, job.to)
-        due = now + self.tiers[job.source].delay
-        self._copies.setdefault(job.id, {})[job.source] = due
-        heapq.heappush(self._due, (due, job.id, job.source))
+        self._copies[job.source][job.id] = now + self.tiers[job.source].delay
         self._leave(job.id, job.to, now - job.asked)
         is_used = job.trigger is not Trigger.PREDICTED_USE
         self._arrive(job.id, place._replace(tier=job.to, since=now, came=job.source), is_used)
-        late = now > job.deadline
-        edge.moves += 1
-        edge.revived += is_revived
-        edge.late += late
-        edge.tokens += place.tokens
-        return Outcome(job, None, is_revived, late)
+        return Outcome(job, None, is_revived)
 
     def _refusal(self, job: Job, now: float) -> MoveReason | None:
         """Return why a job is not done, whether or not there is room."""
@@ -347,7 +290,7 @@ class Migration:
             # Each victim is moved before the next is chosen, and may itself make room in the tier below; `keep` grows
             # on the way down, so no item is asked to leave for its own sake.
             while self._tokens[name] > goal and (victim := next(victims, None)) is not None:
-                self._do(Job.of(victim[0], name, victim[1], Trigger.HARD_PRESSURE, now), now, keep)
+                self._do(Job(victim[0], name, victim[1], Trigger.HARD_PRESSURE, now), now, keep)
         return None if self._want(name, tokens) else MoveReason.NO_ROOM
 
     def _relieve(self, name: str, now: float) -> None:
@@ -370,7 +313,7 @@ class Migration:
         while queued < tokens and (victim := next(victims, None)) is not None:
             id, to = victim
             if not self._is_cooling(id, to, now):
-                self.queue.push(Job.of(id, name, to, trigger, now))
+                self.queue.push(Job(id, name, to, trigger, now))
                 queued += self._places[id].tokens
         return queued
 
@@ -387,23 +330,17 @@ class Migration:
                 if to is not None:
                     yield id, to
 
-    def _is_above(self, tier: str, other: str) -> bool:
-        return self._order.index(tier) < self._order.index(other)
-
     def _is_cooling(self, id: str, to: str, now: float) -> bool:
         """Return whether a move would take an item back where it came from just now."""
         place = self._places[id]
         if not place.came or now >= place.since + self._cooldown:
             return False
         # Came up from Archive and is to go down, or came down and is to go up. On in the same direction is no way back.
-        return self._is_above(to, place.tier) != self._is_above(place.tier, place.came)
+        came, here, there = map(self._order.index, (place.came, place.tier, to))
+        return (there < here) != (here < came)
 
-    def _read(self, id: str) -> bytes:
-        place = self._places[id]
-        content = self.tiers[place.tier].store.get(id)
-        if content_sum(content) != place.sum:
-            raise TierError(f"{id!r} is damaged in {place.tier!r}: its checksum differs")
-        return content
+    def _content(self, id: str) -> Any:
+        return self.tiers[self._places[id].tier].store.get(id)
 
     def _use(self, id: str, now: float) -> None:
         self.heat.use(id, now)
@@ -430,46 +367,11 @@ class Migration:
 
     def _clean(self, now: float) -> None:
         """Delete the copies that are due."""
-        while self._due and self._due[0][0] <= now:
-            due, id, tier = heapq.heappop(self._due)
-            # Otherwise the copy was revived or given another time since this entry was made.
-            if self._copies.get(id, {}).get(tier) == due:
+        for tier, copies in self._copies.items():
+            while copies and copies[id := next(iter(copies))] <= now:
+                del copies[id]
                 self.tiers[tier].store.delete(id, now)
-                self._forget_copy(id, tier)
-
-    def _forget_copy(self, id: str, tier: str) -> None:
-        copies = self._copies.get(id, {})
-        copies.pop(tier, None)
-        if not copies:
-            self._copies.pop(id, None)
 
     def _want(self, tier: str, more: int = 0) -> bool:
         """Return whether a tier may hold its items and `more` tokens. Crossed limits are recorded."""
         return self._quotas.want(tier, self._tokens[tier] + more)
-
-    def _edge(self, source: str, to: str) -> Edge:
-        return self.edges.setdefault((source, to), Edge())
-
-    def _known(self, tier: str) -> str:
-        if tier not in self.tiers:
-            raise TierError(f"there is no tier {tier!r}; there are {', '.join(self._order)}")
-        return tier
-
-    def _at(self, now: float) -> float:
-        if not math.isfinite(now) or now < self._now:
-            raise TierError(f"the clock says {now}, and said {self._now} before: it never goes back")
-        self._now = float(now)
-        return self._now
-
-
-class MigrationState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All that future moves depend on, except for content."""
-
-    now: float
-    places: dict[str, Location]
-    copies: dict[str, dict[str, float]]
-    uses: dict[str, tuple[float, float]]
-    tuning: Tuning
-    jobs: list[Job]
-    looked: dict[str, tuple[float, int]]
-    policies: dict[str, Any]
