@@ -26,7 +26,6 @@ from .arguments import (
 from .replies import end
 from .streams import report_ignored, same_command, say, say_stopped
 
-Sampler = StrEnum("Sampler", ["tpe", "nsga2", "random"])
 QualityMeasure = StrEnum("QualityMeasure", ["answer_quality", "context_recall", "grounding"])
 
 
@@ -42,7 +41,6 @@ def tune(
     ],
     inputs: InputsArgument = None,
     trials: Annotated[int, typer.Option("--trials", "-n", min=1, max=100_000, help="Number of settings to try.")] = 40,
-    sampler: Annotated[Sampler, typer.Option(help="Sampler of the next settings.")] = Sampler.tpe,
     model: Annotated[
         str,
         typer.Option(
@@ -91,7 +89,7 @@ def tune(
 
     names = RunInputs(tuple(inputs or (() if form else ("standard",))), form)
     measure = quality.value if quality else ""
-    request = TuneRequest(strategy, names, trials, sampler.value, seed, model, measure)  # type: ignore[arg-type]
+    request = TuneRequest(strategy, names, trials, seed, model, measure)
     models = reach.settings()
     try:
         with redirect_stdout(sys.stderr), counting(trials, "trials") as done:
