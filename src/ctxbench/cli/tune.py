@@ -68,11 +68,11 @@ def tune(
 ) -> None:
     """Find the settings of a strategy that are worth their cost: the frontier of cost and quality.
 
-    Settings are chosen on half of the conversations and measured on the others, which are held out. A range is
-    [low..high], [low..high:log] or [value, value]; without one it follows from the parameter's type, bounds and
-    default. The same command continues a stopped search, with more --trials too, and asks for replies of models again
-    that failed. The exit code is 2, after the tables, if a model that a setting names gave it no usable reply, and with
-    --strict if any reply is missing.
+    Settings are chosen on half of the conversations and measured on the others, which are held out. A range is written
+    behind the ?, in brackets: low..high, low..high:log, or values with commas. Without one it follows from the
+    parameter's type, bounds and default. The same command continues a stopped search, with more --trials too, and asks
+    for replies of models again that failed. The exit code is 2, after the tables, if a model that a setting names gave
+    it no usable reply, and with --strict if any reply is missing.
     """
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.harness.tune.tune import TuneRequest, keep
