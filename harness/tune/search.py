@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from itertools import islice
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxbench.scenarios.errors import MissingExtra, SpecError
 
@@ -22,15 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from optuna.distributions import BaseDistribution
-    from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial
 
 
-Sampler = Literal["tpe", "nsga2", "random"]
 BATCH = 4
 """Trials that are chosen at once, and may run side by side."""
-POPULATION = 12
-"""Population of NSGA-II: Optuna's 50 is more than most searches have trials."""
 RANDOM_FIRST = 8
 """Random trials of TPE before there is enough to learn from."""
 AGAIN = 20
@@ -38,12 +33,11 @@ AGAIN = 20
 
 
 class SampledSetting(NamedTuple):
-    """A setting, and the attributes that the sampler needs to see again: NSGA-II stores its generation."""
+    """A setting that is to be tried."""
 
     name: str
     """The text of the strategy; where it rejects the setting, its values."""
     values: Values
-    noted: Mapping[str, Any] = MappingProxyType({})
 
 
 def check() -> None:
@@ -58,7 +52,6 @@ def batch(
     strategy: SearchedStrategy,
     space: SearchSpace,
     before: Sequence[FrozenTrial],
-    sampler: Sampler,
     seed: int,
     trials: int,
 ) -> list[SampledSetting]:
@@ -77,7 +70,7 @@ def batch(
     with _quiet():
         while len(settings) < BATCH:
             known = tried | {setting.name for setting in settings}
-            settings.append(_drawn(strategy, space, before, sampler, f"{seed} {len(before) + len(settings)}", known))
+            settings.append(_drawn(strategy, space, before, f"{seed} {len(before) + len(settings)}", known))
     return settings
 
 
@@ -90,15 +83,11 @@ def name_of(strategy: SearchedStrategy, values: Values) -> str:
 
 
 def _drawn(
-    strategy: SearchedStrategy,
-    space: SearchSpace,
-    before: Sequence[FrozenTrial],
-    sampler: Sampler,
-    seed: str,
-    tried: set[str],
+    strategy: SearchedStrategy, space: SearchSpace, before: Sequence[FrozenTrial], seed: str, tried: set[str]
 ) -> SampledSetting:
     """Return a setting that was not tried if one turns up, else one that was."""
     import optuna
+    from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 
     drawn = SampledSetting("", {})
     # By the number of the trial and the attempt, not from one random state: that would be lost with the process.
@@ -106,13 +95,16 @@ def _drawn(
         number = int.from_bytes(hashlib.sha256(f"{seed} {attempt}".encode()).digest()[:4])
         # A sampler that is sure of itself may draw one setting for ever. A study in memory is made anew from the trials
         # before: a stored sampler state would not survive a stop.
-        made = _sampler(sampler if attempt < AGAIN else "random", number)
-        study = optuna.create_study(directions=["minimize", "maximize"], sampler=made)
+        # NSGA-II needs generations, and 24 to 40 trials are few: so TPE draws, and at last chance (decision 31).
+        sampler: BaseSampler = RandomSampler(seed=number)
+        if attempt < AGAIN:
+            sampler = TPESampler(seed=number, multivariate=True, n_startup_trials=RANDOM_FIRST)
+        study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler)
         study.add_trials(before)
         study.ask(distributions(space))
         trial = study.get_trials(deepcopy=False)[-1]
         values = {name: _value(range_, trial.params[name]) for name, range_ in space.ranges.items()}
-        drawn = SampledSetting(name_of(strategy, values), values, trial.system_attrs)
+        drawn = SampledSetting(name_of(strategy, values), values)
         if drawn.name not in tried:
             break
     return drawn
@@ -138,18 +130,6 @@ def distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
                 return CategoricalDistribution([repr(value) for value in of])
 
     return {name: distribution(range_) for name, range_ in space.ranges.items()}
-
-
-def _sampler(name: Sampler, seed: int) -> BaseSampler:
-    from optuna.samplers import NSGAIISampler, RandomSampler, TPESampler
-
-    match name:
-        case "tpe":  # NSGA-II needs generations, and 24 to 40 trials are few: so this one is the default (decision 31)
-            return TPESampler(seed=seed, multivariate=True, n_startup_trials=RANDOM_FIRST)
-        case "nsga2":
-            return NSGAIISampler(seed=seed, population_size=POPULATION)
-        case "random":
-            return RandomSampler(seed=seed)
 
 
 @contextmanager
@@ -181,5 +161,4 @@ def trial(space: SearchSpace, sampled: SampledSetting, point: tuple[float, float
             params=params,
             distributions=distributions(space),
             user_attrs={"setting": sampled.name} | ({"failed": failed} if failed else {}),
-            system_attrs=dict(sampled.noted),  # without its generation every trial would be of NSGA-II's first
         )

@@ -35,7 +35,7 @@ from ..engine.workers import side_by_side
 from ..folder.files import placed
 from ..folder.store import alone, is_free, unwritable
 from ..models import Settings
-from .search import SampledSetting, Sampler, batch, check, trial
+from .search import SampledSetting, batch, check, trial
 from .space import SearchedStrategy, SearchSpace, searched
 from .space import space as space_of
 from .trial import (
@@ -173,7 +173,6 @@ class TuneRequest:
     strategy: str
     inputs: RunInputs
     trials: int = 40
-    sampler: Sampler = "tpe"
     seed: int = 0
     cost: str = "claude-sonnet-5"
     quality: str = ""
@@ -354,7 +353,7 @@ class _Search:
         trials: list[FrozenTrial] = []
         total = self.request.trials
         while len(trials) < total:
-            sampled = batch(self.strategy, self.space, trials, self.request.sampler, self.request.seed, total)
+            sampled = batch(self.strategy, self.space, trials, self.request.seed, total)
             if not sampled:
                 break
             trials += self._batch(sampled[: total - len(trials)], quality)

@@ -65,7 +65,6 @@ def calibrate(
             "--out", "-o", metavar="FOLDER", help="Folder of the profiles.", show_default="~/.cache/ctxbench/profiles"
         ),
     ] = None,
-    figure: Annotated[Path | None, typer.Option(help="Draw the ROC curves, as .svg or .png.", metavar="FILE")] = None,
     columns: Annotated[
         str,
         typer.Option(
@@ -94,14 +93,11 @@ def calibrate(
     from ctxbench.metrics.grading.baselines import BASELINES
     from ctxbench.reports.calibration import as_json as exact
     from ctxbench.reports.calibration import tables
-    from ctxbench.reports.figures.style import check
     from ctxbench.scenarios.errors import RunError, Stopped, UserError
 
     from .output import print_json, print_tables
     from .progress import counting
 
-    if figure is not None:
-        check(figure)
     if out is not None and out.exists() and not out.is_dir():
         raise RunError(f"{out}: is a file; name a folder for the profiles")
     settings = reach.settings()
@@ -123,11 +119,6 @@ def calibrate(
     except (Stopped, KeyboardInterrupt):
         say_stopped(f"replies of models are in {settings.path()}. To continue: {same_command()}")
         raise
-    if figure is not None:
-        from ctxbench.reports.figures.curves import roc
-        from ctxbench.reports.figures.style import save
-
-        save(roc(results), figure)
     if as_json:
         print_json(exact(results))
     else:

@@ -26,7 +26,6 @@ from .arguments import (
 from .replies import end
 from .streams import report_ignored, same_command, say, say_stopped
 
-Sampler = StrEnum("Sampler", ["tpe", "nsga2", "random"])
 QualityMeasure = StrEnum("QualityMeasure", ["answer_quality", "context_recall", "grounding"])
 
 
@@ -42,7 +41,6 @@ def tune(
     ],
     inputs: InputsArgument = None,
     trials: Annotated[int, typer.Option("--trials", "-n", min=1, max=100_000, help="Number of settings to try.")] = 40,
-    sampler: Annotated[Sampler, typer.Option(help="Sampler of the next settings.")] = Sampler.tpe,
     model: Annotated[
         str,
         typer.Option(
@@ -70,11 +68,11 @@ def tune(
 ) -> None:
     """Find the settings of a strategy that are worth their cost: the frontier of cost and quality.
 
-    Settings are chosen on half of the conversations and measured on the others, which are held out. A range is
-    [low..high], [low..high:log] or [value, value]; without one it follows from the parameter's type, bounds and
-    default. The same command continues a stopped search, with more --trials too, and asks for replies of models again
-    that failed. The exit code is 2, after the tables, if a model that a setting names gave it no usable reply, and with
-    --strict if any reply is missing.
+    Settings are chosen on half of the conversations and measured on the others, which are held out. A range is written
+    behind the ?, in brackets: low..high, low..high:log, or values with commas. Without one it follows from the
+    parameter's type, bounds and default. The same command continues a stopped search, with more --trials too, and asks
+    for replies of models again that failed. The exit code is 2, after the tables, if a model that a setting names gave
+    it no usable reply, and with --strict if any reply is missing.
     """
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.harness.tune.tune import TuneRequest, keep
@@ -91,7 +89,7 @@ def tune(
 
     names = RunInputs(tuple(inputs or (() if form else ("standard",))), form)
     measure = quality.value if quality else ""
-    request = TuneRequest(strategy, names, trials, sampler.value, seed, model, measure)  # type: ignore[arg-type]
+    request = TuneRequest(strategy, names, trials, seed, model, measure)
     models = reach.settings()
     try:
         with redirect_stdout(sys.stderr), counting(trials, "trials") as done:
