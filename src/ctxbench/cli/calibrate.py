@@ -50,7 +50,7 @@ def calibrate(
             show_default="all",
         ),
     ] = "",
-    only: Annotated[
+    where: Annotated[
         str,
         typer.Option(
             metavar="NAME=VALUE,…",
@@ -104,7 +104,7 @@ def calibrate(
     models = Models(settings)
     # Every grader is made before anything is graded: a misspelt one must not cost what the first one graded.
     graders = [named(part, settings, models) for part in dict.fromkeys(grader or ["rules"])]
-    sets = _parts(_sets(inputs, strict, columns), only)
+    sets = _parts(_sets(inputs, strict, columns), where)
     if sample:
         number, _, by = sample.partition(",")
         if not number.isdecimal() or by not in ("", "by=system"):
@@ -158,7 +158,7 @@ def _parts(sets: Sequence[LabelledSet], text: str) -> list[LabelledSet]:
     pairs = [part.partition("=") for part in text.split(",") if part]
     only = {name.strip(): value.strip() for name, _, value in pairs}
     if wrong := [name for name in only if name not in GROUPS]:
-        raise UserError(f"--only {text!r}: {wrong[0]!r} is not one of {', '.join(GROUPS)}: write {GROUPS[0]}=en")
+        raise UserError(f"--where {text!r}: {wrong[0]!r} is not one of {', '.join(GROUPS)}: write {GROUPS[0]}=en")
     parts = [part_of(labelled, only) for labelled in sets] if only else list(sets)
     mismatches = [
         f"{labelled.name} has {name} "
