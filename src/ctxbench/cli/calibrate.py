@@ -15,10 +15,9 @@ from .arguments import (
     FormatOption,
     JsonOption,
     ModelOptions,
-    PricesOption,
     StrictOption,
     flat,
-    prices_of,
+    own_prices,
 )
 from .replies import end
 from .streams import report_ignored, same_command, say, say_stopped
@@ -194,7 +193,6 @@ def _keep(profiles: Sequence[Profile], folder: Path | None) -> bool:
 def validate(
     inputs: Annotated[list[str], typer.Argument(help="Recordings that hold the provider's usage.", metavar="PATH")],
     form: FormatOption = None,
-    prices: PricesOption = None,
     strict: StrictOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -212,10 +210,9 @@ def validate(
 
     from .output import print_json, print_tables
 
-    own_prices = prices_of(prices)
     problems = Problems(strict=strict)
     conversations = list(RunInputs(tuple(inputs), form).open(problems).conversations())
-    validated = validation(conversations, Counters(), own_prices)
+    validated = validation(conversations, Counters(), own_prices())
     for problem in problems.errors:
         say(f"left out: {problem}")
     _report_left_out(validated.replayed.left_out)
