@@ -244,7 +244,7 @@ def _through(
 
 def _policy(placement: str) -> Placement | None:
     """Return the placement policy of a name, or None where the strategy's own marks stay."""
-    return by_hand() if placement == BY_HAND else PLACEMENTS[placement]() if placement else None
+    return by_hand if placement == BY_HAND else PLACEMENTS[placement]() if placement else None
 
 
 def _in_time(streams: Sequence[Iterator[CacheRequest]]) -> Iterator[tuple[int, CacheRequest]]:
