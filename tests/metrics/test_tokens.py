@@ -96,22 +96,6 @@ def test_openai_s_own_example() -> None:
     )
 
 
-def test_a_text_is_counted_once() -> None:
-    """However often a text is asked for, the tokenizer sees it once."""
-    counter = TokenCounter()
-    seen: list[str] = []
-    count = counter._count
-
-    def spy(text: str) -> int:
-        seen.append(text)
-        return count(text)
-
-    counter._count = spy
-    for _ in range(3):
-        counter.text("again and again")
-    assert seen == ["again and again"]
-
-
 @pytest.mark.parametrize(
     ("model", "encoding"),
     [
