@@ -200,7 +200,6 @@ class _Tree:
         """Tokens of the blocks of the last request."""
 
     def add(self, step: int, path: Sequence[int], ends: Sequence[int]) -> None:
-        """Add a request."""
         opened, at = self._open, common(self._path, path)
         self._path[at:] = path[at:]
         # Spans that begin behind what both requests share are left. The one in which they part is cut there, so that

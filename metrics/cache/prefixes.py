@@ -151,7 +151,6 @@ class ContentBlocks(NamedTuple):
 
     @classmethod
     def of(cls, message: Message) -> ContentBlocks:
-        """Count the content blocks of a message."""
         text, calls = bool(message.text), len(message.calls)
         return cls(max(1, text + calls), max(1, text + bool(calls)))
 
@@ -166,7 +165,6 @@ class Places:
         self.each, self.runs, self._roles = list(tools), list(tools), [""] * len(tools)
 
     def keep(self, size: int) -> None:
-        """Keep only the first `size` blocks."""
         del self.each[size:], self.runs[size:], self._roles[size:]
 
     def add(self, role: str, blocks: ContentBlocks) -> None:
@@ -190,7 +188,6 @@ class CacheUsage(NamedTuple):
     """Tokens of one prompt by how they are billed; read, written, written_1h and fresh add up to the prompt."""
 
     read: int
-    """Tokens read from the cache."""
     written: int
     """Tokens written to the cache for less than an hour."""
     written_1h: int

@@ -44,7 +44,6 @@ class RequestStep(NamedTuple):
     tools: tuple[str, ...]
     """Tools that the strategy offers beside the recorded ones."""
     tokens: int
-    """Of the whole request."""
     marks: Sequence[int]
     """Places of messages with a breakpoint after them."""
     started: float
@@ -52,7 +51,6 @@ class RequestStep(NamedTuple):
     answer: int
     """The number of the recorded answer's message."""
     output: int
-    """Its tokens."""
 
 
 class MessageSizes(NamedTuple):
@@ -187,7 +185,6 @@ class Boundaries:
         self.add(len(self._sent_roles), size)
 
     def keep(self, kept: int) -> None:
-        """Keep only the first `kept` messages."""
         sent_roles, eligible, tools = self._sent_roles, self.eligible, self._tools
         if kept == len(sent_roles):
             return
@@ -204,7 +201,6 @@ class Boundaries:
             eligible.append(self.system)
 
     def add(self, start: int, stop: int) -> None:
-        """Append the messages of these numbers."""
         roles, sent_roles, eligible, tools = self._roles, self._sent_roles, self.eligible, self._tools
         # Only system messages that follow the tools, or each other, from the start on. Later ones are no boundary.
         while start < stop and roles[start] == "system" and self.system == len(sent_roles) + tools - 1:

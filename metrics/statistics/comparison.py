@@ -64,7 +64,6 @@ class Pairs:
         return Pairs(self.form, self.before[some], self.after[some], units)
 
     def by_unit(self) -> Pairs:
-        """Return the pairs of independent units."""
         if self.units is None:
             return self
         return Pairs(self.form, by_unit(self.before, self.units), by_unit(self.after, self.units))
@@ -111,9 +110,7 @@ class Difference(NamedTuple):
     """After − before, or with `relative` after / before − 1."""
 
     conversations: int
-    """Number of conversations that have the figure."""
     units: int
-    """Number of independent units among them."""
     before: Value
     after: Value
     relative: bool
@@ -125,7 +122,6 @@ class Difference(NamedTuple):
     error: Value
     """Standard error of what was tested."""
     p: Value
-    """Two-sided p-value of no difference."""
     freedom: float = 0.0
     """Degrees of freedom of that error."""
     typical: TypicalChange | None = None
