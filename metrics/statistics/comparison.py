@@ -293,7 +293,8 @@ def judge(
         return Verdict("same", "", True)
     if change.typical is not None:
         shown = _turned(change.typical.shown, sign)
-    beyond, one_sided, word = abs(gain) > allowed, shown.low > 0 or shown.high < 0, "better" if gain > 0 else "worse"
+    beyond, one_sided = abs(gain) > allowed, shown.low > 0 or shown.high < 0
+    word: Word = "better" if gain > 0 else "worse"
     # The test is of the typical conversation and the alarm is about the total: both have to move in one direction.
     if change.typical is not None and one_sided and change.typical.value * change.value < 0:
         return Verdict("cannot tell", "the total moved one way, the typical conversation the other", no_worse)
