@@ -25,7 +25,7 @@ from ctxbench.strategies.base import Strategy, budget_of
 from ctxbench.strategies.bounds import EvidenceOnly, LastTurn
 from ctxbench.strategies.chain import parse
 
-from ..answers.answer import answer_usually
+from ..answers.answer import answer_offline
 from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
 from ..folder.files import joint_digest
 from ..folder.remote import remote_folder
@@ -33,7 +33,7 @@ from ..folder.schema import SCHEMAS
 from ..folder.store import ResultPart, parts_of, read_conversations, unwritable
 from ..models import Models, Settings
 from ..probes.ask import CEILING, FLOOR
-from ..probes.probe_run import ProbeResult, bounded, interviewed, write_probes
+from ..probes.probe_run import ProbeResult, ask_bounds, ask_probes, write_probes
 from ..replay import ContextLog, ConversationIndex, RecordedContext, failure_reason, replay
 from .tables import write_cells, write_recordings
 
@@ -102,7 +102,7 @@ class PartWriter:
             steps: int | None = None
             with no_cycles():
                 if task.part == ANSWERS:
-                    answer_usually(Path(work.folder), number, shard.counter, shard.models)
+                    answer_offline(Path(work.folder), number, shard.counter, shard.models)
                 else:
                     steps = shard.write_own() if task.part == OWN else shard.write_part(task.part)
             if work.remote:
@@ -158,7 +158,7 @@ class _OpenShard:
         own.remove()
         bounds: dict[str, Strategy] = {FLOOR: LastTurn(), CEILING: EvidenceOnly()}
         probes = {
-            name: [(index.conversation.id, bounded(index, bound, self.models)) for index in self._indexes]
+            name: [(index.conversation.id, ask_bounds(index, bound, self.models)) for index in self._indexes]
             for name, bound in bounds.items()
             if work.probes and name not in work.strategies
         }
@@ -190,12 +190,11 @@ class _OpenShard:
     def _repeats(self, logs: Sequence[ContextLog | str], strategy: Strategy) -> list[bool | None]:
         """Replay one conversation a second time, and return for each whether it sent the same; None for the others.
 
-        It is the shortest one of at least 20 calls, or else the longest. Where every reply is to be recorded anew there
-        is none: it would be paid for twice.
+        It is the shortest one of at least 20 calls, or else the longest.
         """
         sizes = {at: len(log.runs.at) for at, log in enumerate(logs) if isinstance(log, ContextLog)}
         repeats: list[bool | None] = [None] * len(logs)
-        if sizes and self.models.settings.mode != "record":
+        if sizes:
             long = [at for at, size in sizes.items() if size >= _CALLS_REPLAYED_TWICE]
             at = min(long, key=lambda at: sizes[at]) if long else max(sizes, key=lambda at: sizes[at])
             first, again = logs[at], _replayed(self._indexes[at], strategy, self.models, self._work.probes)
@@ -277,7 +276,7 @@ def _replayed(index: ConversationIndex, strategy: Strategy, models: Models, prob
     def outcome() -> ReplayOutcome:
         log = ContextLog(index.conversation.messages)
         if probes and index.conversation.probes:
-            return log, interviewed(index, strategy, models, log)
+            return log, ask_probes(index, strategy, models, log)
         for step in replay(index.conversation, strategy, RecordedContext(index, models)):
             log.add(step)
         return log, []

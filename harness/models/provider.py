@@ -5,7 +5,7 @@ cache and its messages are off. So are its retries, which would be paid for unse
 with every byte (decision 9). Keys come from the environment, as litellm names them (OPENAI_API_KEY …); a server of
 one's own that wants none gets "none".
 
-`concurrency` holds within one process. A worker process makes one call at a time, so a run makes at most `--jobs`.
+`parallel` holds within one process. A worker process makes one call at a time, so a run makes at most `--jobs`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Thread
@@ -32,6 +33,7 @@ from ctxbench.strategies.base import ModelError
 
 from .purse import Charge
 from .recorded import ModelAnswer, ModelRequest, said
+from .settings import Access
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -56,24 +58,9 @@ class Provider:
     calls in a row, or that had too many requests in all tries of twenty (`STRIKES`).
     """
 
-    def __init__(
-        self,
-        api_base: str = "",
-        *,
-        timeout: float = 60.0,
-        retries: int = 4,
-        backoff: float = 1.0,
-        patience: float = 60.0,
-        concurrency: int = 4,
-    ) -> None:
-        """Set the limits.
-
-        `timeout` is in seconds for one call, however slowly it drips in. `backoff` is in seconds before the first
-        retry, then twice as many each time. `patience` is the longest wait; a provider that wants more is given up.
-        """
-        self.api_base, self.timeout, self.retries = api_base, timeout, retries
-        self.backoff, self.patience = backoff, patience
-        self._slots = BoundedSemaphore(concurrency)
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._slots = BoundedSemaphore(access.parallel)
         self._dead: dict[str, Failure] = {}
         self._strikes: dict[str, int] = {}
         self._logged: set[tuple[str, str]] = set()
@@ -90,11 +77,10 @@ class Provider:
                 drop_params=True,  # some models take no temperature
                 _skip_mcp_handler=True,  # with tools litellm imports `mcp`, which a plain install has not
                 **request.choices(),
-                **_form(request, bool(self.api_base)),
+                **_form(request, bool(self._access.api_base)),
                 **self._common(request.model),
             )
-            with _readable():
-                return _answer(response)
+            return _parsed(_answer, response)
 
         return self._retried(request.model, call, charge)
 
@@ -103,27 +89,27 @@ class Provider:
 
         def call() -> EmbeddingReply:
             response = _litellm().embedding(model=model, input=list(texts), **self._common(model))
-            with _readable():
-                return _vectors(response, len(texts))
+            return _parsed(partial(_vectors, texts=len(texts)), response)
 
         return self._retried(model, call, charge)
 
     def _common(self, model: str) -> dict[str, Any]:
-        parameters: dict[str, Any] = {"timeout": self.timeout, "max_retries": 0, "num_retries": 0}
-        if self.api_base:
-            parameters["api_base"] = self.api_base
+        parameters: dict[str, Any] = {"timeout": self._access.timeout, "max_retries": 0, "num_retries": 0}
+        if self._access.api_base:
+            parameters["api_base"] = self._access.api_base
             if model.startswith("openai/") and not os.environ.get("OPENAI_API_KEY"):
                 parameters["api_key"] = "none"  # OpenAI's client does not start without one
         return parameters
 
     def _retried(self, model: str, call: Callable[[], T], charge: Charge | None) -> T:
+        access = self._access
         with self._slots:
             if model in self._dead:
                 raise ModelError(f"{model}: {self._dead[model]}")
-            for attempt in range(1, self.retries + 2):
+            for attempt in range(1, access.retries + 2):
                 try:
                     _litellm()  # here, so that its import is not part of the call's time
-                    result = _within(self.timeout, call)
+                    result = _within(access.timeout, call)
                     self._strikes[model] = 0
                     return result
                 except MissingExtra as error:
@@ -131,23 +117,26 @@ class Provider:
                 except Failure as error:
                     failure = error
                 except Exception as error:
-                    failure = failure_of(error, self.timeout)
+                    failure = failure_of(error, access.timeout)
                 # A lost try may be charged by the provider, so it is booked.
                 if charge is not None and failure.lost:
                     charge.lose(failure.usage)
-                if attempt > self.retries or not failure.passing or (failure.after or 0) > self.patience:
+                if attempt > access.retries or not failure.passing or (failure.after or 0) > access.patience:
                     break
                 if charge is not None and failure.lost:
                     charge.renew()  # which may find the limit reached and end the tries
-                wait = min(self.backoff * 2 ** (attempt - 1), self.patience) if failure.after is None else failure.after
+                wait = failure.after
+                if wait is None:
+                    wait = min(access.backoff * 2 ** (attempt - 1), access.patience)
                 # A user who waits for minutes should know for what.
-                again = f": try {attempt + 1} of {self.retries + 1} in {wait:.0f} s (later ones are not told)"
+                again = f": try {attempt + 1} of {access.retries + 1} in {wait:.0f} s (later ones are not told)"
                 if (model, str(failure)) not in self._logged:
                     self._logged.add((model, str(failure)))
                     _log.warning("%s: %s%s", model, failure, again)
                 time.sleep(wait)
         # A failure without weight is the provider's considered answer: the row of silent calls ends with it.
-        strikes = self._strikes[model] = self._strikes.get(model, 0) + failure.strikes if failure.strikes else 0
+        weight = (STRIKES // 2 if failure.passing else 0) if failure.strikes is None else failure.strikes
+        strikes = self._strikes[model] = self._strikes.get(model, 0) + weight if weight else 0
         if failure.final or strikes >= STRIKES:
             self._dead[model] = failure if failure.final else Failure(f"{GIVEN_UP}: {failure}")
         raise ModelError(f"{model}: {failure}{f' ({attempt} tries)' if attempt > 1 else ''}")
@@ -174,28 +163,22 @@ def _confine(litellm: Any) -> None:
     session of `litellm.client_session`; litellm's own have no such setting.
     """
     import httpx
-    from litellm.llms.custom_httpx.http_handler import get_ssl_configuration
+    from litellm.llms.custom_httpx.http_handler import HTTPHandler, get_ssl_configuration
 
     litellm.DEFAULT_MAX_RETRIES = 0  # calls for embeddings take `max_retries=0` for "as usual", which is 2
     if litellm.client_session is None or litellm.client_session.is_closed:
         litellm.client_session = httpx.Client(verify=get_ssl_configuration(), follow_redirects=False)
-    _confine_handlers(litellm)
-
-
-@cache
-def _confine_handlers(litellm: Any) -> None:
-    from litellm.llms.custom_httpx import http_handler
-
-    handler_type: Any = http_handler.HTTPHandler
-    create_client = handler_type.create_client
-
-    def create(handler: Any) -> Any:
-        client = create_client(handler)
-        client.follow_redirects = False
-        return client
-
-    handler_type.create_client = create
     litellm.module_level_client.client.follow_redirects = False
+    handler_type: Any = HTTPHandler
+    if not hasattr(handler_type, "create_unconfined"):
+        handler_type.create_unconfined = handler_type.create_client
+        handler_type.create_client = _create_confined
+
+
+def _create_confined(handler: Any) -> Any:
+    client = handler.create_unconfined()
+    client.follow_redirects = False
+    return client
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
@@ -263,11 +246,10 @@ def _vectors(response: Any, texts: int) -> EmbeddingReply:
     return EmbeddingReply(vectors, None if usage is None else usage.input)
 
 
-@contextmanager
-def _readable() -> Iterator[None]:
-    """Raise what an answer of another form raises as a Failure: the model has answered, so it may charge."""
+def _parsed(parse: Callable[[Any], T], response: Any) -> T:
+    """Read a response. One of another form raises Failure: the model has answered, so it may charge."""
     try:
-        yield
+        return parse(response)
     except _UNREADABLE as error:
         raise Failure(f"its answer cannot be read: {shown(str(error))}", passing=True, lost=True) from None
 
@@ -318,33 +300,23 @@ _MOST_TOKENS = 1 << 53
 _PREFIXES = re.compile(r"^((litellm\.)?\w*(Error|Exception|Timeout)\s*[:\-]\s*)+")
 
 
+@dataclass(eq=False)
 class Failure(Exception):
-    """A call that got no usable answer."""
+    """A call that got no usable answer. Its text says why."""
 
-    def __init__(
-        self,
-        why: str,
-        *,
-        passing: bool = False,
-        final: bool = False,
-        after: float | None = None,
-        strikes: int | None = None,
-        lost: bool = False,
-        usage: TokenUsage | None = None,
-    ) -> None:
-        super().__init__(why)
-        self.passing = passing
-        """Trying again may help."""
-        self.final = final
-        """No other call of this model can work either."""
-        self.after = after
-        """Seconds that the provider asks to wait."""
-        self.strikes = (STRIKES // 2 if passing else 0) if strikes is None else strikes
-        """Weight of the `STRIKES` of calls in a row after which the model is not asked any more."""
-        self.lost = lost
-        """The model may have answered, and the provider may charge for it."""
-        self.usage = usage
-        """Of a lost answer, as the provider reported it."""
+    why: str
+    passing: bool = False
+    """Trying again may help."""
+    final: bool = False
+    """No other call of this model can work either."""
+    after: float | None = None
+    """Seconds that the provider asks to wait."""
+    strikes: int | None = None
+    """Weight of the `STRIKES` of calls in a row after which the model is not asked any more; None = the usual one."""
+    lost: bool = False
+    """The model may have answered, and the provider may charge for it."""
+    usage: TokenUsage | None = None
+    """Of a lost answer, as the provider reported it."""
 
 
 def failure_of(error: Exception, timeout: float) -> Failure:
@@ -362,7 +334,7 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         where = shown(str(to.copy_with(query=None, fragment=None, userinfo=b"")))
         return Failure(
             f"the provider redirects ({status}) to {where}, which is not followed: nothing was sent there. "
-            "If that is right, give its address with --api-base",
+            'If that is right, give its address: MODEL(api_base="…")',
             final=True,
         )
     if response is None and any(isinstance(cause, (TimeoutError, httpx.TimeoutException)) for cause in causes):
@@ -374,7 +346,11 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         return Failure(why, passing=True, strikes=None if sent else STRIKES, lost=sent)
     # Before the statuses: providers say 403 or 429 of money that
     # is used up, which no other key and no waiting would mend.
-    if status == 402 or (status in (400, 403, 429) and _NO_CREDIT.search(_body(response) or text)):
+    body = text
+    if response is not None:
+        with suppress(httpx.StreamError):  # it was not read
+            body = response.text or text
+    if status == 402 or (status in (400, 403, 429) and _NO_CREDIT.search(body)):
         return Failure(f"the provider's account has no credit or quota left ({status}): {text}", final=True)
     if status in (401, 403) or _NO_KEY.search(text):
         what = f"the provider refused the key ({status})" if status in (401, 403) else "there is no key"
@@ -399,16 +375,6 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         seen.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
-
-
-def _body(response: Response | None) -> str:
-    """Return the text of a response, if it was read."""
-    import httpx
-
-    try:
-        return "" if response is None else response.text
-    except httpx.StreamError:
-        return ""
 
 
 _NO_CREDIT = re.compile(

@@ -5,9 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
-import time
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -54,14 +52,6 @@ def test_what_is_put_is_got(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "new folder").iterdir()] == ["c.sqlite"]
 
 
-def test_the_first_reply_stays(tmp_path: Path) -> None:
-    """A second reply to the same request is dropped, and the caller is given the first; unless it is to be replaced."""
-    with Cassette(tmp_path / "c") as cassette:
-        assert cassette.put(entry(1, b"first")) == b"first"
-        assert cassette.put(entry(1, b"second")) == b"first"
-        assert cassette.put(entry(1, b"third"), replace=True) == b"third"
-
-
 def _record(path: str, who: int, replies: int) -> None:
     with Cassette(Path(path)) as cassette:
         for number in range(replies):
@@ -83,40 +73,6 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
     with Cassette(path, read_only=True) as cassette:
         cassette.check()
         assert len(list(cassette.entries())) == 200
-
-
-def _record_for_ever(path: str) -> None:
-    with Cassette(Path(path)) as cassette:
-        for number in range(10**9):
-            cassette.put(entry(number, b"x" * 3000))
-
-
-def test_a_killed_process_loses_nothing_that_it_wrote(tmp_path: Path) -> None:
-    """After a kill in the middle of writing the cassette is whole, and has every reply up to some number."""
-    path = tmp_path / "c.sqlite"
-    worker = multiprocessing.get_context("spawn").Process(target=_record_for_ever, args=(str(path),))
-    worker.start()
-    until = time.monotonic() + 30
-    while time.monotonic() < until and not (path.is_file() and _count(path) > 50):
-        time.sleep(0.02)
-    worker.kill()
-    worker.join()
-    with Cassette(path) as cassette:
-        cassette.check()
-        found = {each.key for each in cassette.entries()}
-    assert len(found) > 50
-    assert found == {entry(number).key for number in range(len(found))}
-    assert [each.name for each in tmp_path.iterdir()] == ["c.sqlite"]
-
-
-def _count(path: Path) -> int:
-    database = sqlite3.connect(path)
-    try:
-        return int(database.execute("SELECT count(*) FROM replies").fetchone()[0])
-    except sqlite3.OperationalError:
-        return 0
-    finally:
-        database.close()
 
 
 def test_a_file_that_is_no_cassette(tmp_path: Path) -> None:
@@ -151,13 +107,6 @@ def test_a_damaged_cassette(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_cassette_to_replay_that_is_not_there(tmp_path: Path) -> None:
-    """Nothing is made where a cassette is only to be read."""
-    with pytest.raises(SetupError, match="no such cassette: record one with --cassette-mode auto"):
-        Cassette(tmp_path / "c", read_only=True)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_locked_cassette(tmp_path: Path) -> None:
     """A cassette that another program holds is said to be so, after a while."""
     with Cassette(tmp_path / "c"):
@@ -174,9 +123,9 @@ def test_a_locked_cassette(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize(("mode", "ends"), [("replay", 0), ("auto", 0), ("record", 3)])
-def test_a_folder_that_cannot_be_written(tmp_path: Path, mode: Literal["replay", "auto", "record"], ends: int) -> None:
-    """A cassette is read where nothing may be written (a checkout in CI), as a user that is not root; not to record."""
+@pytest.mark.parametrize("replay", [False, True])
+def test_a_folder_that_cannot_be_written(tmp_path: Path, replay: bool) -> None:
+    """A cassette is read where nothing may be written (a checkout in CI), as a user that is not root."""
     folder = tmp_path / "ro"
     with Cassette(folder / "c") as cassette:
         cassette.put(entry(1))
@@ -189,13 +138,11 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, mode: Literal["replay",
         if os.getuid() == 0:
             os.setuid(65534)
         try:
-            with opened(folder / "c", mode) as cassette:
+            with opened(folder / "c", replay) as cassette:
                 os._exit(0 if cassette.get(entry(1).key) else 1)
-        except SetupError:
-            os._exit(3)
         except BaseException:
             os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == ends
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     folder.chmod(0o755)
 
 
