@@ -48,7 +48,7 @@ class Settings(msgspec.Struct, frozen=True):
     cassette: str = ""
     """The file; empty = `cassette.sqlite` in the user's cache."""
     replay: bool = False
-    """Whether no model is called: there are the recorded replies alone."""
+    """Whether no model is called, and recorded replies alone are used."""
     spend_limit: float | None = None
     """US dollars, all worker processes of a command, and all commands on its run folder, together."""
     command: str = ""
