@@ -35,8 +35,7 @@ def answer(
     grader: GraderOption = "rules",
     overwrite: OverwriteOption = False,
     corrected: Annotated[
-        bool,
-        typer.Option("--corrected", help="Correct the shares for the grader's known errors against human labels."),
+        bool, typer.Option("--corrected", help="Correct the shares for the grader's known errors against human labels.")
     ] = False,
     strict: StrictOption = False,
     as_json: JsonOption = False,
@@ -166,6 +165,6 @@ def quality(
     if replies is not None and answers is not None:
         of_model = [figures for figures in answers.figures if figures.answerer == NAME]
         tallies |= dict.fromkeys(tally for figures in of_model for tally in figures.replies)
-        if replies.are_whole and record is not None:
+        if record is not None and not replies.lacking:
             say(f"written: {record}: {len(replies.asked):,} replies")
     end(list(tallies), strict, settings, out, anew="another --out with another --cassette")
