@@ -1,4 +1,4 @@
-"""Trials of agents on benchmarks: τ-bench, τ²-bench, mini-swe-agent, SWE-agent, Harbor's trajectories, Inspect's logs."""
+"""Trials of agents on benchmarks, and logs of Inspect."""
 
 from __future__ import annotations
 
