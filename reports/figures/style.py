@@ -8,7 +8,7 @@ and no version is written. A letter that our fonts lack is written as its code (
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
@@ -21,6 +21,7 @@ from ctxbench.scenarios.files import check_file
 from ctxbench.scenarios.text import printable
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -146,6 +147,18 @@ def figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def by_row(names: Iterable[str], width: float, above: float, each: float, across: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return a figure with a row for each name, `each` so many inches high; `across` axes stand beside each other."""
+    rows = [row_name(name) for name in names]
+    drawn = figure(width, above + each * len(rows))
+    grid = list(drawn.subplots(1, across, squeeze=False, sharey=True)[0])
+    for axes in grid:
+        axes.grid(visible=False, axis="y")
+    grid[0].set_yticks(range(len(rows)), rows)
+    grid[0].invert_yaxis()
+    return drawn, grid
 
 
 def written(drawn: Figure, ending: str) -> bytes:

@@ -11,7 +11,7 @@ from ctxbench.harness.folder.run import load
 from ctxbench.metrics.survival import Survival
 from ctxbench.reports.render import Table
 from ctxbench.reports.results import RunSummary, summarise
-from ctxbench.reports.tables import survival_table, tables
+from ctxbench.reports.tables import survival_tables, tables
 from tests.harness.runs import plan, recording
 
 
@@ -41,7 +41,7 @@ def test_a_negative_saving_is_explained(tmp_path: Path) -> None:
 def shown(monkeypatch: pytest.MonkeyPatch, summary: RunSummary, rows: list[Survival]) -> Table:
     for name in summary.survival:
         monkeypatch.setitem(summary.survival, name, rows)
-    return survival_table(summary)
+    return next(survival_tables(summary))
 
 
 @pytest.mark.parametrize(("kept", "told"), [(400, False), (600, True)])

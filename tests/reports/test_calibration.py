@@ -11,7 +11,7 @@ from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.agreement import Estimate
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.calibration import figure, interval, tables
-from ctxbench.reports.figures.curves import roc
+from ctxbench.reports.figures.charts import roc
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.labelled import Labelled
 from tests.harness.graders.stub_graders import Stub, labelled, says_yes, unsure

@@ -76,13 +76,13 @@ def test_a_failed_cell_has_a_row_with_its_reason(tmp_path: Path, monkeypatch: py
     """By conversation, a cell that failed is a row that says so, with the reason under the table and in the JSON."""
     fail(monkeypatch, Window, "question 1 ")
     cells = by_conversation(ran(tmp_path, recording(tmp_path, conversations=2)))
-    assert [(name, strategy) for name, strategy, _ in cells] == [
+    assert [(row["conversation"], row["strategy"]) for row in cells] == [
         (name, strategy) for strategy in STRATEGIES for name in ("c0", "c1")
     ]
     table = conversation_table(cells)
     assert set(table.rows[3][2:]) == {"(failed)"}
     assert table.notes[0].startswith("Failed: IndexError: list index out of range")
-    printed = json.loads(msgspec.json.encode(cells[3][2]["saving"]))
+    printed = json.loads(msgspec.json.encode(cells[3]["saving"]))
     assert printed["why"] == "failed"
     assert printed["detail"].startswith("IndexError")
 

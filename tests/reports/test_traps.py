@@ -8,7 +8,7 @@ from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.reports.html.sections import sections
 from ctxbench.reports.results import Results
-from ctxbench.reports.traps import is_traps, trap_faults, trap_table
+from ctxbench.reports.verdict_text import is_traps, trap_faults, trap_table
 
 MODELS = ["claude-sonnet-5"]
 

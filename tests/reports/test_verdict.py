@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from dataclasses import replace
 from math import nan
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
+from ctxbench.metrics.figures import OF_STEPS
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.render import Table
 from ctxbench.reports.results import Results
@@ -52,7 +52,7 @@ def by_hand(
     totals = totals.agg(lambda column: column.sum(skipna=False)).reset_index()
     totals["saved_against_none"], totals["hit_rate"] = 0.25, 0.5
     values: dict[str, Any] = {name: sum(these) / len(these) for name, these in shares.items()}
-    figures = {name: defaultdict(int, without_newest=(faults or {}).get(name, 0)) for name in costs}
+    figures = {name: dict.fromkeys(OF_STEPS, 0) | {"without_newest": (faults or {}).get(name, 0)} for name in costs}
     summary = SimpleNamespace(
         manifest=SimpleNamespace(libraries=dict),
         strategies=figures,

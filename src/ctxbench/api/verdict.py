@@ -230,7 +230,7 @@ def comparison_frame(compared: RunComparison) -> pd.DataFrame:
     rows = []
     for row in as_json(compared)["comparisons"]:
         interval = row.get("interval_95")
-        low, high = (float("nan"), float("nan")) if not isinstance(interval, list) else interval
+        low, high = (float("nan"),) * 2 if not isinstance(interval, dict) else (interval["low"], interval["high"])
         figures = {name: _number(row.get(name, _ABSENT)) for name in ("before", "after", "difference")}
         about = {name: row[name] for name in ("strategy", "against", "metric", "unit", "verdict", "why")}
         changes = {"relative": row.get("relative", False), "low": low, "high": high}

@@ -84,8 +84,7 @@ def bill(
     from ctxbench.harness.bill.simulation import Scheme
     from ctxbench.harness.folder.run import load
     from ctxbench.harness.folder.steps import lacking_newest
-    from ctxbench.reports.bill import as_json as exact
-    from ctxbench.reports.bill import assumptions, tables, totals
+    from ctxbench.reports.bill import assumptions, causes, tables, totals
 
     from .output import print_json, print_tables
     from .progress import counting
@@ -105,7 +104,7 @@ def bill(
         _write(billed, broken, calls)
     notes = assumptions(billed, schemes)
     if as_json:
-        print_json(exact(sums, broken, notes))
+        print_json({"bills": sums, "breaks": causes(broken), "assumed": notes})
     else:
         count = int(sums.calls.max()) if len(sums) else 0
         print_tables(tables(sums, broken, count, notes, lacking_newest(requests.run)))

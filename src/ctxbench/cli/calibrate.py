@@ -161,7 +161,7 @@ def calibrate(
         say_stopped(f"replies of models are in {settings.path()}. To continue: {same_command()}")
         raise
     if figure is not None:
-        from ctxbench.reports.figures.curves import roc
+        from ctxbench.reports.figures.charts import roc
         from ctxbench.reports.figures.style import save
 
         save(roc(results), figure)

@@ -16,13 +16,12 @@ from ctxbench.harness.bill.recorded import billed_models
 from ctxbench.harness.folder.run import load
 from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.reports.bill import against
-from ctxbench.reports.render import WIDE, Table, show
+from ctxbench.reports.render import WIDE, Table, exact, show
 from ctxbench.reports.results import Results, as_json, by_conversation
 from ctxbench.reports.tables import conversation_table, incomplete, lacking, tables
-from ctxbench.reports.traps import is_traps, trap_table
 from ctxbench.reports.verdict import as_json as verdict_json
 from ctxbench.reports.verdict import verdict
-from ctxbench.reports.verdict_text import answer, five_measures
+from ctxbench.reports.verdict_text import answer, five_measures, is_traps, trap_table
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import check_file
 
@@ -77,8 +76,7 @@ def print_run(results: Results, json: bool) -> None:
 def print_by_conversation(folder: Path, json: bool, *, text: bool = True) -> None:
     """Print the figures of every conversation under every strategy on standard output."""
     if json:
-        rows = by_conversation(load(folder), text=text)
-        print_json([{"conversation": name, "strategy": strategy, **values} for name, strategy, values in rows])
+        print_json(by_conversation(load(folder), text=text))
     else:
         print_tables(conversation_tables(folder, text=text))
 
@@ -95,8 +93,8 @@ def print_tables(shown: list[Table]) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON on standard output."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    """Print figures as JSON on standard output."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(exact(value)), indent=2).decode())
 
 
 def write_markdown(shown: Sequence[Table], file: Path) -> None:

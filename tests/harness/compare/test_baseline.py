@@ -66,7 +66,8 @@ def test_figures_are_those_of_the_report(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(found.failed) == ["last_turn"]
     assert list(found.failed["last_turn"]) == ["c2"]
     names = list(found.digests)
-    for conversation, strategy, figures in by_conversation(run):
+    for figures in by_conversation(run):
+        conversation, strategy = figures["conversation"], figures["strategy"]
         for metric in OF_STEPS:
             if metric not in found.sums[strategy] or METRICS[metric].unit == "us":
                 continue
