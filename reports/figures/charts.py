@@ -87,7 +87,10 @@ def growth_rows(curve: pd.DataFrame, strategies: Sequence[str]) -> pd.DataFrame:
 
 def growth(rows: pd.DataFrame) -> Figure:
     """Draw the tokens of a model call by turn."""
-    looks = {"whole": ("whole history", REFERENCE), "sent": ("sent", {"color": COLOURS[0]})}
+    looks: dict[str, tuple[str, Mapping[str, Any]]] = {
+        "whole": ("whole history", REFERENCE),
+        "sent": ("sent", {"color": COLOURS[0]}),
+    }
     lines = {
         str(name): [
             Line(own.turn.to_numpy(float), own[key].to_numpy(float), label, of) for key, (label, of) in looks.items()

@@ -54,7 +54,7 @@ _LINK = re.compile(r"(^|url\()#")
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture with its caption."""
+    """A picture with its caption, drawn by matplotlib: in files as it is, in the page in the colours that it has."""
 
     name: str
     """Anchor in the page, and name of its files without an ending."""
@@ -69,23 +69,21 @@ class Chart:
         return self.drawing(self.rows)
 
     @cached_property
-    def _drawn(self) -> Figure:
-        return self.draw()
-
-    @cached_property
-    def _svg(self) -> bytes:
-        return written(self._drawn, ".svg")
+    def _drawn(self) -> tuple[Figure, bytes]:
+        drawn = self.draw()
+        return drawn, written(drawn, ".svg")
 
     def files(self) -> dict[str, bytes]:
         """Return the figure in every format, by file ending."""
-        return {".svg": self._svg, ".png": written(self._drawn, ".png")}
+        drawn, svg = self._drawn
+        return {".svg": svg, ".png": written(drawn, ".png")}
 
     def picture(self) -> Markup:
         """Return the figure as an element of the page.
 
         The page's policy allows no styles within it, so they become attributes; its ids begin with the chart's name.
         """
-        root = ElementTree.fromstring(self._svg)
+        root = ElementTree.fromstring(self._drawn[1])
         wide, high = (round(float(size) * _SCALE) for size in root.attrib["viewBox"].split()[2:])
         for outside in ("metadata", "defs"):
             root.remove(root.find(f"{{*}}{outside}"))  # type: ignore[arg-type]
@@ -211,12 +209,37 @@ def page(
     """
     order = order or results.strategies
     style, early, late = styled(), _file("early.js"), "\n".join(map(_file, _SCRIPTS))
+    there, summary = {section.name for section in sections}, results.summary
+    tabs = [
+        Tab(
+            name,
+            words["title"],
+            words["empty"],
+            [section for section in sections if section.tab == name],
+            [
+                section["absent"]
+                for key, section in texts()["sections"].items()
+                if section["tab"] == name and key not in there and "absent" in section
+            ],
+        )
+        for name, words in texts()["tabs"].items()
+    ]
+    facts = (
+        sample(summary.conversations, summary.units),
+        count(summary.messages, "message"),
+        count(summary.calls, "model call"),
+        f"{tokens(summary.tokens)} tokens of history ({summary.manifest.plan.encoding})",
+        count(len(results.strategies), "strategy", "strategies"),
+    )
     return (
         environment()
         .get_template("report.html")
         .render(
+            name=printable(results.run.folder.resolve().name),
+            folder=printable(results.run.name),
+            facts=" · ".join(facts),
             again=again,
-            tabs=_tabs(sections),
+            tabs=tabs,
             inspector=inspector,
             first=printable(next((name for name in order if name != WHOLE), WHOLE)),
             models=[printable(name) for name in results.models],
@@ -227,7 +250,6 @@ def page(
             late=Markup(late),
             policy=policy(style, (early, late)),
             mark=Markup(MARK),
-            **_heading(results),
         )
     )
 
@@ -244,7 +266,9 @@ def environment() -> Environment:
     )
     made.filters["clean"] = lambda text: printable(str(text))
     made.filters["tone"] = _tone
-    made.globals.update(meanings=_meanings(), most=_MOST_ROWS)
+    # By the display name of each metric, as heads of tables have it, its key and its meaning.
+    meanings = {metric.name: (key, metric.about) for key, metric in {**BILLED, **METRICS}.items()}
+    made.globals.update(meanings=meanings, most=_MOST_ROWS)
     return made
 
 
@@ -254,30 +278,6 @@ def styled() -> str:
 
 
 _SCRIPTS = ("state.js", "page.js", "tables.js", "diff.js", "inspector.js")
-
-
-def _tabs(sections: Sequence[ReportSection]) -> list[Tab]:
-    """Return the tabs in their order, each with its sections."""
-    there = {section.name for section in sections}
-    return [
-        Tab(
-            name,
-            words["title"],
-            words["empty"],
-            [section for section in sections if section.tab == name],
-            [
-                section["absent"]
-                for key, section in texts()["sections"].items()
-                if section["tab"] == name and key not in there and "absent" in section
-            ],
-        )
-        for name, words in texts()["tabs"].items()
-    ]
-
-
-def _meanings() -> dict[str, tuple[str, str]]:
-    """Map the display name of each metric, as heads of tables have it, to its key and its meaning."""
-    return {metric.name: (key, metric.about) for key, metric in {**BILLED, **METRICS}.items()}
 
 
 # First words of a cell that says how something turned out.
@@ -293,30 +293,14 @@ def _tone(cell: str) -> str:
     return next((tone for tone, words in _TONES.items() if cell.startswith(words)), "")
 
 
-def _heading(results: Results) -> Mapping[str, str]:
-    """Return what stands above the sections: the name of the run, its folder and its sizes."""
-    summary = results.summary
-    facts = (
-        sample(summary.conversations, summary.units),
-        count(summary.messages, "message"),
-        count(summary.calls, "model call"),
-        f"{tokens(summary.tokens)} tokens of history ({summary.manifest.plan.encoding})",
-        count(len(results.strategies), "strategy", "strategies"),
-    )
-    name = printable(results.run.folder.resolve().name)
-    return {"name": name, "folder": printable(results.run.name), "facts": " · ".join(facts)}
-
-
 def policy(style: str, scripts: Sequence[str]) -> str:
     """Return a content policy that loads nothing and runs only what it names by digest."""
-    allowed = " ".join(f"'{_digest(script)}'" for script in scripts)
-    return (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src {allowed}; base-uri 'none'; form-action 'none'"
-    )
 
+    def digest(text: str) -> str:
+        return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
-def _digest(text: str) -> str:
-    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    allowed = " ".join(map(digest, scripts))
+    return f"default-src 'none'; style-src {digest(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
 
 
 def _file(name: str) -> str:

@@ -147,7 +147,7 @@ def calibration_section(results: Results) -> ReportSection | None:
     ]
     drawing = partial(between, bounds={}, along="Cohen's kappa with people", share=False)
     chart = chart_of("kappa", shares(kappas), drawing)
-    parts = (chart, *profile_tables(by_grader), corrected_table(corrected))
+    parts: list[Table | Chart] = [chart, *profile_tables(by_grader), corrected_table(corrected)]
     return section_of("calibration", parts, {"corrected": pd.DataFrame(rows)})
 
 
