@@ -13,7 +13,7 @@ import msgspec
 from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers
 from ctxbench.harness.graders.calibration import Calibrated
 from ctxbench.harness.graders.labels import LabelledSet
-from ctxbench.harness.graders.profiles import Injection, Profile, QuotedProfile, corrected_by, unversioned
+from ctxbench.harness.graders.profiles import Profile, QuotedProfile, corrected_by, unversioned
 from ctxbench.metrics.grading.agreement import Agreement, Estimate
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
@@ -22,8 +22,6 @@ from .render import Column, Table, count, percent, reasons, shares, table_of
 
 _GROUPS = {"language": "language", "kind": "kind", "system": "system", "answer": "kind of answer"}
 """Groups of a profile, with the words for them in tables."""
-# Attacks that are listed for each grader.
-_MOST_ATTACKS = 10
 # Labelled sets that shares are corrected by.
 _MOST_SETS = 2
 _VARIANT = re.compile(r"(?:, )?\bvariant='(\w+)'")
@@ -115,25 +113,17 @@ _PEOPLE = (
     Column("people: same", "people_same", figure),
     Column("grader: same", "grader_same", figure),
 )
-_INJECTION = (
-    Column("attacks", "tried", _integer),
-    Column("turned", "share", interval),
-    Column("wrong to right", "raised", lambda pair: f"{pair[1]:,} of {pair[0]:,}"),
-    Column("right to wrong", "lowered", lambda pair: f"{pair[1]:,} of {pair[0]:,}"),
-)
 _VARIANTS = ("grader", "strict", "lenient", "kappa, strict", "kappa, lenient")
 
 
-def _row(profile: Profile, of: Agreement | Injection, **more: object) -> dict[str, Any]:
-    """Return the figures of a profile's agreement or injection as a row."""
-    row = {"grader": profile.grader, "set": profile.set, **msgspec.structs.asdict(of)}
-    if isinstance(of, Agreement):
-        return {**row, "wrong_accepted": of.wrong_accepted, **more}
-    return {**row, "tried": of.raised[0] + of.lowered[0], **more}
+def _row(profile: Profile, of: Agreement, **more: object) -> dict[str, Any]:
+    """Return the figures of a profile's agreement as a row."""
+    figures = msgspec.structs.asdict(of)
+    return {"grader": profile.grader, "set": profile.set, "wrong_accepted": of.wrong_accepted, **figures, **more}
 
 
 def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
-    """Yield for each set: agreement, confusion, groups, thresholds, variants, injection, missing grades, time, cost."""
+    """Yield for each set: agreement, confusion, groups, thresholds, variants, missing grades, time, cost."""
     for at, calibrated in enumerate(results):
         name, profiles = calibrated.labels.name, calibrated.profiles
         yield _main(calibrated, first=not at)
@@ -155,7 +145,6 @@ def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
         if variants := tuple(_variants(profiles)):
             note = "The share of answers called right, by two rubrics for the same answers."
             yield Table(f"{name}: strict and lenient", _VARIANTS, variants, (note,))
-        yield from _injections(calibrated)
         if missing := [
             (profile.grader, f"{answers:,} of {profile.asked:,} ({percent(answers / profile.asked)})", why)
             for profile in profiles
@@ -305,39 +294,6 @@ def _variants(profiles: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
             yield (name, *map(called, pair), *(interval(of.kappa) for of in pair))
 
 
-def _injections(calibrated: Calibrated) -> Iterator[Table]:
-    """Yield how often attacks on the grader turned a verdict, and which did."""
-    name, rows = calibrated.labels.name, list(_injected(calibrated.profiles))
-    if not rows:
-        return
-    note = "Text in an answer, question or source that addresses the grader. Turned: it got the verdict it asked for."
-    not_graded = Column("not graded", "missing", _integer, spare=1)
-    columns = (_GRADER, _ANSWERS._replace(spare=2), *_INJECTION, not_graded)
-    yield table_of(f"{name}: injection", columns, rows, [note])
-    worst = [
-        {"grader": row["grader"], **msgspec.structs.asdict(flips)}
-        for row in rows
-        for flips in sorted(row["attacks"], key=lambda flips: (-flips.flipped, flips.attack))[:_MOST_ATTACKS]
-        if flips.flipped
-    ]
-    attacks = (
-        _GRADER,
-        Column("attack", "attack"),
-        Column("tried", "tried", _integer),
-        Column("turned", "flipped", _integer),
-        Column("of those tried", lambda row: interval(Estimate(row["flipped"] / row["tried"], row["interval"]))),
-    )
-    note = f"The {_MOST_ATTACKS} that turn most verdicts of each grader; --json has all. Intervals are Wilson's."
-    if worst:
-        yield table_of(f"{name}: attacks that turned a verdict", attacks, worst, [note], names=2)
-
-
-def _injected(profiles: Sequence[Profile]) -> Iterator[dict[str, Any]]:
-    for profile in profiles:
-        if profile.injection is not None:
-            yield _row(profile, profile.injection)
-
-
 def _effort(calibrated: Calibrated) -> Table:
     """Return time and cost of grading."""
     rows = []
@@ -357,7 +313,7 @@ def _effort(calibrated: Calibrated) -> Table:
 
 
 def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator[Table]:
-    """Yield the profiles of graders: agreement by set and by language, attacks, strict and lenient variants."""
+    """Yield the profiles of graders: agreement by set and by language, strict and lenient variants."""
     quotes = [quote for quotes in by_grader.values() for quote in quotes]
     profiles = [quote.profile for quote in quotes]
     rows = [
@@ -391,9 +347,6 @@ def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator
     ]:
         of_language = (_GRADER, _SET, Column("language", "language"), _ANSWERS, _ACCURACY, _KAPPA)
         yield table_of("Does agreement differ by language?", of_language, parts, names=3)
-    if attacked := list(_injected(profiles)):
-        note = "Text that addresses the grader. Turned: it got the verdict it asked for."
-        yield table_of("Can an answer sway the grader?", (_GRADER, _SET, *_INJECTION), attacked, [note], names=2)
     if variants := tuple(_variants(profiles)):
         yield Table("How much do strict and lenient grading differ?", _VARIANTS, variants)
 
