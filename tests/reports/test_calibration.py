@@ -10,7 +10,7 @@ from ctxbench.harness.graders.labels import sets_of
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.agreement import Estimate
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.calibration import figure, interval, tables
+from ctxbench.reports.calibration import interval, tables
 from ctxbench.reports.figures.charts import roc
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.labelled import Labelled
@@ -99,11 +99,3 @@ def test_a_figure() -> None:
 def test_intervals_in_words(estimate: Estimate, text: str) -> None:
     """A figure with its interval, or why there is none."""
     assert interval(estimate) == text
-
-
-def test_almost_all() -> None:
-    """A figure that is not 1 does not read as 1."""
-    assert figure(0.99996) == "0.99996"
-    assert figure(1.0) == "1.000"
-    assert figure(0.00004) == "0.00004"
-    assert figure(0.0) == "0.000"
