@@ -42,17 +42,8 @@ WIDTH, HEIGHT = 6.4, 4.4
 FONT = "DejaVu Sans"
 """Font that comes with matplotlib."""
 CHINESE = (
-    "Noto Sans CJK SC",
-    "Noto Sans SC",
-    "Source Han Sans SC",
-    "WenQuanYi Zen Hei",
-    "WenQuanYi Micro Hei",
-    "Microsoft YaHei",
-    "SimHei",
-    "PingFang SC",
-    "Hiragino Sans GB",
-    "Arial Unicode MS",
-    "Droid Sans Fallback",
+    *("Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
+    *("Microsoft YaHei", "SimHei", "PingFang SC", "Hiragino Sans GB", "Arial Unicode MS", "Droid Sans Fallback"),
 )
 """Fonts with Chinese letters; the first that the machine has is used."""
 _STYLE: dict[str, Any] = {
@@ -131,15 +122,10 @@ def legible(text: str) -> str:
     return "".join(shown).replace("$", r"\$")
 
 
-_ROW_NAME = 36
-
-
 def row_name(text: str) -> str:
     """Return a strategy's text as the name of a row: legible, in lines as few as rows have room for, cut at the end."""
-    lines = wrap(
-        legible(text), _ROW_NAME, break_long_words=False, break_on_hyphens=False, max_lines=2, placeholder=" …"
-    )
-    return "\n".join(lines)
+    cut: dict[str, Any] = {"max_lines": 2, "placeholder": " …"}
+    return "\n".join(wrap(legible(text), 36, break_long_words=False, break_on_hyphens=False, **cut))
 
 
 def figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
