@@ -33,7 +33,6 @@ from .render import (
     percent,
     sample,
     share_range,
-    shares,
     table_of,
     tokens,
     with_reach,
@@ -121,16 +120,25 @@ def _notes(graded: AnswerFigures) -> Iterator[str]:
         )
 
 
+def _side_by_side(known: Mapping[str, AnswerFigures]) -> Iterator[Column]:
+    """Yield the columns of shares correct, by name, for rows that are strategies."""
+
+    def figure_of(of: Mapping[str, StrategyAnswers], key: str) -> Callable[[str], Any]:
+        none = Missing("undefined", "not answered")
+        return lambda strategy: getattr(of[strategy], key) if strategy in of else none
+
+    for name, graded in known.items():
+        of = {answers.strategy: answers for answers in graded.strategies}
+        yield Column(name, figure_of(of, "correct"), percent)
+        yield Column("95 %", figure_of(of, "correct_interval"), share_range)
+
+
 def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
     """Return the shares that graders take for right, side by side, and how far each grader agrees with people.
 
     They are of the most capable answer model. A grader whose agreement is not known has no column, only a note. In
     brief, the agreement is a note as well.
     """
-
-    def figure_of(at: int, name: str) -> Callable[[Sequence[StrategyAnswers]], Any]:
-        return lambda row: getattr(row[at], name)
-
     profiles = Profiles()
     first = answers.figures[0]
     graded = {
@@ -139,16 +147,14 @@ def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
         if figures.answerer == first.answerer
     }
     known = {name: figures for name, figures in graded.items() if profiles.of(figures.grader)}
-    names = short_names([of.strategy for of in first.strategies], _NAME)
-    columns = [Column("strategy", lambda row: names[row[0].strategy])]
-    for at, name in enumerate(known, 1):
-        columns.append(Column(name, figure_of(at, "correct"), percent))
-        columns.append(Column("95 %", figure_of(at, "correct_interval"), share_range))
-    columns.append(Column("abstained", figure_of(0, "abstained"), percent))
-    columns.append(Column("tokens", figure_of(0, "input_tokens"), tokens))
-    title = (
-        f"Right answers of {first.answerer}: {count(first.probes, 'probe')}, {sample(first.conversations, first.units)}"
+    of_first = {of.strategy: of for of in first.strategies}
+    columns = (
+        Column("strategy", short_names(list(of_first), _NAME).get),
+        *_side_by_side(known),
+        Column("abstained", lambda name: of_first[name].abstained, percent),
+        Column("tokens", lambda name: of_first[name].input_tokens, tokens),
     )
+    asked = f"{count(first.probes, 'probe')}, {sample(first.conversations, first.units)}"
     notes = [_ceiling(figures, name) for name, figures in known.items()]
     notes += [f"No column for {name}: {_NOT_KNOWN}." for name in graded if name not in known]
     quotes = [
@@ -158,8 +164,7 @@ def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
     if brief:
         kappas = {name: ", ".join(f"{row[3]} on {row[1]}" for row in people.rows if row[0] == name) for name in known}
         notes.insert(0, f"Kappa with people: {'; '.join(f'{name} {found}' for name, found in kappas.items())}.")
-    rows = zip(first.strategies, *(figures.strategies for figures in known.values()), strict=True)
-    table = table_of(title, columns, rows, notes, page=True)
+    table = table_of(f"Right answers of {first.answerer}: {asked}", columns, of_first, notes, page=True)
     return [table] if brief else [table, people]
 
 
@@ -185,23 +190,15 @@ def run_tables(answers: Answers, by_kind: bool = False) -> Iterator[Table]:
 
 def _beside(answers: Answers) -> Table:
     """Return the share correct under each answer model and grader. A grader that nobody compared has no column."""
-
-    def correct(of: StrategyAnswers | None) -> str:
-        if of is None:
-            return "(undefined)"
-        ends = of.correct_interval
-        return percent(of.correct) + ("" if isinstance(ends, Missing) else f" ({shares(*ends)})")
-
     profiles = Profiles()
     pairs = {f"{graded.answerer} / {graded.grader}": graded for graded in answers.figures}
     known = {pair: graded for pair, graded in pairs.items() if profiles.of(graded.grader)}
-    by_name = {pair: {of.strategy: of for of in graded.strategies} for pair, graded in known.items()}
     names = dict.fromkeys(of.strategy for graded in answers.figures for of in graded.strategies)
     notes = [f"{pair}: {' '.join(answers.notes[graded.answerer, graded.grader][1:])}" for pair, graded in known.items()]
     notes += [f"No column for {pair}: {_NOT_KNOWN}." for pair in pairs if pair not in known]
-    rows = tuple((name, *(correct(of.get(name)) for of in by_name.values())) for name in names if known)
-    heads = ("strategy", *known) if known else ()
-    return Table("Correct, by answer model / grader", heads, rows, tuple(notes))
+    columns = (Column("strategy", str), *_side_by_side(known))
+    title = "Correct, by answer model / grader"
+    return table_of(title, columns, names, notes) if known else Table(title, (), (), tuple(notes))
 
 
 _PLAIN = ("answerer", "grader", "conversations", "probes", "paired", "without_gold", "less_exact")
