@@ -27,6 +27,7 @@ from .render import (
     REACH,
     Column,
     Table,
+    about,
     amount,
     count,
     exact,
@@ -101,14 +102,8 @@ def tables(graded: AnswerFigures, notes: Sequence[str], by_kind: bool = True) ->
 
 
 def _notes(graded: AnswerFigures) -> Iterator[str]:
-    yield (
-        "Correct: the share of the answerable probes that the grader takes for right. Normalised gain puts last_turn "
-        "at 0 % and evidence_only at 100 %."
-    )
-    yield (
-        "Not found: answerable probes without an answer. Abstained: the share of the unanswerable probes where the "
-        "answer says so."
-    )
+    yield about("answers_correct")
+    yield about("answers_not_found")
     if not all(of.in_pairs for of in graded.strategies):
         yield f"{_TOO_FEW} Less than half of its probes are graded: its share correct is not compared."
     if graded.without_gold:
@@ -263,20 +258,10 @@ def notes(stored: Answered, profiles: Profiles) -> Iterator[str]:
     """Yield who answered and graded, and how reliable that is."""
     yield f"Answered by {stored.answerer}, graded by {stored.grader}."
     if stored.answerer == USUAL[0]:
-        yield (
-            "The offline answer model is an extractive baseline: it finds words, and cannot add, compare or conclude. "
-            "Its share correct says how much is easy to find, not how a language model would do."
-        )
+        yield about("answers_offline")
     if stored.asks_itself:
         yield "Warning: the model graded its own answers, and models favour themselves: name another --grader."
     yield from quoted(stored.grader, profiles.of(stored.grader)[:_MOST_PROFILES])
-
-
-_AGREEMENT_HOW = (
-    "1 = the same order, 0 = no better than chance (Kendall's tau-b, Spearman's rho), with 95 % intervals from "
-    "resampling independent units. Only these strategies are ordered, without the bounds: among others the measures "
-    "may agree less."
-)
 
 
 class Measure(NamedTuple):
@@ -373,4 +358,4 @@ def agreement_table(pairs: Sequence[Pair]) -> Table:
         Column("strategies", "strategies", _INTEGER),
         Column("conversations", "conversations", _INTEGER),
     )
-    return table_of("Do the measures order the strategies alike?", columns, pairs, [_AGREEMENT_HOW], names=2)
+    return table_of("Do the measures order the strategies alike?", columns, pairs, [about("order_agreement")], names=2)

@@ -20,7 +20,7 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import MediaKind
 
-from .render import MARKS, Column, Table, count, dollars, percent, table_of, tokens
+from .render import MARKS, Column, Table, about, count, dollars, percent, table_of, tokens
 
 _KEYS = ["model", "placement", "strategy"]
 _MOST_CAUSES = 3
@@ -117,8 +117,7 @@ def against(sums: pd.DataFrame, lacking: Collection[str], *more: str) -> Table:
     # Heads are names of models, which have dots.
     columns = [_saved(head, head, lacking) for head in dict.fromkeys(heads)]
     notes = [
-        "Against the bill of the whole history under the same rules, cached as well. The strategy's own model calls "
-        "are included.",
+        about("bill_against_none"),
         *_star(sums, lacking),
         *more,
     ]
@@ -196,11 +195,7 @@ def broken(breaks: pd.DataFrame, strategies: Sequence[str], calls: int) -> Table
         Column("cause", "causes"),
         Column("action at the break", "action", spare=1),
     )
-    note = (
-        "A call breaks the prefix where it does not begin with the whole prompt before it. Tokens lost are those "
-        "behind the break, which could have been read from the cache."
-    )
-    return table_of("What broke the prefix?", columns, map(row, strategies), [note])
+    return table_of("What broke the prefix?", columns, map(row, strategies), [about("bill_breaks")])
 
 
 def _sum(column: pd.Series) -> float:
@@ -219,10 +214,7 @@ _RULES = {
 def assumptions(billed: Billed, schemes: Sequence[Scheme]) -> list[str]:
     """Return what was assumed, and what could not be billed."""
     requests, notes = billed.requests, [f"Prices: {billed.prices.source}."]
-    notes.append(
-        "Summaries are asked for as each strategy does it: in a prompt of their own unless its documentation says "
-        "otherwise."
-    )
+    notes.append(about("bill_summaries"))
     notes.append(_RULES[billed.schemes[0].rules])
     encoding = requests.run.manifest.plan.encoding
     notes.append(

@@ -18,7 +18,7 @@ from ctxbench.metrics.grading.agreement import Agreement, Estimate
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
 
-from .render import Column, Table, count, percent, reasons, shares, table_of
+from .render import Column, Table, about, count, percent, reasons, shares, table_of
 
 _GROUPS = {"language": "language", "kind": "kind", "system": "system", "answer": "kind of answer"}
 """Groups of a profile, with the words for them in tables."""
@@ -137,11 +137,7 @@ def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
             if rows:
                 yield table_of(f"{name}: by {title}", (_GRADER, Column(title, "group"), *_BY_GROUP), rows, names=2)
         yield from _people(calibrated)
-        note = (
-            "The threshold of the score with the highest kappa on one half of the questions, tried on the other half. "
-            "Own: the grader's own verdicts there."
-        )
-        yield table_of(f"{name}: a threshold learned from the labels", _THRESHOLD, profiles, [note])
+        yield table_of(f"{name}: a threshold learned from the labels", _THRESHOLD, profiles, [about("threshold")])
         if variants := tuple(_variants(profiles)):
             note = "The share of answers called right, by two rubrics for the same answers."
             yield Table(f"{name}: strict and lenient", _VARIANTS, variants, (note,))
@@ -204,16 +200,9 @@ def _main(calibrated: Calibrated, first: bool) -> Table:
         rows.append({"grader": _who(labels), "accuracy": Estimate(raters.same, _NONE), "kappa": raters.verdicts})
     notes = list(_notes(calibrated))
     if first:
-        notes.append(
-            "In brackets: 95 % intervals from a BCa bootstrap of the questions. Kappa (Cohen's) is agreement beyond "
-            "chance; recall is the share of right answers called right, wrong accepted that of wrong answers called "
-            "right."
-        )
+        notes.append(about("calibration"))
     if first and beside.baselines:
-        notes.append(
-            "At best is no grader but the mark to beat: a score at the threshold that suits these very answers best, "
-            "for accuracy and for kappa separately."
-        )
+        notes.append(about("at_best"))
     who = "people" if labels.labelled_by == "people" else f"a {labels.labelled_by}"
     sizes = f"{count(len(labels.answers), 'answer')} to {count(len(set(labels.questions)), 'question')}"
     title = f"{labels.name}: {sizes}, {percent(beside.right)} right, as labelled by {who}"
@@ -268,12 +257,10 @@ def _people(calibrated: Calibrated) -> Iterator[Table]:
         for name, by_value in profile.people.items()
         for value, figures in by_value.items()
     ]
-    note = (
-        "Two labels of an answer by people, and the grader's verdict with one label: where people disagree, no grader "
-        "can agree with all. Same is the share that are equal."
-    )
     if rows:
-        yield table_of(f"{calibrated.labels.name}: what people disagree about", _PEOPLE, rows, [note], names=3)
+        yield table_of(
+            f"{calibrated.labels.name}: what people disagree about", _PEOPLE, rows, [about("people")], names=3
+        )
 
 
 def _variants(profiles: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
@@ -329,10 +316,7 @@ def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator
         for profile in profiles
     ]
     columns = (_GRADER, _SET, Column("labelled by", "labelled_by"), _ANSWERS, _ACCURACY, _KAPPA, _RECALL, _SPECIFICITY)
-    notes = [
-        "Kappa (Cohen's) is agreement beyond chance; in brackets: 95 % intervals over questions. Of a set that the "
-        "grader was fitted on, only the other answers count."
-    ]
+    notes = [about("profiles")]
     notes += [
         f"{quote.profile.grader} on {quote.profile.set} is out of date: {quote.stale}."
         for quote in quotes
@@ -403,9 +387,7 @@ def corrected_table(corrected: Sequence[Corrected]) -> Table:
     columns = [Column("strategy", "strategy"), Column("as graded", "seen", percent)]
     columns += [Column(f"by {name}", partial(_corrected_by, name), cell) for name in sets]
     notes = [
-        "Corrected: the share if the grader errs as often here as on the answers of that set, which people labelled "
-        "(Rogan and Gladen; interval by Lang and Reiczigel). Where two sets disagree, the grader errs differently on "
-        "one of them."
+        about("corrected")
         if sets
         else "The grader is not calibrated, so nothing can be corrected: `ctxbench lab calibrate` does it.",
         reasons(value.value for row in corrected for value in row.by.values()),

@@ -19,7 +19,7 @@ from ctxbench.metrics.probes import MEASURES, ranked
 from ctxbench.metrics.statistics.intervals import WITHIN_NOISE, Interval
 from ctxbench.metrics.value import Missing, Ratio, Value
 
-from .render import Column, Table, count, metric_column, percent, sample, share_range, table_of
+from .render import Column, Table, about, count, metric_column, percent, sample, share_range, table_of
 
 # Columns that the figures need; the texts of the contexts are not read.
 _COLUMNS = [
@@ -201,25 +201,16 @@ def tables(summary: ProbeSummary, by_kind: bool = False) -> Iterator[Table]:
         ]
         kind_column = [Column("kind", "kind")] * by_kind
         ranked_by = (_STRATEGY, *kind_column, *(Column(name, name, percent) for name in MEASURES))
-        note = (
-            "Ranking of the messages that the strategy recalled for the question. A message that is sent anyway, such "
-            "as the last turn, need not be recalled and counts as missed."
+        yield table_of(
+            "How well is the evidence ranked?", ranked_by, rankings, [about("probes_ranking")], names=1 + by_kind
         )
-        yield table_of("How well is the evidence ranked?", ranked_by, rankings, [note], names=1 + by_kind)
     if summary.failed:
         yield _failed(summary)
 
 
 def _notes(summary: ProbeSummary) -> Iterator[str]:
-    yield (
-        "Context recall is the share of the evidence messages sent word for word when the question is asked; partial, "
-        "in a summary, loadable and absent say what became of the rest. Normalised gain puts last_turn at 0 % and "
-        "evidence_only at 100 %."
-    )
-    yield (
-        "Means over probes, with 95 % intervals from resampling independent units. `ctxbench list metrics` explains "
-        "every column."
-    )
+    yield about("probes_recall")
+    yield about("probes_means")
     if summary.compared < summary.conversations:
         yield (
             f"Over the {summary.compared:,} of {count(summary.conversations, 'conversation')} in which every strategy "

@@ -10,7 +10,7 @@ from typing import Any
 from ctxbench.metrics.profile import FEATURES
 from ctxbench.metrics.value import Missing, Value
 
-from .render import Column, Table, percent, table_of
+from .render import Column, Table, about, percent, table_of
 
 
 def profile_table(profiles: Mapping[str, Mapping[str, Value]]) -> Table:
@@ -34,12 +34,7 @@ def profile_table(profiles: Mapping[str, Mapping[str, Value]]) -> Table:
         (feature.name, *(shown(key, figures[key]) for figures in profiles.values()))
         for key, feature in FEATURES.items()
     )
-    note = (
-        "Tokens are of texts and tool arguments, each message once. Repeated lines: characters in lines of 20 or more "
-        "that the conversation had before. Question terms: word stems of a question that its best evidence message "
-        "has. – means that the recordings do not say."
-    )
-    return Table("What are the recordings like?", heads, rows, (note,))
+    return Table("What are the recordings like?", heads, rows, (about("profile"),))
 
 
 _INTEGER = "{:,}".format

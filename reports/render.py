@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from html import escape as escape_html
+from importlib import resources
 from io import StringIO
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -134,6 +136,16 @@ def exact(value: Any) -> Any:
             return exact(value.to_dict(orient="records"))
         case _:
             return value.item() if hasattr(value, "item") else value
+
+
+@cache
+def _texts() -> Mapping[str, str]:
+    return tomllib.loads(resources.files(__package__).joinpath("notes.toml").read_text("utf-8"))
+
+
+def about(name: str) -> str:
+    """Return a note of `notes.toml`: how to read a table."""
+    return " ".join(_texts()[name].split())
 
 
 def library_column(libraries: Mapping[str, str], strategies: Iterable[str]) -> list[Column]:

@@ -11,7 +11,7 @@ from ctxbench.metrics.survival import Survival, cliff
 from ctxbench.metrics.value import Missing, Value
 
 from . import answers, probes, tier_actions
-from .render import MARKS, Column, Table, count, library_column, metric_column, percent, sample, table_of, tokens
+from .render import MARKS, Column, Table, about, count, library_column, metric_column, percent, sample, table_of, tokens
 from .results import RunSummary, growth_rows
 
 # The first mark follows a saving with calls that lack the newest message, the second a strategy that no model answered.
@@ -94,15 +94,8 @@ def _main_notes(summary: RunSummary) -> Iterator[str]:
             f"All figures are over the {summary.compared:,} of {count(summary.conversations, 'conversation')} that "
             f"every strategy finished{but}. Failed: {failed}."
         )
-    yield (
-        "Saved compares the tokens of all calls with those of the whole history; net also charges the strategy's own "
-        "model calls. Grounding recall is the share of values the recorded model used next that the context still has; "
-        "constraint recall that of the rules stated before."
-    )
-    yield (
-        "Compression: tokens that summaries, placeholders and shortened messages stand for, over their own; LRU-K hit "
-        "rate: of the Working tier, from its first eviction on. – means that there was nothing to measure."
-    )
+    yield about("strategies_saved")
+    yield about("strategies_compression")
     yield f"Overflows: calls over {_window(summary)}. `ctxbench list metrics` explains every column."
     if lacking(summary):
         yield f"{_LACKING}: see the next table."
@@ -179,11 +172,9 @@ def grounding_table(summary: RunSummary) -> Table:
         for name, values in summary.grounding.items()
         if values
     ]
-    note = (
-        "Values that a user or a tool had given and the recorded model used next: the share still in the context. In "
-        "brackets: how many."
+    return table_of(
+        "Which kinds of values does the context still have?", (STRATEGY, *columns), rows, [about("grounding_kinds")]
     )
-    return table_of("Which kinds of values does the context still have?", (STRATEGY, *columns), rows, [note])
 
 
 def growth_table(summary: RunSummary) -> Table:
@@ -198,10 +189,7 @@ def growth_table(summary: RunSummary) -> Table:
         for name in summary.strategies
         if name != "none"
     ]
-    notes = [
-        "Mean tokens of a model call, and what is saved against the whole history. In brackets above: the "
-        "conversations that reach the turn."
-    ]
+    notes = [about("growth")]
     if any(cell.endswith(_LACKS) for row in rows for cell in row.values()):
         notes.append(f"{_LACKING}.")
     return table_of("How many tokens does a call take, by turn?", (STRATEGY, *columns), rows, notes)
@@ -232,11 +220,7 @@ def action_tables(summary: RunSummary) -> Iterator[Table]:
                 lambda row: percent(summary.summariser_saw[row["strategy"]]) if row.get("summarised") else "",
             ),
         )
-        note = (
-            "Added: tokens of messages that the strategy wrote and of tools that it offers. Summariser saw: the share "
-            "of the summarised tokens that the summariser was given."
-        )
-        yield table_of("What did strategies add?", columns, added, [note])
+        yield table_of("What did strategies add?", columns, added, [about("added")])
     if kinds:
         of_kinds = (Column(_EVENT_NAMES.get(kind, kind.replace("_", " ")), kind, "{:,}".format) for kind in kinds)
         acting = [row for row in rows if any(row[kind] for kind in kinds)]
@@ -253,10 +237,7 @@ def reasons_table(summary: RunSummary) -> Table:
         Column("instead", "instead"),
         Column("times", "times", "{:,}".format),
     )
-    notes = [
-        "Failed: the strategy could not have what it needed, and did something else instead. Over budget: what must be "
-        "sent is larger than the strategy's own budget."
-    ]
+    notes = [about("reasons")]
     if rest := summary.reasons[_MOST_REASONS:]:
         times = sum(int(row["times"]) for row in rest)
         notes.append(f"{count(len(rest), 'more reason')}, {count(times, 'time')} together: all are in --json.")
@@ -279,11 +260,7 @@ def survival_tables(summary: RunSummary) -> Iterator[Table]:
         for name, of in facts.items()
     ]
     columns = [STRATEGY, *(Column(f"round {age}", f"round {age}", spare=spare) for age, spare in _AGES.items())]
-    notes = [
-        "The share of facts that the summary still has after so many more rounds; round 0 is the first summary. In "
-        "brackets: facts followed so far, which are fewer in each round and no sample of those before, so a row may "
-        "rise."
-    ]
+    notes = [about("survival")]
     if any(row["cliff"] != "round 0" for row in rows):
         columns.append(Column("cliff", "cliff"))
         notes.append("Cliff: the first round that fewer than half survive.")
@@ -315,12 +292,8 @@ def counter_table(summary: RunSummary) -> Table:
         Column("total", "total", percent),
         *(Column(f"growth p{at}", f"growth_p{at}", percent) for at in (10, 50, 90)),
     )
-    note = (
-        "Total: our count of all prompts against the provider's. Growth: the same from one call to the next, where a "
-        "system prompt or tools that the recording lacks cancel out."
-    )
     title = f"How far off are the token counts ({summary.manifest.plan.encoding})?"
-    return table_of(title, columns, summary.steps.counter, [note], names=2)
+    return table_of(title, columns, summary.steps.counter, [about("counter")], names=2)
 
 
 def incomplete(summary: RunSummary) -> Iterator[Table]:

@@ -9,7 +9,7 @@ from ctxbench.metrics.validation.comparison import UNKNOWN, ComparedCall
 from ctxbench.metrics.validation.validation import Figures, Validation
 from ctxbench.metrics.value import Missing, Value
 
-from .render import Column, Table, count, percent, table_of
+from .render import Column, Table, about, count, percent, table_of
 
 # Calls that are listed.
 _MOST_CALLS = 20
@@ -109,28 +109,17 @@ def tables(validation: Validation) -> list[Table]:
     """Return a row for each model and rule; then hits, our own counts, costs, disagreements and assumptions."""
     agreements, shown = validation.agreements, []
     if agreements:
-        exactly = (
-            "Exact: the tokens read from the cache are predicted to the token; later calls leave out the first of each "
-            "conversation, which reads what earlier runs left. Reuse: of those and the calls that read what an earlier "
-            "call could, the share that found the newest prefix (`ctxbench bill --reuse`). Cache hit rate is the "
-            "reported one; cost error is the cost of the predicted usage against that of the reported usage."
-        )
         title = "How well do the cache models predict recorded usage?"
-        shown.append(table_of(title, _AGREEMENT, agreements, [exactly], names=2))
+        shown.append(table_of(title, _AGREEMENT, agreements, [about("validation_exact")], names=2))
         note = "A hit is a call that reads something from the cache."
         shown.append(table_of("Predicted and reported hits, in calls", _HITS, agreements, [note], names=2))
         if expired := [row for row in agreements if row["pauses"]]:
-            note = (
-                "Pauses between calls of a conversation that continue the same context. Gone: the call reads less than "
-                "the one before had read and written."
+            shown.append(
+                table_of("Pauses longer than the lifetime", _PAUSES, expired, [about("validation_pauses")], names=2)
             )
-            shown.append(table_of("Pauses longer than the lifetime", _PAUSES, expired, [note], names=2))
-        note = (
-            "The same caches with our token counts, over later calls: tokens = constant + factor × our count. The "
-            "constant comes from the first prompt of each conversation, the factor from the growth of prompts in the "
-            "other conversations."
+        shown.append(
+            table_of("And with our own token counts?", _OWN, agreements, [about("validation_own_counts")], names=2)
         )
-        shown.append(table_of("And with our own token counts?", _OWN, agreements, [note], names=2))
     if validation.costs:
         shown.append(_costs(validation))
     reasons = [
