@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isnan
 from typing import NamedTuple
 
 import msgspec
@@ -82,13 +81,6 @@ class Audit:
         return replace(self.against_whole, base=RECORDED) if self.is_comparable else self.against_whole
 
     @property
-    def nearest(self) -> str | None:
-        """The strategy that comes nearest to being better, of those that break nothing; None if none ever is."""
-        keeps, broken = self.places.keeps, (*self.places.broken, RECORDED)
-        some = [name for name, share in keeps.items() if name not in broken and not isnan(share) and share]
-        return max(some, key=lambda name: keeps[name], default=None)
-
-    @property
     def better(self) -> str | None:
         """The strategy to use instead; None where none is sure to be better."""
         return None if self.places.shipped == RECORDED else self.places.shipped
@@ -139,7 +131,7 @@ def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
 def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
     """Yield the strategy that would have been better, or comes nearest, with how sure that is."""
     places, better = audit.places, audit.better
-    name = better or audit.nearest
+    name = better or places.nearest
     if places.units < FEWEST:
         yield "why", too_few(places)
     if name is None or places.base not in places.points:

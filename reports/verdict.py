@@ -72,6 +72,10 @@ class RunVerdict:
             for model, rows in whole.groupby("model", observed=True, sort=False)
         }
 
+    def cost(self, name: str) -> float:
+        """Return the cost of a strategy under the model; NaN where it is not known."""
+        return self.costs.get(self.model, {}).get(name, nan)
+
     @cached_property
     def values(self) -> Mapping[str, Value]:
         """Quality of each strategy, over the conversations that are billed."""
@@ -99,8 +103,7 @@ class RunVerdict:
         """Cost and quality of each strategy that has both."""
         points = {}
         for name, value in self.values.items():
-            cost = self.costs.get(self.model, {}).get(name, float("nan"))
-            if name not in BOUNDS and not isinstance(value, Missing) and not isnan(cost):
+            if name not in BOUNDS and not isinstance(value, Missing) and not isnan(cost := self.cost(name)):
                 points[name] = Point(cost, value)
         return points
 
@@ -199,6 +202,12 @@ class RunVerdict:
     def _fit(self) -> list[str]:
         """Return the strategies that are sure to cost less than the base and to keep its quality."""
         return [name for name, share in self.keeps.items() if share >= SURE and self.is_cheaper(name)]
+
+    @property
+    def nearest(self) -> str | None:
+        """The strategy that comes nearest to being shipped, of those that break nothing; None if none ever is good."""
+        keeps = {name: share for name, share in self.keeps.items() if name not in self.broken and share > 0}
+        return max(keeps, key=lambda name: keeps[name], default=None)
 
     def is_cheaper(self, name: str) -> bool:
         """Return whether the interval of the bill's change is below zero."""
@@ -379,10 +388,9 @@ def _right_answers(results: Results) -> MeasuredQuality | None:
 
 def in_order(verdict: RunVerdict) -> list[str]:
     """Return the strategy to ship, then the others from cheap to dear, and last what breaks."""
-    costs = verdict.costs.get(verdict.model, {})
 
     def place(name: str) -> tuple[bool, bool, float]:
-        cost = costs.get(name, nan)
+        cost = verdict.cost(name)
         return name != verdict.shipped, name in verdict.broken, np.inf if isnan(cost) else cost
 
     return sorted(verdict.results.strategies, key=place)

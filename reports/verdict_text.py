@@ -72,8 +72,7 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
         sure, accepted = f"{100 * SURE:.0f} % sure", accepted_points(verdict)
         nothing = f"no strategy without broken calls is {sure} to cost less and to lose at most {accepted}"
         yield "why", too_few(verdict) if verdict.units < FEWEST else nothing
-        fit = {name: share for name, share in verdict.keeps.items() if name not in verdict.broken and not isnan(share)}
-        if fit and (nearest := max(fit, key=lambda name: fit[name])) and fit[nearest]:
+        if (nearest := verdict.nearest) is not None:
             yield "nearest", f"{nearest}: {how_sure(verdict, nearest)}"
             yield from _figures(verdict, nearest)
             yield "do", "measure more conversations: the interval narrows with the root of their number"

@@ -73,7 +73,7 @@ def _section(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) ->
 
 def _rows(places: RunVerdict, order: Sequence[str]) -> list[dict[str, Any]]:
     """Return what is said of each strategy, in the order given."""
-    points, costs = places.points, places.costs.get(places.model, {})
+    points = places.points
     numbers = {name: at for at, name in enumerate(order, start=1)}
     rows = []
     for name, number in numbers.items():
@@ -95,7 +95,7 @@ def _rows(places: RunVerdict, order: Sequence[str]) -> list[dict[str, Any]]:
                 "verdict": words,
                 "breaks": "; ".join(places.broken.get(name, ())),
                 "quality": places.values[name],
-                "bill": costs.get(name, nan),
+                "bill": places.cost(name),
                 "on_frontier": name in places.best,
                 "no_better_than": by,
                 "how_sure": places.sure.get(name, nan),
@@ -206,8 +206,7 @@ def _under_others(by_model: Sequence[RunVerdict], order: Sequence[str]) -> Table
     """Return the bills under all models, and whether the strategy is on the frontier there."""
     columns = [Column("strategy", str)]
     for places in by_model:
-        costs = places.costs.get(places.model, {})
-        columns.append(Column(places.model, costs.get, lambda cost: dollars(nan if cost is None else cost)))
+        columns.append(Column(places.model, places.cost, dollars))
         columns.append(Column("frontier", places.best.__contains__, lambda there: "yes" if there else "–"))
     shown = [name for name in order if any(name in places.points for places in by_model)]
     note = "Bill, and whether it is on the frontier there."

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pandas as pd
@@ -143,18 +143,6 @@ class ReportSection:
         return [part for part in self.parts if isinstance(part, Chart)]
 
 
-class Tab(NamedTuple):
-    """Tab of the page, with its sections."""
-
-    name: str
-    title: str
-    empty: str
-    """Text that stands there where the run has no section for the tab."""
-    sections: Sequence[ReportSection]
-    absent: Sequence[str]
-    """Why the run has none of its other sections, a line each."""
-
-
 @cache
 def texts() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     """Return the words of the report: by `tabs`, `sections` or `figures`, then by name, the title, lead and caption."""
@@ -211,17 +199,17 @@ def page(
     style, early, late = styled(), _file("early.js"), "\n".join(map(_file, _SCRIPTS))
     there, summary = {section.name for section in sections}, results.summary
     tabs = [
-        Tab(
-            name,
-            words["title"],
-            words["empty"],
-            [section for section in sections if section.tab == name],
-            [
+        {
+            "name": name,
+            "title": words["title"],
+            "empty": words["empty"],  # stands there where the run has no section for the tab
+            "sections": [section for section in sections if section.tab == name],
+            "absent": [
                 section["absent"]
                 for key, section in texts()["sections"].items()
                 if section["tab"] == name and key not in there and "absent" in section
             ],
-        )
+        }
         for name, words in texts()["tabs"].items()
     ]
     facts = (

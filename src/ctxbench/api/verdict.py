@@ -95,7 +95,7 @@ class BenchmarkVerdict:
             changes |= _columns("tokens_saved", places.token_change(name), -1)
             changes |= _columns("quality_gain", places.gain(name, WHOLE), 1)
         return {
-            "cost": places.costs.get(self.model, {}).get(name, float("nan")),
+            "cost": places.cost(name),
             "quality": _number(places.values[name]),
             **changes,
             "sure": places.keeps.get(name, float("nan")),
