@@ -18,7 +18,7 @@ from tests.harness.command import ctxbench
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run of the scenario `questions`, and its data set in `dataset`."""
     made = tmp_path_factory.mktemp("dataset")
-    ctxbench("run", "questions", "-s", "none", "-o", "r", "--no-answers", cwd=made)
+    ctxbench("run", "questions", "-s", "none", "-o", "r", "--answerer", "none", cwd=made)
     done = ctxbench("export", "dataset", "r", "--out", "dataset", cwd=made)
     assert "written: dataset (10 conversations)" in done.stderr
     assert "run dataset --format huggingface" in done.stdout
@@ -55,18 +55,3 @@ def test_it_reads_back_the_same(folder: Path) -> None:
     assert [each.digest() for each in again] == [each.digest() for each in kept]
     loaded = datasets.load_dataset(str(folder / "dataset"), split="train", cache_dir=str(folder / "cache"))
     assert loaded.num_rows == 10
-
-
-def test_what_is_there_stays(folder: Path) -> None:
-    """Written again nothing changes; a folder with anything else, another's data set too, is refused and untouched."""
-    before = {path: path.read_bytes() for path in (folder / "dataset").rglob("*") if path.is_file()}
-    ctxbench("export", "dataset", "r", "--out", "dataset", cwd=folder)
-    assert {path: path.read_bytes() for path in (folder / "dataset").rglob("*") if path.is_file()} == before
-    theirs = folder / "theirs"
-    theirs.mkdir()
-    (theirs / "dataset_info.json").write_text('{"features": {"text": {}}}')
-    refused = ctxbench("export", "dataset", "r", "-o", "theirs", cwd=folder, code=2)
-    assert "holds something else than a data set of ctxbench: name another folder with --out" in refused.stderr
-    assert [path.name for path in theirs.iterdir()] == ["dataset_info.json"]
-    (folder / "same.txt").write_text("text")
-    assert "is not a folder" in ctxbench("export", "dataset", "r", "-o", "same.txt", cwd=folder, code=2).stderr
