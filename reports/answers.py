@@ -313,15 +313,14 @@ def measures(run: Run, answers: Answers | None, uneven: frozenset[str] = frozens
 
 def pairs(measures: Sequence[Measure], units: Mapping[str, str]) -> list[Pair]:
     """Return how alike every two measures order the strategies; intervals are over the independent units."""
-    return [_pair(one, other, units) for one, other in combinations(measures, 2)]
-
-
-def _pair(one: Measure, other: Measure, units: Mapping[str, str]) -> Pair:
-    tables = [part.sums.set_index(["conversation", "strategy"]) for part in (one, other)]
-    both = tables[0].index.intersection(tables[1].index)
-    where, names = (list(dict.fromkeys(both.get_level_values(at))) for at in (0, 1))
-    first, second = (_sums(part, where, names, units) for part in tables)
-    return Pair(one.name, other.name, len(names), len(where), alike(first, second))
+    found = []
+    for one, other in combinations(measures, 2):
+        tables = [part.sums.set_index(["conversation", "strategy"]) for part in (one, other)]
+        both = tables[0].index.intersection(tables[1].index)
+        where, names = (list(dict.fromkeys(both.get_level_values(at))) for at in (0, 1))
+        first, second = (_sums(part, where, names, units) for part in tables)
+        found.append(Pair(one.name, other.name, len(names), len(where), alike(first, second)))
+    return found
 
 
 def _sums(
@@ -329,14 +328,10 @@ def _sums(
 ) -> OrderSums:
     """Return a row for each independent unit and a column for each strategy; a missing value counts 0."""
     every = pd.MultiIndex.from_product([conversations, strategies])
-    shape = len(conversations), len(strategies)
+    counts = table.reindex(every).fillna(0)
     labels = [units.get(name, name) for name in conversations]
-    return OrderSums(
-        *(
-            by_unit(table[part].reindex(every).fillna(0).to_numpy(float).reshape(shape), labels)
-            for part in ("got", "wanted")
-        )
-    )
+    shape = len(conversations), len(strategies)
+    return OrderSums(*(by_unit(counts[part].to_numpy(float).reshape(shape), labels) for part in ("got", "wanted")))
 
 
 def agreement_table(pairs: Sequence[Pair]) -> Table:

@@ -157,7 +157,10 @@ def summarise(run: Run) -> RunSummary:
         replies=run_tallies(run),
         unanswered=unanswered(run_tallies(run, uneven)),
         actions={name: dict(sorted(Counter(map(str, own.kind)).items())) for name, own in events_of.items()},
-        summariser_saw={name: _summariser_saw(own) for name, own in events_of.items()},
+        summariser_saw={
+            name: shown_share(own[["about", "shown"]].dropna().astype(int).itertuples(index=False))
+            for name, own in events_of.items()
+        },
         tiers=tier_actions(events, {name: values["working_hit_rate"] for name, values in by_strategy.items()}),
         survival={
             name: [Survival(kind, int(age), *sums) for (of, kind, age), *sums in followed if of == name]
@@ -200,11 +203,6 @@ def _reasons(events: pd.DataFrame) -> list[dict[str, str | int]]:
         why, _, instead = reason.text.partition(_SEPARATOR)
         rows.append({"strategy": strategy, "what": what, "why": why, "instead": instead, "times": reason.times})
     return rows
-
-
-def _summariser_saw(events: pd.DataFrame) -> Value:
-    calls = events.dropna(subset=["about", "shown"])
-    return shown_share(zip(calls.about.astype(int), calls.shown.astype(int), strict=True))
 
 
 def without_text(summary: RunSummary) -> RunSummary:
