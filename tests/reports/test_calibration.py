@@ -11,7 +11,6 @@ from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.agreement import Estimate
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.calibration import interval, tables
-from ctxbench.reports.figures.charts import roc
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.labelled import Labelled
 from tests.harness.graders.stub_graders import Stub, labelled, says_yes, unsure
@@ -74,16 +73,6 @@ def test_strict_and_lenient() -> None:
     share = 100 * sum(each.correct for each in labelled()) / 240
     assert row[:3] == ("llm(model='m')", f"{share:.1f} %", "100.0 %")
     assert "strict and lenient" not in shown(found(strict))
-
-
-def test_a_figure() -> None:
-    """A panel a set, a line a grader that begins at nothing and ends at all, and its own verdicts on it."""
-    drawn = roc([found(Stub(unsure), Stub(says_yes, "other")), found(Stub(unsure))])
-    assert len(drawn.axes) == 2
-    lines = drawn.axes[0].get_lines()
-    assert len(lines) == 5
-    assert next(iter(lines[1].get_xdata())) == 0.0
-    assert list(lines[1].get_ydata())[-1] == 1.0
 
 
 @pytest.mark.parametrize(

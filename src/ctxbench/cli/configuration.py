@@ -39,7 +39,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
     "strategies": ("strategy", ("run",)),
     "model": ("model", (*_BILLED, "export mlflow", "export prometheus", "export wandb")),
     "window": ("window", ("run",)),
-    "encoding": ("encoding", ("run", "tune")),
+    "encoding": ("encoding", ("run",)),
     "policy": ("policy", ("gate",)),
     "adapter-python": ("adapter_python", ("run", "tune")),
 }

@@ -86,8 +86,8 @@ def test_a_run_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
 def test_a_search_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
     """All its trials together, and the same command again, spend no more; a higher limit completes it."""
     path = recording(tmp_path, conversations=4)
-    strategy = "summary(threshold=?, every=8, summariser='openai/gpt-4o-mini')"
-    search = ("tune", strategy, path, "-n", 3, "--space", "threshold=4..12", "--cassette", "c")
+    strategy = "summary(threshold=?[4..12], every=8, summariser='openai/gpt-4o-mini')"
+    search = ("tune", strategy, path, "-n", 3, "--cassette", "c")
     reached = ("-o", "r", "--spend-limit")
     first = ctxbench(*search, *reached, 0.001, cwd=tmp_path, code=2)
     calls = len(server.seen)
