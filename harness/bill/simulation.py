@@ -45,7 +45,7 @@ from ctxbench.metrics.tokens import FRAME, ROLE, text_encoder
 from ctxbench.scenarios.model import Message
 
 from ..folder.contexts import Floats, Ints
-from ..folder.derived import origin_of, read_derived, write_derived
+from ..folder.derived import read_derived, write_derived
 from . import CacheRules
 from .requests import ConversationRequests, RunRequests
 
@@ -346,15 +346,14 @@ def _simulated(
     run_requests: RunRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None
 ) -> dict[Scheme, Usages]:
     run, usages = run_requests.run, dict[Scheme, Usages]()
-    origin = origin_of(run)
     names = {scheme: _name(scheme, run_requests) for scheme in schemes}
     for scheme, name in names.items():
-        if (table := read_derived(run, name, Usages._fields, origin)) is not None:
+        if (table := read_derived(run, name, Usages._fields)) is not None:
             usages[scheme] = Usages(*(table.column(field).to_numpy() for field in Usages._fields))
     missing = [scheme for scheme in names if scheme not in usages]
     for scheme, made in zip(missing, simulate(run_requests, missing, done) if missing else (), strict=True):
         usages[scheme] = made
-        write_derived(run, names[scheme], pa.table(made._asdict()), origin)
+        write_derived(run, names[scheme], pa.table(made._asdict()))
     return usages
 
 

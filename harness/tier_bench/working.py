@@ -20,7 +20,7 @@ from ctxbench.strategies.tiers.working.policies import PolicyRecipe, parse
 from ctxbench.strategies.tiers.working.successors import Successors
 from ctxbench.strategies.tiers.working.traces import Trace, recorded, replay
 
-from ..folder.derived import origin_of, read_derived, write_derived
+from ..folder.derived import read_derived, write_derived
 from ..folder.run import Run
 
 FLUID = 25_000
@@ -153,12 +153,11 @@ def miss_ratios(run: Run) -> pd.DataFrame:
     No policy has fewer misses than the row `bound`. The frame is empty where no message is referred to again. It is
     stored beside the run.
     """
-    origin = origin_of(run)
-    if (stored := read_derived(run, _STORED, _COLUMNS, origin)) is not None:
+    if (stored := read_derived(run, _STORED, _COLUMNS)) is not None:
         known: pd.DataFrame = stored.to_pandas()
         return known
     ratios = _miss_ratios(run)
-    write_derived(run, _STORED, pa.Table.from_pandas(ratios, preserve_index=False), origin)
+    write_derived(run, _STORED, pa.Table.from_pandas(ratios, preserve_index=False))
     return ratios
 
 

@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ctxbench.harness.compare.figures import MeasuredRun, measured
+from ctxbench.harness.compare.figures import MeasuredRun, SumGrid, measured
 from ctxbench.harness.compare.gate import GatePolicy, MetricPolicy, gate
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.contexts import Floats
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.steps import rows_of
-from ctxbench.harness.folder.sums import SumGrid
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.statistics.comparison import Difference, Margin, Pairs, difference, holm, judge
 from tests.harness.compare.builders import Steps
