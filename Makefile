@@ -48,7 +48,7 @@ TERMINAL = if [ -t 1 ] && [ -t 2 ]; then export COLUMNS=$$(tput cols) FORCE_COLO
 bench: $(VENV)/.run $(if $(strip $(MODELS)),$(VENV)/.providers)  ## replay the embedded scenarios through all strategies and print which to ship
 	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite --quiet > /dev/null
 	@rm -rf $(BENCH) && mkdir -p $(BENCH)
-	@$(BIN)/ctxbench lab claims $(OUT) --quick --brief --jobs $(JOBS) > $(BENCH)/claims
+	@$(BIN)/ctxbench lab claims $(OUT) --effort quick --brief --jobs $(JOBS) > $(BENCH)/claims
 	@$(TERMINAL); $(MAKE) --no-print-directory -j3 $(addprefix $(BENCH)/,quality tiers report)
 	@cd $(BENCH) && cat quality claims tiers report
 
@@ -56,7 +56,7 @@ $(BENCH)/quality:
 	@$(BIN)/ctxbench lab quality --brief $(MODELS) > $@
 
 $(BENCH)/tiers:
-	@$(BIN)/ctxbench lab bench-tier all > $@
+	@$(BIN)/ctxbench lab tiers > $@
 
 $(BENCH)/report:
 	@$(BIN)/ctxbench report $(OUT) > $@
@@ -129,7 +129,7 @@ local-model: $(VENV)/.local  ## get the weights of the model `local` into the us
 # Only what has no reply yet is asked: all of it takes an hour of one core. A recording that was stopped goes on.
 record: $(VENV)/.local  ## renew the replies that come with ctxbench (needs the weights: make local-model)
 	@$(BIN)/ctxbench lab quality --record $(SHIPPED)/answers.jsonl
-	@$(BIN)/python -m tests.harness.graders.attacks $(SHIPPED)/attacks.jsonl
+	@$(BIN)/python -m tests.harness.graders.attacks
 
 schema: $(VENV)/.test  ## write docs/recording.schema.json from the model
 	@$(BIN)/python -m ctxbench.scenarios.model > docs/recording.schema.json

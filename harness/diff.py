@@ -19,7 +19,7 @@ from .folder.run import Run
 from .probes.probe_run import StoredProbe, asked_probes
 
 # Fields of a probe that its diff has beside those of a step.
-_OF_PROBES = ("evidence", "loadable", "place", "answer", "tokens_evidence")
+_OF_PROBES = ("probe", "evidence", "loadable", "place", "answer", "tokens_evidence")
 
 Status = Literal["same", "again", "new", "summarised", "dropped"]
 """Sent: at the step before too, with the same before it (same) or something else (again); not at the step before (new).
@@ -75,27 +75,22 @@ class StepDiff:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
+        rows = [
+            {
+                **{name: getattr(diff, name) for name in ("status", "origin", "place")},
+                "mark": diff.place in self.request.marks,
+                "tokens": self.tokens[diff.message],
+                "message": diff.message,
+            }
+            for diff in self.messages
+        ]
         return {
             **{name: getattr(self, name) for name in ("conversation", "strategy", "step", "steps", "said", "sent")},
             **{name: getattr(self, name) for name in ("tokens_full", "tokens_sent", "tokens_kept")},
-            **(
-                {}
-                if self.probe is None
-                else {"probe": self.probe.probe, **{name: getattr(self.probe, name) for name in _OF_PROBES}}
-            ),
-            "messages": [self._row(message) for message in self.messages],
+            **({} if self.probe is None else {name: getattr(self.probe, name) for name in _OF_PROBES}),
+            "messages": rows,
             "tools_added": self.tools_added,
             "events": [{"event": kind_of(event), **msgspec.structs.asdict(event)} for event in self.events],
-        }
-
-    def _row(self, diff: MessageDiff) -> dict[str, Any]:
-        return {
-            "status": diff.status,
-            "origin": diff.origin,
-            "place": diff.place,
-            "mark": diff.place in self.request.marks,
-            "tokens": self.tokens[diff.message],
-            "message": diff.message,
         }
 
 
@@ -124,14 +119,13 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
         asked_model(conversation, row["at"]),
     )
     before = frozenset(contexts[number - 1]) if number else frozenset()
-    summarised = _summarised(events, number)
     return StepDiff(
         name,
         strategy,
         number,
         len(contexts),
         row["at"],
-        tuple(_diffs(conversation.messages[: row["at"]], contexts[number], row["kept"], before, summarised)),
+        tuple(_diffs(conversation.messages[: row["at"]], contexts[number], row["kept"], before, events, number)),
         _tokens(run, conversation, strategy),
         request,
         tuple(tool.name for tool in request.tools[len(conversation.tools) :]),
@@ -157,7 +151,7 @@ def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
     events = [*run.events(name, strategy), *((step, event) for event in probed.events)]
     recording, sent = conversation.messages[: probed.said], probed.context
     before = frozenset(steps[step]) if ran and step >= 0 else frozenset[Message]()
-    diffs = _diffs(recording, sent.messages, probed.kept, before, _summarised(events, step))
+    diffs = _diffs(recording, sent.messages, probed.kept, before, events, step)
     question = TokenCounter(run.manifest.plan.encoding).message(probed.question)
     return StepDiff(
         name,
@@ -183,14 +177,17 @@ def _tokens(run: Run, conversation: Conversation, strategy: str) -> dict[Message
     return {**dict(run.written(conversation.id, strategy)), **dict(recorded)}
 
 
-def _summarised(events: Iterable[tuple[int, Event]], step: int) -> set[str]:
-    """Return the ids of the messages that summaries up to a step stand for."""
-    return {name for at, event in events if at <= step and isinstance(event, Summarised) for name in event.replaced}
-
-
 def _diffs(
-    recording: Sequence[Message], sent: Sequence[Message], kept: int, before: Collection[Message], summarised: set[str]
+    recording: Sequence[Message],
+    sent: Sequence[Message],
+    kept: int,
+    before: Collection[Message],
+    events: Iterable[tuple[int, Event]],
+    step: int,
 ) -> Iterator[MessageDiff]:
+    """Yield the diff of a context, given the one before it and all events up to a step."""
+    summaries = (event for at, event in events if at <= step and isinstance(event, Summarised))
+    summarised = {name for event in summaries for name in event.replaced}
     places = {message.id: place for place, message in enumerate(recording)}
     here = {message.id for message in sent}
     # Recorded m1 m2 m3 m4, sent S m1 m4: S has no place, so it comes first; m1; then m2 and m3, which m4 follows; m4.

@@ -27,7 +27,7 @@ from ctxbench.strategies.base import Context, Strategy, StrategyContext, View, b
 from ctxbench.strategies.events import OverBudget
 
 from .models import OFFLINE
-from .probes.ask import OfCopies, OfReplays, ReplayedModels
+from .probes.ask import RememberedModels, ask_copies, ask_replays
 from .replay import ConversationIndex, RecordedContext, Step, replay, replay_view, start_view
 
 COUNTER = TokenCounter()
@@ -172,7 +172,8 @@ def a_question_leaves_no_trace(replayed: Replayed) -> None:
     index = ConversationIndex(conversation, COUNTER)
     services = RecordedContext(index)
     view = start_view(strategy, services)
-    copies, anew = OfCopies(view, services, OFFLINE), OfReplays(strategy, index, ReplayedModels(OFFLINE))
+    ask_copy = ask_copies(view, services, OFFLINE)
+    ask_anew = ask_replays(strategy, index, RememberedModels(OFFLINE))
     going = replay_view(conversation, view, services)
     for number in range(len(plain) + 1):
         if number:
@@ -184,8 +185,8 @@ def a_question_leaves_no_trace(replayed: Replayed) -> None:
         questions = QUESTIONS if is_compared else (QUESTIONS[number % 2],)
         for question in questions if stop else ():
             probe, message = PlacedProbe(0, Probe("p", question), stop, (), frozenset()), Message("p", "user", question)
-            answer = copies.ask(probe, message)
-            assert not is_compared or answer == anew.ask(probe, message), (
+            answer = ask_copy(probe, message)
+            assert not is_compared or answer == ask_anew(probe, message), (
                 f"at message {stop}: for a question a copy does otherwise than a strategy started anew"
             )
 

@@ -25,7 +25,7 @@ from ctxbench.scenarios.compactions import PlacedCompaction, placed_compactions
 from ctxbench.scenarios.errors import UserError
 from ctxbench.scenarios.model import Call, Compaction, ContextEdit, Conversation, Fact, Message, Tool
 from ctxbench.scenarios.secrets import without_values
-from ctxbench.scenarios.view import Messages, Span, shared_prefix
+from ctxbench.scenarios.view import Messages, Span, joined, shared_prefix
 from ctxbench.strategies import base
 from ctxbench.strategies.base import Context, Prompt, Strategy, StrategyTypeError, View, describe_type, require_context
 from ctxbench.strategies.events import Called, Event
@@ -77,7 +77,9 @@ def replay_view(
             return
         services.move_to(at)
         history = Context(Messages.prefix(conversation.messages, at), (), conversation.tools)
-        context, spent = _timed(view, history)
+        began = perf_counter_ns()
+        context = view(history)
+        spent = perf_counter_ns() - began
         events, waited = services.drain()
         for event in events:
             # The facts that a turn recalls are the same at each of its calls, and so is the event that reports them.
@@ -94,12 +96,6 @@ def check_well_formed(value: object, kind: Any) -> None:
         msgspec.json.decode(msgspec.json.encode(value), type=kind)
     except (TypeError, ValueError) as error:  # msgspec's own and lone surrogates among them
         raise StrategyTypeError(f"{describe_type(value)} of the strategy is not well formed: {error}") from None
-
-
-def _timed(view: Callable[[Context], Context], history: Context) -> tuple[Context, int]:
-    began = perf_counter_ns()
-    context = view(history)
-    return context, perf_counter_ns() - began
 
 
 def check_context(value: object, conversation: Conversation) -> Context:
@@ -132,13 +128,10 @@ def check_context(value: object, conversation: Conversation) -> Context:
                 f"the tools of the Context are {describe_type(context.tools)}, a tuple of Tools is wanted"
             )
         recorded = set(map(id, conversation.tools))
-        for tool in context.tools:
-            if id(tool) not in recorded:
-                if not isinstance(tool, Tool):
-                    raise StrategyTypeError(
-                        f"{describe_type(tool)} is among the tools of the Context, a Tool is wanted"
-                    )
-                check_well_formed(tool, Tool)
+        for tool in (tool for tool in context.tools if id(tool) not in recorded):
+            if not isinstance(tool, Tool):
+                raise StrategyTypeError(f"{describe_type(tool)} is among the tools of the Context, a Tool is wanted")
+            check_well_formed(tool, Tool)
     return context
 
 
@@ -284,7 +277,9 @@ class RecordedContext:
         began, count = perf_counter_ns(), self.index.counter.text
         try:
             reply = self._models.complete(prompt, self.index.counter)
-            about = [part for message in prompt.about for part in self._recorded(message)]
+            # A summary counts for nothing: the messages it stands for were counted once.
+            recorded = [message for message in prompt.about if message.id in self.index.ids]
+            about = [text for said in recorded for text in (said.text, *(call.arguments for call in said.calls))]
             self._charge(prompt, reply, sum(map(count, about)), shown(about, prompt.material, count))
         except Unusable as error:
             self._charge(prompt, error.reply)
@@ -292,10 +287,6 @@ class RecordedContext:
         finally:
             self._waited += perf_counter_ns() - began
         return reply.text
-
-    def _recorded(self, message: Message) -> list[str]:
-        """Return the texts of a recorded message. A summary has none: the messages it stands for were counted once."""
-        return [] if message.id not in self.index.ids else [message.text, *(call.arguments for call in message.calls)]
 
     def _charge(self, prompt: Prompt, reply: Reply, about: int = 0, shown: int = 0) -> None:
         used = (reply.input_tokens, reply.output_tokens, reply.cost)
@@ -348,24 +339,12 @@ class RecordedContext:
         return self.structure.whole(messages)
 
 
-NOTHING = Messages()
-
-
 class ContextLog:
     """The context log of one conversation under one strategy, while it is written."""
 
     __slots__ = (
-        "_numbers",
-        "_places",
-        "_recording",
-        "events",
-        "latency_ns",
-        "marks",
-        "model_wait_ns",
-        "runs",
-        "sent",
-        "tools",
-        "written",
+        *("_numbers", "_places", "_recording"),
+        *("events", "latency_ns", "marks", "model_wait_ns", "runs", "sent", "tools", "written"),
     )
 
     def __init__(self, recording: Sequence[Message]) -> None:
@@ -381,7 +360,7 @@ class ContextLog:
         self._recording = recording
         self._numbers: dict[Message, int] = {}
         self._places: dict[int, int] | None = None
-        self.sent = NOTHING
+        self.sent = Messages()
         """The context of the newest step."""
 
     def add(self, step: Step) -> None:
@@ -427,12 +406,7 @@ class ContextLog:
 
     def sends_as(self, other: ContextLog) -> bool:
         """Return whether both logs have the same contexts, marks and tools at each step."""
-        return (self.runs, self.written, self.marks, self.tools) == (
-            other.runs,
-            other.written,
-            other.marks,
-            other.tools,
-        )
+        return all(getattr(self, name) == getattr(other, name) for name in ("runs", "written", "marks", "tools"))
 
     def number(self, message: Message) -> int | None:
         """Return the number of a message among those that the strategy wrote, or None if no step has sent it."""
@@ -449,21 +423,14 @@ class ContextLog:
         spans: list[Span] = []
         for span in messages.spans:
             if span.store is recording:
-                _join(spans, span)
+                spans.append(span)
                 continue
             for at in range(span.start, span.stop):
                 # By identity, as two recorded messages may be equal. An id cannot be another object's while the
                 # recording is alive.
                 place = self._places.get(id(span.store[at]), count)
-                _join(spans, Span(recording, place, place + 1) if place < count else Span(span.store, at, at + 1))
-        return Messages(spans)
-
-
-def _join(spans: list[Span], more: Span) -> None:
-    """Append a span, merged with the last one if it goes on from there."""
-    if spans and spans[-1].store is more.store and spans[-1].stop == more.start:
-        more = Span(more.store, spans.pop().start, more.stop)
-    spans.append(more)
+                spans.append(Span(recording, place, place + 1) if place < count else Span(span.store, at, at + 1))
+        return joined(spans)
 
 
 _HARNESS = Path(__file__).parent

@@ -31,11 +31,6 @@ def saving(original: int, compressed: int) -> Value:
     return 1 - compressed / original if original else Missing("undefined", "nothing was compressed")
 
 
-def smaller(peer: int, compressed: int) -> Value:
-    """Return by what share the result is smaller than a peer's."""
-    return 1 - compressed / peer if peer else Missing("undefined", "the peer took no bytes")
-
-
 def adaptive_bits(data: bytes, order: int = BOUND_ORDER, known: bytes = b"") -> float:
     """Return the bits of an adaptive arithmetic coding of `data`, each byte predicted from the `order` bytes before it.
 

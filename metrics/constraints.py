@@ -149,24 +149,17 @@ def is_standing_rule(sentence: str, role: str) -> bool:
     bare = _EMPHASIS.sub("", _QUOTED.sub("…", sentence)).strip()
     if bare.endswith(("?", "？", "吗。", ":", "：")) or len(_WORDS.findall(bare)) < FEWEST:
         return False
-    lower = bare.lower()
-    return _is_english_rule(lower, role) or (not bare.isascii() and _is_chinese_rule(bare, role))
-
-
-def _is_english_rule(sentence: str, role: str) -> bool:
-    if role == "system":
-        return any(pattern.search(sentence) for pattern in (_EN_SYSTEM, _EN_ORDER, _EN_SAYS))
-    if _EN_OWN.match(sentence) and not _EN_WISH.search(sentence):
-        return False
-    rest = _EN_NOT.sub("…", sentence)
-    return _EN_ORDER.search(rest) is not None or _EN_SAYS.search(rest) is not None
-
-
-def _is_chinese_rule(sentence: str, role: str) -> bool:
-    rest = _ZH_NOT.sub("…", sentence)
-    if role == "system" and _ZH_SYSTEM.search(rest):
+    lower, rest, patterns = bare.lower(), _ZH_NOT.sub("…", bare), (_ZH_ORDER, _ZH_SAYS)
+    if not bare.isascii() and any(
+        pattern.search(rest) for pattern in (patterns if role != "system" else (_ZH_SYSTEM, *patterns))
+    ):
         return True
-    return _ZH_ORDER.search(rest) is not None or _ZH_SAYS.search(rest) is not None
+    if role == "system":
+        return any(pattern.search(lower) for pattern in (_EN_SYSTEM, _EN_ORDER, _EN_SAYS))
+    if _EN_OWN.match(lower) and not _EN_WISH.search(lower):
+        return False
+    rest = _EN_NOT.sub("…", lower)
+    return _EN_ORDER.search(rest) is not None or _EN_SAYS.search(rest) is not None
 
 
 def rules_of(message: Message) -> Iterator[str]:

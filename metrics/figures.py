@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -65,7 +66,7 @@ class Metric:
     """Metrics that say the same of the same recordings: comparisons use those, unless this one is asked for by key."""
 
 
-def _rejected(faults: frozenset[str]) -> Total:
+def _with_fault(faults: Iterable[str]) -> Total:
     return Total(lambda steps: (steps[sorted(faults)].to_numpy() > 0).any(axis=1))
 
 
@@ -73,21 +74,16 @@ def _percentile(steps: pd.DataFrame, at: float) -> Value:
     return float(np.percentile(steps.latency_ns, at) / 1000) if len(steps) else Missing("undefined", NO_STEPS)
 
 
-def _states(states: Iterable[State] | None) -> list[State]:
-    """Return a value of a column of lists as a list; a probe that failed has None, and no states."""
-    return [] if states is None else list(states)
-
-
 def _has_evidence(probes: pd.DataFrame) -> pd.Series[bool]:
-    """Return whether each probe rests on an earlier message, and a context was sent for it."""
-    return probes.evidence_state.map(lambda states: len(_states(states)) > 0).astype(bool)
+    """Return whether each probe rests on an earlier message, and a context was sent for it (else None)."""
+    return probes.evidence_state.map(lambda states: states is not None and len(states) > 0).astype(bool)
 
 
 def _evidence(*wanted: State) -> Ratio:
     """Return the share of a probe's evidence in one of these states, as a mean over the probes with evidence."""
 
     def share(states: Iterable[State] | None) -> float:
-        evidence = _states(states)
+        evidence = [] if states is None else list(states)
         return sum(state in wanted for state in evidence) / len(evidence) if evidence else 0.0
 
     return Ratio(lambda s: s.evidence_state.map(share).astype(float), _has_evidence, NO_EVIDENCE)
@@ -103,9 +99,13 @@ def _hit_rate(has_policy: Callable[[pd.DataFrame], pd.Series[bool]], lacking: st
     )
 
 
-def _with_fault(name: str) -> Total:
-    return Total(lambda steps: steps[name] > 0)
-
+_share = partial(Metric, unit="share", better="higher")
+_of_probes = partial(_share, table="probes")
+_tokens = partial(Metric, unit="tokens", better="lower")
+_calls = partial(Metric, unit="steps", better="lower")
+_dollars = partial(Metric, unit="usd", better="lower")
+_times = partial(Metric, unit="times", better="higher")
+_latency = partial(Metric, unit="us", better="lower", table="timings")
 
 METRICS: Mapping[str, Metric] = {
     "steps": Metric("model calls", "calls to the model that were replayed", Total(lambda s: s.step >= 0), "steps", ""),
@@ -116,44 +116,34 @@ METRICS: Mapping[str, Metric] = {
         "tokens",
         "",
     ),
-    "tokens_sent": Metric(
+    "tokens_sent": _tokens(
         "tokens sent",
         "tokens sent to the model over all calls: messages, tool schemas and the start of the reply",
         Total(lambda s: s.tokens_sent),
-        "tokens",
-        "lower",
     ),
-    "saving": Metric(
+    "saving": _share(
         "saved",
         "share of the full history's tokens that is not sent",
         Saving(lambda s: s.tokens_sent, lambda s: s.tokens_full, NO_STEPS),
-        "share",
-        "higher",
         restates=("tokens_sent",),
     ),
-    "without_newest": Metric(
+    "without_newest": _calls(
         "calls without newest message",
         "calls that carry neither the newest message nor a rewrite of it",
         Total(lambda s: ~s.newest),
-        "steps",
-        "lower",
     ),
-    "saving_with_newest": Metric(
+    "saving_with_newest": _share(
         "saved, newest message sent",
         "tokens saved, counted only over the calls that do carry the newest message",
         Saving(
             lambda s: s.tokens_sent * s.newest, lambda s: s.tokens_full * s.newest, "no call has the newest message"
         ),
-        "share",
-        "higher",
         restates=("tokens_sent", "without_newest"),
     ),
-    "tokens_added": Metric(
+    "tokens_added": _tokens(
         "tokens added",
         "tokens sent that are not in the recording: messages written and tools offered by the strategy",
         Total(lambda s: s.tokens_added),
-        "tokens",
-        "lower",
     ),
     "added_share": Metric(
         "added",
@@ -163,78 +153,60 @@ METRICS: Mapping[str, Metric] = {
         "lower",
         restates=("tokens_added",),
     ),
-    "own_tokens": Metric(
+    "own_tokens": _tokens(
         "strategy's own tokens",
         "tokens of the strategy's own model calls, such as summaries, in and out",
         Total(lambda s: s.own_tokens.astype("int64")),
-        "tokens",
-        "lower",
     ),
-    "own_cost": Metric(
+    "own_cost": _dollars(
         "strategy's own cost",
         "US dollars for the strategy's own model calls",
         Total(lambda s: s.own_cost.astype(float), "a model's price is not known"),
-        "usd",
-        "lower",
     ),
-    "net_saving": Metric(
+    "net_saving": _share(
         "net saved",
         "tokens saved after paying for the strategy's own model calls",
         Saving(lambda s: s.tokens_sent + s.own_tokens, lambda s: s.tokens_full, NO_STEPS),
-        "share",
-        "higher",
         restates=("tokens_sent", "own_tokens"),
     ),
-    "grounding": Metric(
+    "grounding": _share(
         "grounding recall",
         "share of the values the recorded model used next, and a user or tool had given, still in the context",
         Ratio(lambda s: s.demands_kept, lambda s: s.demands, "no recorded call or answer uses what was said before"),
-        "share",
-        "higher",
     ),
-    "constraint_recall": Metric(
+    "constraint_recall": _share(
         "constraint recall",
         "share of the standing rules and prohibitions that system and user had stated still in the context, word for "
         "word",
         Ratio(lambda s: s.constraints_kept, lambda s: s.constraints, "no rule was found in what system and user said"),
-        "share",
-        "higher",
     ),
-    "prefix_reuse": Metric(
+    "prefix_reuse": _share(
         "prefix reuse",
         "share of the tokens sent that repeat the prefix of the call before (tools, then messages), after each "
         f"conversation's first step: the upper bound of the cache hit rate; the {PRIMING} tokens that start the reply "
         "never repeat",
         Ratio(lambda s: s.tokens_kept * (s.step > 0), lambda s: s.tokens_sent * (s.step > 0), "no second step"),
-        "share",
-        "higher",
     ),
-    "compression_ratio": Metric(
+    "compression_ratio": _times(
         "compression",
         "tokens of the messages that summaries, placeholders and shortened messages stand for, over the tokens of "
         "these, summed over all calls",
         Ratio(lambda s: s.tokens_replaced, lambda s: s.tokens_standing_in, "nothing was replaced"),
-        "times",
-        "higher",
     ),
-    "lru_k_hit_rate": Metric(
+    "lru_k_hit_rate": _share(
         "LRU-K hit rate",
         "share of the messages looked up below Focus that a Working tier with LRU-K had, in each conversation from its "
         "first eviction on",
         _hit_rate(lambda s: s.policy.isin(LRU_K), "no Working tier with LRU-K"),
-        "share",
-        "higher",
         version=2,
     ),
-    "working_hit_rate": Metric(
+    "working_hit_rate": _share(
         "Working hit rate",
         "the same for the Working tier of any cache policy",
         _hit_rate(lambda s: s.policy != "", "no Working tier"),
-        "share",
-        "higher",
         version=2,
     ),
-    "archive_compression_ratio": Metric(
+    "archive_compression_ratio": _times(
         "Archive compression",
         "bytes of the messages in the Archive tier as JSON, over the bytes of all its files, at the end of each "
         "conversation",
@@ -245,64 +217,41 @@ METRICS: Mapping[str, Metric] = {
             has=lambda s: s.policy != "",
             lacking="no Archive tier",
         ),
-        "times",
-        "higher",
     ),
-    "overflows": Metric(
+    "overflows": _calls(
         "overflows",
         "calls with more tokens than the context window of the model chosen with --model",
         Total(lambda s: s.tokens_sent > s.window),
-        "steps",
-        "lower",
     ),
-    "rejected_openai": Metric(
+    "rejected_openai": _calls(
         "rejected by OpenAI",
         "calls that OpenAI would answer with 400: orphan result, unanswered call, only system messages",
-        _rejected(OPENAI),
-        "steps",
-        "lower",
+        _with_fault(OPENAI),
     ),
-    "rejected_anthropic": Metric(
+    "rejected_anthropic": _calls(
         "rejected by Anthropic",
         "calls that Anthropic would answer with 400: as OpenAI, and blank messages or no user message first",
-        _rejected(ANTHROPIC),
-        "steps",
-        "lower",
+        _with_fault(ANTHROPIC),
     ),
-    **{
-        key: Metric(_FAULT_NAMES[key], f"calls with {about}", _with_fault(key), "steps", "lower")
-        for key, about in FAULTS.items()
-    },
-    "over_budget": Metric(
+    **{key: _calls(_FAULT_NAMES[key], f"calls with {about}", _with_fault([key])) for key, about in FAULTS.items()},
+    "over_budget": _calls(
         "over budget",
         "calls with more tokens than the budget the strategy promised to keep",
-        _with_fault("over_budget"),
-        "steps",
-        "lower",
+        _with_fault(["over_budget"]),
     ),
-    "survival": Metric(
+    "survival": _share(
         "fact survival",
         "share of summarised facts still in the summary, over all rounds of summarising",
         Ratio(lambda s: s.kept, lambda s: s["values"], "no summary replaced a fact"),
-        "share",
-        "higher",
         table="survival",
     ),
-    "context_recall": Metric(
-        "context recall",
-        "share of the messages an answer rests on that is sent word for word",
-        _evidence("verbatim"),
-        "share",
-        "higher",
-        table="probes",
+    "context_recall": _of_probes(
+        "context recall", "share of the messages an answer rests on that is sent word for word", _evidence("verbatim")
     ),
-    "context_recall_any": Metric(
+    "context_recall_any": _of_probes(
         "context recall, any form",
         "share of the messages an answer rests on that is sent at all: whole, in part or summarised",
         _evidence("verbatim", "partial", "summary"),
-        "share",
-        "higher",
-        table="probes",
         restates=("context_recall",),
     ),
     **{
@@ -325,29 +274,19 @@ METRICS: Mapping[str, Metric] = {
         "",
         table="probes",
     ),
-    "evidence_density": Metric(
+    "evidence_density": _of_probes(
         "evidence density",
         "share of the tokens sent that is evidence, over the probes that have any",
-        Ratio(
-            lambda s: s.evidence_tokens.fillna(0),
-            lambda s: s.tokens_sent.fillna(0) * _has_evidence(s),
-            NO_EVIDENCE,
-        ),
-        "share",
-        "higher",
-        table="probes",
+        Ratio(lambda s: s.evidence_tokens.fillna(0), lambda s: s.tokens_sent.fillna(0) * _has_evidence(s), NO_EVIDENCE),
     ),
-    "answer_in_context": Metric(
+    "answer_in_context": _of_probes(
         "answer in context",
         "share of the probes whose answer was given earlier that find it in the context, word for word",
         Ratio(lambda s: s.answer.eq(True), lambda s: s.answer.notna(), "no probe has an answer that had been said"),
-        "share",
-        "higher",
-        table="probes",
     ),
     # `eq(True)`, here and above: None stands where nothing was graded, or no answer had been said. As a truth value it
     # would be a wrong answer; so it is in neither sum, since the lower one counts what is not None.
-    "answer_quality": Metric(
+    "answer_quality": _share(
         "answers correct",
         "share of the answerable probes that the grader marks correct",
         Ratio(
@@ -355,11 +294,9 @@ METRICS: Mapping[str, Metric] = {
             lambda s: s.correct.notna() & s.answerable,
             "no probe with an answer is graded",
         ),
-        "share",
-        "higher",
         table="answers",
     ),
-    "abstained": Metric(
+    "abstained": _share(
         "abstained",
         "share of the unanswerable probes on which the model, rightly, says that it does not know",
         Ratio(
@@ -367,72 +304,56 @@ METRICS: Mapping[str, Metric] = {
             lambda s: s.correct.notna() & ~s.answerable,
             "no probe without an answer is graded",
         ),
-        "share",
-        "higher",
         table="answers",
     ),
-    "latency_p50": Metric(
+    "latency_p50": _latency(
         "latency p50",
         "median time the strategy takes to build a context",
         lambda s: _percentile(s, 50),
-        "us",
-        "lower",
         table="timings",
     ),
-    "latency_p99": Metric(
+    "latency_p99": _latency(
         "latency p99",
         "99th percentile of the time the strategy takes to build a context",
         lambda s: _percentile(s, 99),
-        "us",
-        "lower",
         table="timings",
     ),
 }
 """Every metric by its key: the name it has in JSON, in Parquet columns and on the command line."""
 
 BILLED: Mapping[str, Metric] = {
-    "cost": Metric(
+    "cost": _dollars(
         "cost",
         "US dollars at the model's provider, with its prompt cache and the strategy's own model calls",
         Total(lambda s: s.cost + s.cost_own, "a model's price is not known"),
-        "usd",
-        "lower",
         version=2,
         table="bill",
     ),
-    "cost_with_refetch": Metric(
+    "cost_with_refetch": _dollars(
         "cost with re-fetching (model)",
         "the same, with one further call for each call whose context lacks what the recorded model used next: a model, "
         "no measurement",
         Total(lambda s: s.cost + s.cost_own + s.cost_refetch, "a model's price is not known"),
-        "usd",
-        "lower",
         table="bill",
     ),
-    "cost_saving": Metric(
+    "cost_saving": _share(
         "cost saved",
         "share of the cost of the whole history, which is cached as well, that is not spent",
         Saving(lambda s: s.cost + s.cost_own, lambda s: s.base, "no strategy `none` to compare with"),
-        "share",
-        "higher",
         table="bill",
         restates=("cost",),
     ),
-    "cache_hit_rate": Metric(
+    "cache_hit_rate": _share(
         "cache hit rate",
         "share of the prompt tokens that the provider reads from its cache",
         Ratio(lambda s: s.found, lambda s: s.tokens, NO_STEPS),
-        "share",
-        "higher",
         table="bill",
     ),
-    "cache_hit_rate_calls": Metric(
+    "cache_hit_rate_calls": _share(
         "calls with a cache hit",
         "share of the calls that read from the provider's cache, of those that could: not the first of a conversation, "
         "and long enough to be cached",
         Ratio(lambda s: s.hits, lambda s: s.eligible, "no call could have a hit"),
-        "share",
-        "higher",
         table="bill",
     ),
 }
@@ -534,11 +455,7 @@ def bounds_are_alike(floor: pd.DataFrame, ceiling: pd.DataFrame, units: Mapping[
 
 
 def growth(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return tokens by turn: strategy, turn, conversations, mean tokens_full and tokens_sent, without_newest, saving.
-
-    Each conversation counts once a turn, by the mean of its steps in that turn. `conversations` says how many reach
-    the turn. `without_newest` counts all steps of the turn.
-    """
+    """Return `growth_of` some steps."""
     return growth_of(turn_means(steps))
 
 
@@ -552,7 +469,11 @@ def turn_means(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def growth_of(means: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `growth` from those of `turn_means`. In each turn these are in the order of the run."""
+    """Return tokens by turn: strategy, turn, conversations, mean tokens_full and tokens_sent, without_newest, saving.
+
+    The rows of `turn_means` are, in each turn, in the order of the run: each conversation counts once a turn, by the
+    mean of its steps in it. `conversations` says how many reach the turn. `without_newest` counts all steps of it.
+    """
     by_turn = means.groupby(["strategy", "turn"], observed=True).agg(
         conversations=("tokens_full", "size"),
         tokens_full=("tokens_full", "mean"),

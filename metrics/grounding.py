@@ -67,6 +67,10 @@ class _Leaf(NamedTuple):
     whole: _Wanted | None
     parts: tuple[_Wanted, ...] = ()
 
+    @property
+    def all(self) -> tuple[_Wanted, ...]:
+        return self.parts if self.whole is None else (self.whole, *self.parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Demands:
@@ -98,10 +102,16 @@ def demands(conversation: Conversation) -> Demands:
     leaves = [(step, at, leaf) for step, at in enumerate(conversation.calls()) for leaf in _leaves_of(messages[at])]
     numbers: dict[Spellings, int] = {}
     for _, _, leaf in leaves:
-        for wanted in (leaf.whole, *leaf.parts) if leaf.whole else leaf.parts:
+        for wanted in leaf.all:
             numbers.setdefault(wanted.spellings, len(numbers))
     which, where = places(list(numbers), [said(message) for message in messages] if numbers else [])
-    first = _first_said(messages, len(numbers), which, where)
+    # Where a user or a tool first says each value: past the end if none does, or the system says it earlier.
+    roles = np.array([message.role for message in messages], np.str_)[where]
+    given = (roles == "user") | (roles == "tool")
+    first, system = (np.full(len(numbers), len(messages)) for _ in range(2))
+    for place, chosen in ((first, given), (system, roles == "system")):
+        np.minimum.at(place, which[chosen], where[chosen])
+    first[system < first] = len(messages)
     rows: dict[tuple[int, Of, str], int] = {}
     row_values: dict[tuple[int, int], int] = {}
     for step, at, leaf in leaves:
@@ -114,7 +124,6 @@ def demands(conversation: Conversation) -> Demands:
                 # A value counts once in a row, however often the call repeats it.
                 row_values.setdefault((rows.setdefault((step, of, kind), len(rows)), value), at)
     pairs = np.array(list(row_values), np.int64).reshape(-1, 2)
-    given = np.array([message.role in ("user", "tool") for message in messages], bool)[where]
     # Ascending by value, then by message. The entry before (value, call) is the last time that the value was given
     # before the call, and is of the same value, since `first` has shown that there is one.
     sources = which[given] * _STRIDE + where[given]
@@ -190,19 +199,7 @@ def said(message: Message) -> str:
 def named(message: Message) -> list[Spellings]:
     """Return the values that a message names: the arguments of its calls, as a whole where they are short, and their
     parts; or the identifiers, numbers, dates and paths of its text."""
-    message_leaves = _leaves_of(message)
-    wanted = [item for leaf in message_leaves for item in ((leaf.whole, *leaf.parts) if leaf.whole else leaf.parts)]
-    return list(dict.fromkeys(item.spellings for item in wanted))
-
-
-def _first_said(messages: Sequence[Message], count: int, which: Ints, where: Ints) -> Ints:
-    """Return where a user or a tool first says each value; past the end if none does, or the system says it earlier."""
-    never = len(messages)
-    first, system = np.full(count, never), np.full(count, never)
-    roles = np.array([message.role for message in messages], np.str_)[where]
-    for place, chosen in ((first, (roles == "user") | (roles == "tool")), (system, roles == "system")):
-        np.minimum.at(place, which[chosen], where[chosen])
-    return np.where(system < first, never, first)
+    return list(dict.fromkeys(item.spellings for leaf in _leaves_of(message) for item in leaf.all))
 
 
 def _leaves_of(message: Message) -> list[_Leaf]:
@@ -295,20 +292,14 @@ def _of_quotes(conversation: Conversation) -> Iterator[Reference]:
     for at, message in enumerate(conversation.messages):
         if message.role == "system":
             continue
-        rows = _rows_of_words(message)
+        words = [word.lower() for word in _WORD.findall(message.text)]
+        # Hashes stand for the words: they are compared within one conversation alone.
+        rows = {hash(tuple(words[start : start + QUOTED])) for start in range(len(words) - QUOTED + 1)}
         if message.role != "tool":
-            yield from (
-                Reference(at, to, "quote")
-                for to in sorted({having[row][-1] for row in rows if row in having and len(having[row]) <= OFTEN})
-            )
+            quoted = {having[row][-1] for row in rows if row in having and len(having[row]) <= OFTEN}
+            yield from (Reference(at, to, "quote") for to in sorted(quoted))
         for row in rows:
             having[row].append(at)
-
-
-def _rows_of_words(message: Message) -> set[int]:
-    words = [word.lower() for word in _WORD.findall(message.text)]
-    # Hashes stand for the words: they are compared within one conversation alone.
-    return {hash(tuple(words[at : at + QUOTED])) for at in range(len(words) - QUOTED + 1)}
 
 
 def _of_probes(conversation: Conversation) -> Iterator[Reference]:

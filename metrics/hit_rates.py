@@ -35,11 +35,16 @@ class Rates(NamedTuple):
 
 def rates(hits: Flags, tokens: Ints, counted: Flags) -> Rates:
     """Return the hit rate and the token hit rate. `tokens` has the tokens of each access."""
-    accesses, size = int(counted.sum()), int(tokens[counted].sum())
+    hit = hits & counted
+    return _of_all(int(hit.sum()), int(tokens[hit].sum()), tokens, counted)
+
+
+def _of_all(hits: float, hit_tokens: float, tokens: Ints, counted: Flags) -> Rates:
+    """Return hits, and their tokens, as shares of all that count."""
+    accesses = int(counted.sum())
     if not accesses:
         return Rates(NOTHING, NOTHING)
-    hit = hits & counted
-    return Rates(int(hit.sum()) / accesses, int(tokens[hit].sum()) / size)
+    return Rates(float(hits / accesses), float(hit_tokens / int(tokens[counted].sum())))
 
 
 def compulsory(ids: Ints, tokens: Ints, counted: Flags) -> Rates:
@@ -63,10 +68,7 @@ def most_hits(ids: Ints, tokens: Ints, counted: Flags, capacity: int) -> Rates:
     length, size = (np.arange(len(ids)) - before)[chosen], tokens[chosen]
     budget = float(capacity) * max(len(ids) - 1, 0)
     bought = [_bought(length * size, value, budget) for value in (np.ones(len(size)), size.astype(np.float64))]
-    accesses, whole = int(counted.sum()), int(tokens[counted].sum())
-    if not accesses:
-        return Rates(NOTHING, NOTHING)
-    return Rates(float(bought[0] / accesses), float(bought[1] / whole))
+    return _of_all(*bought, tokens, counted)
 
 
 def _bought(cost: Ints, value: Floats, budget: float) -> float:
@@ -92,12 +94,9 @@ def most_hits_fluid(ids: Ints, tokens: Ints, counted: Flags, capacity: int) -> R
     """
     before = previous(ids)
     ends = np.flatnonzero(counted & (before >= 0) & (tokens <= capacity))
-    accesses, whole = int(counted.sum()), int(tokens[counted].sum())
-    if not accesses:
-        return Rates(NOTHING, NOTHING)
     starts, size = before[ends], tokens[ends].astype(np.float64)
-    hits = _fluid(starts, ends, size, np.ones(len(ends)), float(capacity)) / accesses
-    return Rates(hits, _fluid(starts, ends, size, size, float(capacity)) / whole)
+    hits, hit_tokens = (_fluid(starts, ends, size, value, float(capacity)) for value in (np.ones(len(ends)), size))
+    return _of_all(hits, hit_tokens, tokens, counted)
 
 
 def _fluid(starts: Ints, ends: Ints, size: Floats, value: Floats, capacity: float) -> float:

@@ -97,13 +97,15 @@ def measure(results: Sequence[MeasuredResult]) -> dict[str, Ints | RaggedArray]:
     number = np.concatenate([np.arange(count) for count in steps]) if steps else np.zeros(0, np.int64)
     budgets = np.repeat(np.array([NONE if c.budget is None else c.budget for c in results], np.int64), steps)
     added = reused < length
+    # Where each step's list of added runs starts, and the end of the last list.
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner[added], minlength=len(size)))])
     return {
         "step": number,
         "at": at,
         "turn": totals.users[base + at] - totals.users[base],
         "kept": kept,
-        "added_from": RaggedArray(_offsets(added, owner, len(size)), (start - shift + reused)[added]),
-        "added_to": RaggedArray(_offsets(added, owner, len(size)), (stop - shift)[added]),
+        "added_from": RaggedArray(offsets, (start - shift + reused)[added]),
+        "added_to": RaggedArray(offsets, (stop - shift)[added]),
         "messages_sent": total(length),
         "tokens_full": totals.tokens[base + at]
         + np.repeat(np.array([c.tools_full for c in results], np.int64), steps)
@@ -141,14 +143,9 @@ def _faults(
     odd |= follows
     places = np.concatenate([[0], np.cumsum(steps)])
     for where in np.unique(owner[odd]):
-        result = results[int(np.searchsorted(places, where, side="right")) - 1]
-        orphans[where], unanswered[where] = calls_and_results(
-            _sent(
-                result,
-                start[first[where] : first[where + 1]] - base[where],
-                stop[first[where] : first[where + 1]] - base[where],
-            )
-        )
+        result, runs = results[int(np.searchsorted(places, where, side="right")) - 1], slice(*first[where : where + 2])
+        sent = _sent(result, start[runs] - base[where], stop[runs] - base[where])
+        orphans[where], unanswered[where] = calls_and_results(sent)
     recorded = totals.recorded[start]
     # Neighbours among the recorded runs: what the strategy wrote between them is in no order with the recording.
     before, behind = np.flatnonzero(recorded)[:-1], np.flatnonzero(recorded)[1:]
@@ -217,23 +214,14 @@ class _Totals:
         # From the end: the smallest place from here on is the next one.
         spoken = np.minimum.accumulate(places[::-1])[::-1] if len(flat) else places
         passes = [_pass(result) for result in results]
-        tokens, orphans, unanswered, opened, blank = (_all(column[at] for column in passes) for at in range(5))
-        return cls(
-            base=base[:-1],
-            tokens=tokens,
-            orphans=orphans,
-            unanswered=unanswered,
-            opened=opened,
-            blank=blank,
-            systems=_running(is_system),
-            users=_running(is_user),
-            is_user=is_user,
-            recorded=np.arange(len(flat)) < np.repeat(ends, sizes),
-            spoken=spoken,
-        )
+        columns = [_all(column[at] for column in passes) for at in range(5)]
+        # The flags set before each place.
+        systems, users = (np.cumsum(flags) - flags for flags in (is_system.astype(np.int64), is_user.astype(np.int64)))
+        recorded = np.arange(len(flat)) < np.repeat(ends, sizes)
+        return cls(base[:-1], *columns, systems, users, is_user, recorded, spoken)
 
 
-def _pass(result: MeasuredResult) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
+def _pass(result: MeasuredResult) -> tuple[list[int], ...]:
     """Return totals over a result's messages: tokens, orphan results, unanswered calls, open calls, blank messages.
 
     A written message is judged on its own, since what precedes it in a context is not what precedes it here.
@@ -257,19 +245,8 @@ def _all(parts: Iterable[Sequence[int]]) -> Ints:
     return np.fromiter(chain.from_iterable(parts), np.int64)
 
 
-def _running(flags: Sequence[bool] | NDArray[np.bool_]) -> Ints:
-    """Return the number of flags set before each place."""
-    counts = np.asarray(flags, np.int64)
-    return np.cumsum(counts) - counts
-
-
 def _sums(values: Ints, first: Ints) -> Ints:
     """Return the sum over each step's runs, which are values[first[i]:first[i + 1]]."""
     running = np.concatenate([[0], np.cumsum(values)])
     sums: Ints = running[first[1:]] - running[first[:-1]]
     return sums
-
-
-def _offsets(chosen: NDArray[np.bool_], owner: Ints, count: int) -> Ints:
-    """Return where each step's list of chosen runs starts, and the end of the last list."""
-    return np.concatenate([[0], np.cumsum(np.bincount(owner[chosen], minlength=count))])

@@ -5,16 +5,13 @@ The rules are data (`data/media.toml`), each with its source. What they do not g
 
 from __future__ import annotations
 
-import re
-from functools import cache
-from importlib.resources import files
 from math import ceil, floor, sqrt
 
 import msgspec
 
 from ctxbench.scenarios.model import Media
 
-from .models import plain_name
+from .models import FamilyRule, family_rule
 from .value import Missing
 
 
@@ -124,11 +121,9 @@ class Flat(_Rule, frozen=True, tag="flat"):
         return self.details.get(image.detail.lower().removeprefix("media_resolution_").replace("unspecified", ""))
 
 
-class MediaRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MediaRule(FamilyRule, frozen=True, forbid_unknown_fields=True):
     """The published rule of a family of models. What is None is not published."""
 
-    models: str
-    """Regular expression of the models' names, without a host's prefix."""
     source: str
     image: Grid | Patches | Tiles | Crops | Flat
     audio: float | None = None
@@ -155,16 +150,9 @@ class MediaRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Missing("undefined", "no known length") if size is None else ceil(rate * size)
 
 
-@cache
-def _rules() -> tuple[MediaRule, ...]:
-    text = files(__package__).joinpath("data", "media.toml").read_bytes()
-    return msgspec.toml.decode(text, type=dict[str, tuple[MediaRule, ...]])["families"]
-
-
 def media_rule(model: str) -> MediaRule | None:
     """Return the rule of a model's family, by its name with or without `provider/`; None if none is published."""
-    name = plain_name(model).rpartition("/")[2].rpartition("anthropic.")[2]
-    return next((rule for rule in _rules() if re.fullmatch(rule.models, name)), None)
+    return family_rule("media", MediaRule, model)
 
 
 def media_tokens(model: str, medium: Media) -> int | Missing:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from functools import cache
@@ -36,6 +37,29 @@ _TURNED = re.compile(r"claude-([4-9]-\d)-([a-z]+)")
 def plain_name(model: str) -> str:
     """Return a model's name as its maker writes it: `claude-opus-4.5` and `claude-4.5-opus` are `claude-opus-4-5`."""
     return _TURNED.sub(r"claude-\2-\1", _DOTTED.sub(r"\1-\2", model.lower()))
+
+
+class FamilyRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule of a family of models, from a file of `data/`."""
+
+    models: str
+    """Regular expression of the models' names, without a host's prefix."""
+
+
+Rule = TypeVar("Rule", bound=FamilyRule)
+
+
+@cache
+def _families(table: str, kind: type[Rule]) -> tuple[Rule, ...]:
+    families = tomllib.loads(files(__package__).joinpath("data", f"{table}.toml").read_text("utf-8"))["families"]
+    return tuple(msgspec.convert(family, kind) for family in families)
+
+
+def family_rule(table: str, kind: type[Rule], model: str) -> Rule | None:
+    """Return the rule of a model's family in `data/TABLE.toml`, by its name with or without `provider/`, or None."""
+    # Bedrock's names have regions and the provider in front: us.anthropic.claude-…
+    name = plain_name(model).rpartition("/")[2].rpartition("anthropic.")[2]
+    return next((rule for rule in _families(table, kind) if re.fullmatch(rule.models, name)), None)
 
 
 OWN = (
@@ -126,43 +150,33 @@ class _Figure(msgspec.Struct, forbid_unknown_fields=True):
     """A figure of ours, for the models whose id in genai-prices fits a pattern."""
 
     models: str
-
-
-class _Window(_Figure, forbid_unknown_fields=True):
-    tokens: int
-
-
-class _Storage(_Figure, forbid_unknown_fields=True):
-    price: float
+    tokens: int = 0
+    """Window."""
+    price: float = 0.0
+    """Of storage."""
+    prices: dict[str, float] = {}
+    read: float = 0.0
+    """Price of reading as a share of the price of input, until a day."""
     since: date | None = None
+    until: date | None = None
+    days: tuple[int, ...] = ()
+    """Days of the week that have peak hours, in a time zone."""
+    zone: str = "UTC"
 
-
-class _Peak(_Figure, forbid_unknown_fields=True):
-    days: tuple[int, ...]
-    zone: str
-
-
-class _Former(_Figure, forbid_unknown_fields=True):
-    until: date
-    read: float
-
-
-class _Listed(_Figure, forbid_unknown_fields=True):
-    since: date
-    prices: dict[str, float]
+    @property
+    def start(self) -> float:
+        """The time from which it holds."""
+        return _EVER if self.since is None else _start(self.since)
 
 
 class _Figures(msgspec.Struct, forbid_unknown_fields=True):
     today: date
     storage_source: str
-    window: list[_Window]
-    storage: list[_Storage]
-    peak: list[_Peak]
-    former: list[_Former]
-    listed: list[_Listed]
-
-
-Figure = TypeVar("Figure", bound=_Figure)
+    window: list[_Figure]
+    storage: list[_Figure]
+    peak: list[_Figure]
+    former: list[_Figure]
+    listed: list[_Figure]
 
 
 @cache
@@ -222,7 +236,8 @@ def model_names() -> Mapping[str, str]:
 
 def _exact_names(match: Any) -> Iterator[str]:
     """Yield the names that a clause of genai-prices takes letter by letter."""
-    yield from [match.equals] if hasattr(match, "equals") else []
+    if hasattr(match, "equals"):
+        yield match.equals
     for clause in getattr(match, "or_", ()):
         yield from _exact_names(clause)
 
@@ -279,11 +294,13 @@ def listed(model: str) -> Listing | None:
     name, today = info.id, _start(figures.today)
     changes, peaks = _changes(info, figures.today)
     for before in _of(figures.former, name):
-        changes[_start(before.until)] = changes[_EVER]
-        changes[_EVER] = tuple(_reading(tier, before.read) for tier in changes[_EVER])
+        changes[_start(before.until or figures.today)] = changes[_EVER]
+        changes[_EVER] = tuple(
+            tier._replace(plain={**tier.plain, "read": tier.plain["input"] * before.read}) for tier in changes[_EVER]
+        )
     for ours in _of(figures.listed, plain_name(model).rpartition("/")[2]):
         prices = {field: float(f"{dollars}e-6") for field, dollars in ours.prices.items()}
-        changes[_start(ours.since)], peaks = (PriceTier(0, prices, {}),), {}
+        changes[ours.start], peaks = (PriceTier(0, prices, {}),), {}
     current, off_peak = changes[max(since for since in changes if since <= today)], None
     if peaks:
         days, zone = next(((ours.days, ours.zone) for ours in _of(figures.peak, name)), (tuple(range(1, 8)), "UTC"))
@@ -296,11 +313,11 @@ def listed(model: str) -> Listing | None:
         "claude" in name,
         off_peak,
         tuple(sorted(changes.items())) if len(changes) > 1 else (),
-        tuple((_start(one.since) if one.since else _EVER, one.price / MILLION) for one in _of(figures.storage, name)),
+        tuple((one.start, one.price / MILLION) for one in _of(figures.storage, name)),
     )
 
 
-def _of(figures: Sequence[Figure], name: str) -> list[Figure]:
+def _of(figures: Sequence[_Figure], name: str) -> list[_Figure]:
     """Return those of our figures that are of a model."""
     return [figure for figure in figures if re.fullmatch(figure.models, name)]
 
@@ -311,33 +328,28 @@ def _changes(
     """Return the prices since each time at which they changed, and those of hours of the day (seconds, in UTC)."""
     from genai_prices.types import ConditionalPrice, StartDateConstraint
 
-    batch = _batch(info, today)
+    # Today's prices of batches: what is not among them costs as ever.
+    variants = [
+        variant.prices
+        for variant in info.price_variants or ()
+        if variant.when == {"processing": "batch"}
+        and ((start := getattr(variant.constraint, "start_date", None)) is None or start <= today)
+    ]
+    batch = variants[0] if variants else None
     changes, peaks = dict[float, tuple[PriceTier, ...]](), dict[tuple[int, int], tuple[PriceTier, ...]]()
     for one in info.prices if isinstance(info.prices, list) else [ConditionalPrice(prices=info.prices)]:
         tiers, when = _tiers(one.prices, batch), one.constraint
         if when is None or isinstance(when, StartDateConstraint):
             changes[_EVER if when is None else _start(when.start_date)] = tiers
         else:
-            peaks[_second(when.start_time), _second(when.end_time)] = tiers
+            start, stop = (clock.hour * 3600 + clock.minute * 60 for clock in (when.start_time, when.end_time))
+            peaks[start, stop] = tiers
     return changes, peaks
 
 
-def _batch(info: ModelInfo, today: date) -> ModelPrice | None:
-    """Return today's prices of batches: what is not among them costs as ever."""
-    for variant in info.price_variants or ():
-        start = getattr(variant.constraint, "start_date", None)
-        if variant.when == {"processing": "batch"} and (start is None or start <= today):
-            return variant.prices
-    return None
-
-
 def _tiers(prices: ModelPrice, batch: ModelPrice | None) -> tuple[PriceTier, ...]:
-    sizes = {
-        tier.start
-        for listed_prices in (prices, batch)
-        for key in FIELDS.values()
-        for tier in getattr(getattr(listed_prices, key, None), "tiers", ())
-    }
+    priced = [getattr(listed_prices, key, None) for listed_prices in (prices, batch) for key in FIELDS.values()]
+    sizes = {tier.start for price in priced for tier in getattr(price, "tiers", ())}
     return tuple(PriceTier(above, _prices(prices, above), _prices(batch, above)) for above in (0, *sorted(sizes)))
 
 
@@ -358,15 +370,6 @@ def _prices(prices: ModelPrice | None, above: int) -> dict[str, float]:
     return dollars
 
 
-def _reading(tier: PriceTier, share: float) -> PriceTier:
-    """Return a tier in which reading costs a share of plain input."""
-    return tier._replace(plain={**tier.plain, "read": tier.plain["input"] * share})
-
-
 def _start(day: date) -> float:
     """Return the time at which a day begins in UTC, in seconds since 1970."""
     return datetime.combine(day, time(), UTC).timestamp()
-
-
-def _second(clock: time) -> int:
-    return clock.hour * 3600 + clock.minute * 60

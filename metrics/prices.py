@@ -17,7 +17,7 @@ own machine is free.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,11 +34,6 @@ SHORTEST = 1000
 """Least size at which a tier begins: a smaller number counts thousands, by mistake."""
 
 
-_CURRENCY = ("prices are in US dollars", "convert them yourself, and leave this key out")
-_ABOVE = "write tokens, as 200000"
-_ORDER = "put the tiers in rising order"
-
-
 class Overrides(NamedTuple):
     """The user's prices, by the model's name, and the name of their file."""
 
@@ -49,7 +44,7 @@ class Overrides(NamedTuple):
 NOTHING = Overrides({}, "")
 
 
-class _Prices(msgspec.Struct, forbid_unknown_fields=True):
+class _Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Prices of a table, by `Price`'s fields, in US dollars for a million tokens."""
 
     input: float | None = None
@@ -59,26 +54,26 @@ class _Prices(msgspec.Struct, forbid_unknown_fields=True):
     write_1h: float | None = msgspec.field(default=None, name="cache_write_1h")
 
 
-class _Tier(_Prices, kw_only=True, forbid_unknown_fields=True):
+class _Tier(_Prices, frozen=True, kw_only=True, forbid_unknown_fields=True):
     above: int
-    batch: _Prices | None = None
+    batch: _Prices = _Prices()
 
 
-class _Model(_Prices, kw_only=True, forbid_unknown_fields=True):
+class _Model(_Prices, frozen=True, kw_only=True, forbid_unknown_fields=True):
     like: str | None = None
     storage_per_hour: float | None = None
     tiers: list[_Tier] | None = None
-    batch: _Prices | None = None
+    batch: _Prices = _Prices()
 
 
 def read_prices(path: Path) -> Overrides:
     """Read the prices in a file. Raises SetupError with file, line, field and remedy."""
     file = Toml.read(path)
-    if "currency" in file.tables:
-        raise file.wrong(("currency",), *_CURRENCY)
-    for key in file.tables:
-        if key != "models":
-            raise file.wrong((key,), f"unknown key{nearest(key, {'models': 0})}", 'a table is [models."NAME"]')
+    if other := file.tables.keys() - {"models"}:
+        key = min(other)
+        raise file.wrong(
+            (key,), f"unknown key{nearest(key, {'models': 0})}", 'a table is [models."NAME"], in US dollars'
+        )
     models = file.tables.get("models")
     if not isinstance(models, dict) or not models:
         raise file.wrong(("models",), "no model is priced", 'begin with [models."NAME"]')
@@ -91,94 +86,53 @@ def read_prices(path: Path) -> Overrides:
 def _listing(file: Toml, name: str, before: Mapping[str, Listing]) -> Listing:
     """Return one model's table, laid over the listing of that model or of the one it is like."""
     at: Keys = ("models", name)
-    given = _checked(file, at)
-    prices, batch = _dollars(given), _dollars(given.batch)
-    if not (prices or batch or given.storage_per_hour is not None) and given.like is None and given.tiers is None:
+    given = file.convert(at, _Model)
+    prices, batch, tiers, below = _dollars(file, at, given), _dollars(file, (*at, "batch"), given.batch), [], 0
+    for number, tier in enumerate(given.tiers or ()):
+        keys = (*at, "tiers", number)
+        if tier.above < SHORTEST or tier.above <= below:
+            what = f"{tier.above} is not more than {max(below, SHORTEST - 1)}"
+            raise file.wrong((*keys, "above"), what, "write tokens, as 200000, and put the tiers in rising order")
+        below, of_batch = tier.above, _dollars(file, (*keys, "batch"), tier.batch)
+        tiers.append(PriceTier(tier.above, _dollars(file, keys, tier), of_batch))
+    storage = given.storage_per_hour and _per_token(file, (*at, "storage_per_hour"), given.storage_per_hour)
+    if not (prices or batch or storage is not None) and given.like is None and given.tiers is None:
         raise file.wrong(at, "prices nothing", "give input and output, or like = the name of another model")
-    base = _base(file, at, given.like, before)
+    base = None if own(name) else listed(name)
+    if given.like is not None and (base := before.get(given.like) or listed(given.like)) is None:
+        what = f"the price of {given.like} is not known{nearest(given.like, {**model_names(), **before})}"
+        raise file.wrong((*at, "like"), what, "name a model of `ctxbench list prices`, or one further up")
     if base is None:
         if not {"input", "output"} <= prices.keys():
             what = "no price is listed for this model" + ("" if own(name) else nearest(name, model_names()))
             raise file.wrong(at, what, "correct the name (see `ctxbench list prices NAME`), or give input and output")
         base = Listing((PriceTier(0, {}, {}),), claude="claude" in name)
     if prices and given.tiers is None and len(base.tiers) > 1:
-        above = base.tiers[1].above
-        remedy = f"add [[{dotted((*at, 'tiers'))}]] tables, or tiers = [] for none"
-        raise file.wrong(at, f"prompts of more than {above} tokens have prices of their own", remedy)
+        what = f"prompts of more than {base.tiers[1].above} tokens have prices of their own"
+        raise file.wrong(at, what, f"add [[{dotted((*at, 'tiers'))}]] tables, or tiers = [] for none")
     first = PriceTier(0, {**base.tiers[0].plain, **prices}, {**base.tiers[0].batch, **batch})
-    longer = base.tiers[1:] if given.tiers is None else tuple(map(_tier, given.tiers))
-    stored = base.storage if given.storage_per_hour is None else ((-math.inf, given.storage_per_hour / MILLION),)
-    off_peak, history = (None, ()) if prices or given.tiers else (base.off_peak, base.history)
+    longer = base.tiers[1:] if given.tiers is None else tuple(tiers)
+    stored = base.storage if storage is None else ((-math.inf, storage),)
+    off_peak, history = (None, ()) if prices or tiers else (base.off_peak, base.history)
     return base._replace(tiers=(first, *longer), storage=stored, off_peak=off_peak, history=history)
 
 
-def _base(file: Toml, at: Keys, like: str | None, before: Mapping[str, Listing]) -> Listing | None:
-    """Return the listing that a table starts from, if any."""
-    if like is None:
-        name = str(at[-1])
-        return None if own(name) else listed(name)
-    known = before.get(like) or listed(like)
-    if known is None:
-        what = f"the price of {like} is not known{nearest(like, {**model_names(), **before})}"
-        raise file.wrong((*at, "like"), what, "name a model of `ctxbench list prices`, or one further up")
-    return known
-
-
-def _tier(given: _Tier) -> PriceTier:
-    return PriceTier(given.above, _dollars(given), _dollars(given.batch))
-
-
-def _dollars(given: _Prices | None) -> dict[str, float]:
+def _dollars(file: Toml, at: Keys, given: _Prices) -> dict[str, float]:
     """Return the prices that a table gives, in US dollars per token."""
-    if given is None:
-        return {}
-    dollars = {field: getattr(given, field) for field in _Prices.__struct_fields__}
-    return {field: value / MILLION for field, value in dollars.items() if value is not None}
+    prices = [(field, getattr(given, field.name)) for field in msgspec.structs.fields(_Prices)]
+    return {
+        field.name: _per_token(file, (*at, field.encode_name), price) for field, price in prices if price is not None
+    }
 
 
-def _checked(file: Toml, at: Keys) -> _Model:
-    """Read a model's table and check that every number can be a price."""
-    table = file.tables["models"][at[1]]
-    if not at[1]:
-        raise file.wrong(at, "a model has a name", "write it as `ctxbench list prices` does")
-    if isinstance(table, dict) and "currency" in table:
-        raise file.wrong((*at, "currency"), *_CURRENCY)
-    given = file.convert(at, _Model)
-    for keys, value in _numbers(at, given):
-        if not math.isfinite(value) or value < 0:
-            raise file.wrong(keys, f"{value:g} is no price", "US dollars for a million tokens, 0 or more")
-        if 0 < value < LEAST:
-            remedy = f"write {value * MILLION:g} if it is for one token"
-            raise file.wrong(keys, f"{value:g} is too little for a million tokens", remedy)
-    below = 0
-    for number, tier in enumerate(given.tiers or ()):
-        keys = (*at, "tiers", number)
-        if tier.above < SHORTEST:
-            raise file.wrong((*keys, "above"), f"{tier.above} is no number of tokens from which prices change", _ABOVE)
-        if tier.above <= below:
-            raise file.wrong((*keys, "above"), f"{tier.above} is not more than {below} of the tier before", _ORDER)
-        if not _dollars(tier) and not _dollars(tier.batch):
-            raise file.wrong(keys, "prices nothing", "give input, output, cache_read … or leave the tier out")
-        below = tier.above
-    return given
+def _per_token(file: Toml, at: Keys, price: float) -> float:
+    if not 0 <= price < math.inf:
+        raise file.wrong(at, f"{price:g} is no price", "US dollars for a million tokens, 0 or more")
+    if 0 < price < LEAST:
+        what = f"{price:g} is too little for a million tokens"
+        raise file.wrong(at, what, f"write {price * MILLION:g} if it is for one token")
+    return price / MILLION
 
-
-def _numbers(at: Keys, given: _Model) -> Iterator[tuple[Keys, float]]:
-    """Yield every price of a table with its keys."""
-    tables: list[tuple[Keys, _Prices | None]] = [(at, given), ((*at, "batch"), given.batch)]
-    for number, tier in enumerate(given.tiers or ()):
-        keys = (*at, "tiers", number)
-        tables += [(keys, tier), ((*keys, "batch"), tier.batch)]
-    for keys, table in tables:
-        for field in msgspec.structs.fields(_Prices):
-            value = getattr(table, field.name, None)
-            if value is not None:
-                yield (*keys, field.encode_name), value
-    if given.storage_per_hour is not None:
-        yield (*at, "storage_per_hour"), given.storage_per_hour
-
-
-__all__ = ["BUNDLED", "Overrides", "Price", "Prices", "Tariff", "Tiers", "TokenUsage", "read_prices"]
 
 HOUR_MULTIPLE = 2.0
 """Price of writing for an hour as a multiple of plain input, where none is listed (Anthropic's rule)."""
@@ -316,7 +270,22 @@ def _tariff(listing: Listing, batch: bool) -> Tariff | None:
         return None
 
     def complete(tiers: tuple[PriceTier, ...]) -> Tiers:
-        return _complete(tiers, listing.claude, batch)
+        """Return the prices of all tiers. A price that a tier does not list is that of the tier below."""
+        plain, prices, first = dict[str, float](), list[tuple[int, Price]](), tiers[0]
+        for tier in tiers:
+            plain |= tier.plain
+            known = dict(plain)
+            if batch:
+                shares = {
+                    name: price / first.plain[name] for name, price in first.batch.items() if first.plain.get(name)
+                }
+                known |= {**first.batch, **{name: plain[name] * share for name, share in shares.items()}, **tier.batch}
+            full = known["input"]
+            write = known.get("write", full)
+            hour = HOUR_MULTIPLE * full if listing.claude and "write" in known else write
+            price = Price(full, known.get("output", 0.0), known.get("read", full), write, known.get("write_1h", hour))
+            prices.append((tier.above, price))
+        return tuple(prices)
 
     return Tariff(
         complete(listing.tiers),
@@ -325,20 +294,3 @@ def _tariff(listing: Listing, batch: bool) -> Tariff | None:
         () if batch else tuple((since, complete(tiers)) for since, tiers in listing.history),
         listing.storage,
     )
-
-
-def _complete(tiers: tuple[PriceTier, ...], claude: bool, batch: bool) -> Tiers:
-    """Return the prices of all tiers. A price that a tier does not list is that of the tier below."""
-    plain, prices, first = dict[str, float](), list[tuple[int, Price]](), tiers[0]
-    for tier in tiers:
-        plain |= tier.plain
-        known = dict(plain)
-        if batch:
-            shares = {name: price / first.plain[name] for name, price in first.batch.items() if first.plain.get(name)}
-            known |= {**first.batch, **{name: plain[name] * share for name, share in shares.items()}, **tier.batch}
-        full = known["input"]
-        write = known.get("write", full)
-        hour = HOUR_MULTIPLE * full if claude and "write" in known else write
-        read = known.get("read", full)
-        prices.append((tier.above, Price(full, known.get("output", 0.0), read, write, known.get("write_1h", hour))))
-    return tuple(prices)

@@ -20,9 +20,9 @@ probes with an accepted answer that stands in an earlier message count: no strat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -60,20 +60,14 @@ class RetainedEvidence(NamedTuple):
 class Evidence:
     """Message that answers rest on. Its text is read once for all strategies."""
 
-    __slots__ = ("_message", "_sentences", "at", "id", "text")
-
     def __init__(self, at: int, message: Message) -> None:
-        self.at, self.id, self._message = at, message.id, message
-        self.text = _plain(said(message))
-        self._sentences: list[str] | None = None
+        self.at, self.id, self._said = at, message.id, said(message)
+        self.text = _plain(self._said)
 
-    @property
+    @cached_property
     def sentences(self) -> list[str]:
         """Sentences that are looked for."""
-        if self._sentences is None:
-            plain = map(_plain, sentences(said(self._message)))
-            self._sentences = [sentence for sentence in plain if len(words(sentence)) >= LEAST]
-        return self._sentences
+        return [plain for plain in map(_plain, sentences(self._said)) if len(words(plain)) >= LEAST]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +75,8 @@ class PlacedProbe:
     """A probe at its place, with its evidence and the messages that answer it."""
 
     number: int
-    """In the conversation's list, from 0."""
     probe: Probe
     stop: int
-    """Messages said before it."""
     evidence: tuple[Evidence, ...]
     """Messages it rests on, as far as they precede it."""
     answers: frozenset[int]
@@ -196,9 +188,8 @@ class SentText:
             if start <= evidence.at < stop:
                 begin, end = self._ledger.upto(evidence.at), self._ledger.upto(evidence.at + 1)
                 # In the recording the run begins at upto(start), in the context at `before`.
-                return RetainedEvidence(
-                    "verbatim", 1.0, end - begin, self._place(before - self._ledger.upto(start) + (begin + end) / 2)
-                )
+                middle = before - self._ledger.upto(start) + (begin + end) / 2
+                return RetainedEvidence("verbatim", 1.0, end - begin, self._place(middle))
         # The whole text first: cut into sentences, those that are too short to be looked for would be missing from it.
         for texts in ([evidence.text], evidence.sentences) if evidence.text else ():
             passages = [(text, place) for text in texts if (place := self._find(text)) is not None]
@@ -242,12 +233,8 @@ def _read(message: Message) -> _Text:
     # The same messages are sent for many questions.
     text = said(message)
     lines = {plain for line in text.splitlines() if (plain := _plain(line))}
-    plain = _plain(text)
-    return _Text(
-        plain,
-        plain.casefold(),
-        frozenset(lines | {parts[1] for line in lines if len(parts := _SPEAKER_END.split(line, 1)) == 2}),
-    )
+    lines |= {parts[1] for line in lines if len(parts := _SPEAKER_END.split(line, 1)) == 2}
+    return _Text(plain := _plain(text), plain.casefold(), frozenset(lines))
 
 
 def _plain(text: str) -> str:
@@ -255,13 +242,7 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-MEASURES: Mapping[str, str] = {
-    "recall@1": "R@1",
-    "recall@5": "R@5",
-    "recall@10": "R@10",
-    "nDCG@10": "nDCG@10",
-    "MRR": "RR",
-}
+MEASURES = {"recall@1": "R@1", "recall@5": "R@5", "recall@10": "R@10", "nDCG@10": "nDCG@10", "MRR": "RR"}
 """Our names of the measures, and those of `ir_measures`. The mean of the reciprocal ranks is the MRR."""
 
 
@@ -271,12 +252,9 @@ def ranked(rankings: Sequence[Sequence[str]], relevant: Sequence[Collection[str]
     from ir_measures import Qrel, ScoredDoc, parse_measure
 
     relevance = [Qrel(str(at), name, 1) for at, names in enumerate(relevant) for name in sorted(set(names))]
-    retrieved = [
-        # The measures sort by score: the rank, falling, keeps our order.
-        ScoredDoc(str(at), name, -float(rank))
-        for at, names in enumerate(rankings)
-        for rank, name in enumerate(dict.fromkeys(names))
-    ]
+    # The measures sort by score: the rank, falling, keeps our order.
+    ranks = [(str(at), rank) for at, names in enumerate(rankings) for rank in enumerate(dict.fromkeys(names))]
+    retrieved = [ScoredDoc(question, name, -float(rank)) for question, (rank, name) in ranks]
     by_question: list[dict[str, float]] = [dict.fromkeys(MEASURES, 0.0) for _ in relevant]
     names = {parse_measure(theirs): ours for ours, theirs in MEASURES.items()}
     for result in ir_measures.iter_calc(list(names), relevance, retrieved) if retrieved else ():

@@ -7,14 +7,14 @@ figures ask the same of a strategy: the embedded set `standard` is kept within t
 from __future__ import annotations
 
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ctxbench.scenarios.model import Conversation, Message, Probe
+from ctxbench.scenarios.model import Conversation, Message
 
 from .language import terms
 from .value import Missing, Value
@@ -62,95 +62,92 @@ _LINE = 20
 """Characters, or tokens' worth of Chinese, from which a line counts as repeated: shorter ones repeat by chance."""
 
 
-@dataclass(slots=True)
-class _Sums:
-    """Sums that one pass over the conversations collects."""
+def _mean(values: np.ndarray) -> float:
+    return float(np.mean(values))
 
-    conversations: int = 0
-    tokens: Counter[str] = field(default_factory=Counter)
-    by_conversation: dict[str, list[float]] = field(default_factory=dict)
-    by_message: dict[str, list[int]] = field(default_factory=dict)
-    pauses: list[float] = field(default_factory=list)
-    questions: dict[str, list[float]] = field(default_factory=dict)
-    probes: int = 0
-    unanswerable: int = 0
 
-    def add(self, feature: str, value: float) -> None:
-        self.by_conversation.setdefault(feature, []).append(value)
+def _median(values: np.ndarray) -> float:
+    return float(np.quantile(values, 0.5))
+
+
+def _p90(values: np.ndarray) -> float:
+    return float(np.quantile(values, 0.9))
+
+
+_NONE, _TIMES, _EVIDENCE = "no such message", "no times", "no evidence is known"
+# For each feature the numbers that it is made of (`_numbers`), how, and why it is undefined where there are none.
+_FIGURES: dict[str, tuple[str, Callable[[np.ndarray], float], str]] = {
+    "conversations": ("messages", len, ""),
+    "messages": ("messages", _median, "no conversation"),
+    "tokens": ("tokens", _median, "no conversation"),
+    "tokens_p90": ("tokens", _p90, "no conversation"),
+    "user_tokens": ("user", _median, _NONE),
+    "user_tokens_p90": ("user", _p90, _NONE),
+    "assistant_tokens": ("assistant", _median, _NONE),
+    "tool_tokens": ("tool", _median, _NONE),
+    "tool_tokens_p90": ("tool", _p90, _NONE),
+    "tool_share": ("of_tools", lambda tokens: float(tokens[:, 0].sum() / tokens[:, 1].sum()), "no text"),
+    "tools_per_turn": ("tools_per_turn", _mean, "no user message"),
+    "repeated": ("repeated", _mean, "no line is long enough"),
+    "tool_compression": ("tool_compression", _median, "no tool result"),
+    "pause": ("pause", _median, _TIMES),
+    "pause_p90": ("pause", _p90, _TIMES),
+    "short_pauses": ("pause", lambda pauses: _mean(pauses < 300), _TIMES),
+    "long_pauses": ("pause", lambda pauses: _mean(pauses > 3600), _TIMES),
+    "probes": ("probes", _mean, "no conversation"),
+    "question_terms": ("terms", _mean, _EVIDENCE),
+    "evidence": ("evidence", _mean, _EVIDENCE),
+    "age": ("age", _median, _EVIDENCE),
+    "unanswerable": ("unanswerable", _mean, "no questions"),
+}
 
 
 def profile(conversations: Iterable[Conversation], count: Callable[[str], int]) -> dict[str, Value]:
     """Return the figure of each of FEATURES, over conversations. `count` counts the tokens of a text."""
-    sums = _Sums()
+    numbers: dict[str, list[Any]] = defaultdict(list)
     for conversation in conversations:
-        _add(sums, conversation, count)
-    none = "no such message"
-    tokens, pauses, questions = sums.by_message, np.array(sums.pauses), sums.questions
-    whole = sum(sums.tokens.values())
+        for name, number in _numbers(conversation, count):
+            numbers[name].append(number)
     return {
-        "conversations": sums.conversations,
-        "messages": _median(sums.by_conversation.get("messages", ()), "no conversation"),
-        "tokens": _median(sums.by_conversation.get("tokens", ()), "no conversation"),
-        "tokens_p90": _quantile(sums.by_conversation.get("tokens", ()), 0.9, "no conversation"),
-        "user_tokens": _median(tokens.get("user", ()), none),
-        "user_tokens_p90": _quantile(tokens.get("user", ()), 0.9, none),
-        "assistant_tokens": _median(tokens.get("assistant", ()), none),
-        "tool_tokens": _median(tokens.get("tool", ()), none),
-        "tool_tokens_p90": _quantile(tokens.get("tool", ()), 0.9, none),
-        "tool_share": sums.tokens["tool"] / whole if whole else Missing("undefined", "no text"),
-        "tools_per_turn": _mean(sums.by_conversation.get("tools_per_turn", ()), "no user message"),
-        "repeated": _mean(sums.by_conversation.get("repeated", ()), "no line is long enough"),
-        "tool_compression": _median(sums.by_conversation.get("tool_compression", ()), "no tool result"),
-        "pause": _median(pauses, "no times"),
-        "pause_p90": _quantile(pauses, 0.9, "no times"),
-        "short_pauses": _mean(pauses < 300, "no times"),
-        "long_pauses": _mean(pauses > 3600, "no times"),
-        "probes": sums.probes / sums.conversations if sums.conversations else Missing("undefined", "no conversation"),
-        "question_terms": _mean(questions.get("terms", ()), "no evidence is known"),
-        "evidence": _mean(questions.get("evidence", ()), "no evidence is known"),
-        "age": _median(questions.get("age", ()), "no evidence is known"),
-        "unanswerable": sums.unanswerable / sums.probes if sums.probes else Missing("undefined", "no questions"),
+        key: how(np.array(numbers[of])) if numbers[of] or not lacking else Missing("undefined", lacking)
+        for key, (of, how, lacking) in _FIGURES.items()
     }
 
 
-def _add(sums: _Sums, conversation: Conversation, count: Callable[[str], int]) -> None:
-    sums.conversations += 1
-    before = 0
-    starts: dict[str, int] = {}
-    for message in conversation.messages:
+def _numbers(conversation: Conversation, count: Callable[[str], int]) -> Iterator[tuple[str, Any]]:
+    """Yield the numbers of a conversation, by their names."""
+    messages, before = conversation.messages, 0
+    starts, tokens_of = dict[str, int](), Counter[str]()
+    for message in messages:
         tokens = count(message.text) + sum(count(call.arguments) for call in message.calls)
-        sums.tokens[message.role] += tokens
-        sums.by_message.setdefault(message.role, []).append(tokens)
+        tokens_of[message.role] += tokens
+        yield message.role, tokens
         starts[message.id] = before
         before += tokens
-    sums.add("messages", len(conversation.messages))
-    sums.add("tokens", before)
-    roles = Counter(message.role for message in conversation.messages)
+    yield "messages", len(messages)
+    yield "tokens", before
+    if before:
+        yield "of_tools", (tokens_of["tool"], before)
+    roles = Counter(message.role for message in messages)
     if roles["user"]:
-        sums.add("tools_per_turn", roles["tool"] / roles["user"])
-    if (repeated := _repeated(conversation.messages)) is not None:
-        sums.add("repeated", repeated)
-    if results := "\n".join(message.text for message in conversation.messages if message.role == "tool").encode():
-        sums.add("tool_compression", len(results) / len(zlib.compress(results)))
-    for last, message in zip(conversation.messages, conversation.messages[1:], strict=False):
+        yield "tools_per_turn", roles["tool"] / roles["user"]
+    if (repeated := _repeated(messages)) is not None:
+        yield "repeated", repeated
+    if results := "\n".join(message.text for message in messages if message.role == "tool").encode():
+        yield "tool_compression", len(results) / len(zlib.compress(results))
+    for last, message in pairwise(messages):
         if message.role == "user" != last.role and message.time is not None and last.time is not None:
-            sums.pauses.append(message.time - last.time)
-    texts = {message.id: message.text for message in conversation.messages}
-    sums.probes += len(conversation.probes)
+            yield "pause", message.time - last.time
+    texts = {message.id: message.text for message in messages}
+    yield "probes", len(conversation.probes)
     for probe in conversation.probes:
-        sums.unanswerable += not probe.answerable
+        yield "unanswerable", not probe.answerable
         if evidence := [name for name in probe.evidence if name in texts]:
-            _add_question(sums, probe, [texts[name] for name in evidence])
+            yield "evidence", len(evidence)
+            if words := set(terms(probe.question)):
+                yield "terms", max(len(words & set(terms(texts[name]))) / len(words) for name in evidence)
             asked = starts.get(probe.after or "", before)
-            age = (asked - min(starts[name] for name in evidence)) / max(1, before)
-            sums.questions.setdefault("age", []).append(age)
-
-
-def _add_question(sums: _Sums, probe: Probe, evidence: Sequence[str]) -> None:
-    sums.questions.setdefault("evidence", []).append(len(evidence))
-    if asked := set(terms(probe.question)):
-        shared = max(len(asked & set(terms(text))) / len(asked) for text in evidence)
-        sums.questions.setdefault("terms", []).append(shared)
+            yield "age", (asked - min(starts[name] for name in evidence)) / max(1, before)
 
 
 def _repeated(messages: Sequence[Message]) -> float | None:
@@ -164,15 +161,3 @@ def _repeated(messages: Sequence[Message]) -> float | None:
                 repeated += len(line) * (line in seen)
                 seen.add(line)
     return repeated / whole if whole else None
-
-
-def _mean(values: Sequence[float] | np.ndarray, lacking: str) -> Value:
-    return float(np.mean(values)) if len(values) else Missing("undefined", lacking)
-
-
-def _median(values: Sequence[float] | np.ndarray, lacking: str) -> Value:
-    return _quantile(values, 0.5, lacking)
-
-
-def _quantile(values: Sequence[float] | np.ndarray, share: float, lacking: str) -> Value:
-    return float(np.quantile(values, share)) if len(values) else Missing("undefined", lacking)

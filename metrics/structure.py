@@ -155,8 +155,12 @@ class Structure:
                     if orphan and not (stray and _calls(messages, message.answers)):
                         lost.append(at)
                     at += 1
+                # Results that are orphans in the recording itself.
+                strays = range(at, stop) if self.orphans[stop] > self.orphans[at] else ()
                 lost += [
-                    result for result in self._strays(at, stop) if not _calls(messages, self._recording[result].answers)
+                    place
+                    for place in strays
+                    if self.orphans[place + 1] > self.orphans[place] and not _calls(messages, store[place].answers)
                 ]
                 # The states met before the end of the span, and from there on they are the same.
                 state = self.opened[stop] if at < stop else state
@@ -170,12 +174,6 @@ class Structure:
                     spans.append(Span(store, start, at))
                 start = at + 1
         return messages if spans == list(messages.spans) else joined(spans)
-
-    def _strays(self, start: int, stop: int) -> list[int]:
-        """Return the results in recording[start:stop] that are orphans in the recording itself."""
-        if self.orphans[stop] == self.orphans[start]:
-            return []
-        return [at for at in range(start, stop) if self.orphans[at + 1] > self.orphans[at]]
 
 
 def _calls(messages: Messages, name: str | None) -> bool:

@@ -41,14 +41,7 @@ class FollowedFact(NamedTuple):
     def is_in(self, summary: str, summary_words: frozenset[str]) -> bool:
         if self.words and len(self.words & summary_words) < SHARE * len(self.words):
             return False
-        # Most facts have one value. Loops, since this is asked of each fact in each round.
-        for value in self.values:
-            for spelling in value:
-                if occurs(spelling, summary):
-                    break
-            else:
-                return False
-        return True
+        return all(any(occurs(spelling, summary) for spelling in value) for value in self.values)
 
 
 class Round(NamedTuple):
@@ -74,8 +67,7 @@ def survival(rounds: Sequence[Round]) -> list[Survival]:
     """Count the facts still in the summary, by kind and age, at the cost of one look per fact and round it lived."""
     # Each fact is counted once, at its last age, and `_beyond` adds up. Entered in the first of three rounds and gone
     # in the third, it is followed to age 2 and lived to age 1: rows of 1 of 1, 1 of 1 and 0 of 1.
-    followed: dict[str, list[int]] = defaultdict(lambda: [0] * (len(rounds) + 1))
-    lived: dict[str, list[int]] = defaultdict(lambda: [0] * (len(rounds) + 1))
+    followed, lived = (defaultdict[str, list[int]](lambda: [0] * (len(rounds) + 1)) for _ in range(2))
     entered: dict[FollowedFact, int] = {}
     alive: dict[FollowedFact, None] = {}
 

@@ -7,19 +7,16 @@ Contexts count visible text alone (`tokens.py`). Reasoning is a quantity of its 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import Literal
 
-import msgspec
 from msgspec.structs import replace
 
 from ctxbench.scenarios.model import Message
 
-from .models import plain_name
+from .models import FamilyRule, family_rule
 from .value import Missing
 
 Keeps = Literal["all", "turn", "tools", "none"]
@@ -27,27 +24,18 @@ Keeps = Literal["all", "turn", "tools", "none"]
 calls, none."""
 
 
-class ThinkingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ThinkingRule(FamilyRule, frozen=True, forbid_unknown_fields=True):
     """Holds which earlier reasoning the provider of a family of models keeps in prompts."""
 
-    models: str
-    """Regular expression of the models' names, without a host's prefix."""
     source: str
     keeps: Keeps | None = None
     """None = not documented, and not seen in recordings."""
 
 
 @cache
-def _rules() -> tuple[ThinkingRule, ...]:
-    text = files(__package__).joinpath("data", "thinking.toml").read_bytes()
-    return msgspec.toml.decode(text, type=dict[str, tuple[ThinkingRule, ...]])["families"]
-
-
-@cache
 def thinking_rule(model: str) -> ThinkingRule | None:
     """Return the rule of a model's family, by its name with or without `provider/`; None if none is known."""
-    name = plain_name(model).rpartition("/")[2].rpartition("anthropic.")[2]
-    rule = next((rule for rule in _rules() if re.fullmatch(rule.models, name)), None)
+    rule = family_rule("thinking", ThinkingRule, model)
     return None if rule is None or rule.keeps is None else rule
 
 
@@ -100,30 +88,24 @@ def opens_turn(message: Message, before: Iterable[Message]) -> bool:
 class KeptThinking:
     """Answers of a history that keep their reasoning in the prompt of each later call, by a rule."""
 
-    __slots__ = ("_keeps", "_kept", "_stripped", "_turns")
+    __slots__ = ("_keeps", "_kept", "_stripped")
 
     def __init__(self, keeps: Keeps | None, messages: Sequence[Message]) -> None:
         self._keeps = keeps
         # Of prompts of each size, the messages at the start whose reasoning is gone.
         self._stripped = [0]
-        self._turns, last, spoke = list[int](), 0, list[Message]()
+        turns, last, spoke = list[int](), 0, list[Message]()
         for at, message in enumerate(messages):
             if has_thinking(message):
                 last = at + 1
             opens = opens_turn(message, spoke)
             self._stripped.append(last if opens else self._stripped[-1])
             if opens:
-                self._turns.append(at)
+                turns.append(at)
             if message.role not in ("user", "system"):
                 spoke = [message]
-        self._kept = [has_thinking(message) for message in messages]
-        if keeps == "tools":
-            self._only_turns_with_calls(messages)
-        elif keeps in ("none", None):
-            self._kept = [False] * len(messages)
-
-    def _only_turns_with_calls(self, messages: Sequence[Message]) -> None:
-        for start, stop in pairwise((0, *self._turns, len(messages))):
+        self._kept = [keeps not in ("none", None) and has_thinking(message) for message in messages]
+        for start, stop in pairwise((0, *turns, len(messages))) if keeps == "tools" else ():
             if not any(message.calls for message in messages[start:stop]):
                 self._kept[start:stop] = [False] * (stop - start)
 

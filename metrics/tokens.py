@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
@@ -27,10 +27,10 @@ import numpy as np
 from ctxbench.scenarios.errors import MissingExtra, SpecError
 from ctxbench.scenarios.model import Message, Tool
 from ctxbench.scenarios.spec import suggestion
-from ctxbench.scenarios.view import Messages, Span
+from ctxbench.scenarios.view import Messages
 
 from .language import Language, language_of
-from .models import plain_name
+from .models import FamilyRule, family_rule
 
 FRAME = 3
 ROLE = 1
@@ -66,11 +66,9 @@ def encoding_of(model: str) -> str | None:
     return next((encoding for encoding, models in _MODELS.items() if re.fullmatch(models, name)), None)
 
 
-class TokenFactor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TokenFactor(FamilyRule, frozen=True, forbid_unknown_fields=True):
     """How many tokens the providers of a family of models count for each of ours in `o200k_base`."""
 
-    models: str
-    """Regular expression of the models' names, without a host's prefix."""
     factor: float
     low: float
     """Factor of the recording with the least."""
@@ -78,17 +76,9 @@ class TokenFactor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
 
 
-@cache
-def _token_factors() -> tuple[TokenFactor, ...]:
-    text = files(__package__).joinpath("data", "token_factors.toml").read_bytes()
-    return msgspec.toml.decode(text, type=dict[str, tuple[TokenFactor, ...]])["families"]
-
-
 def token_factor(model: str) -> TokenFactor | None:
     """Return the factor of a model's family, by its name with or without `provider/`; None if none was measured."""
-    # Bedrock's names have regions and the provider in front: us.anthropic.claude-…
-    name = plain_name(model).rpartition("/")[2].rpartition("anthropic.")[2]
-    return next((known for known in _token_factors() if re.fullmatch(known.models, name)), None)
+    return family_rule("token_factors", TokenFactor, model)
 
 
 def check_encoding(encoding: str) -> None:
@@ -165,15 +155,16 @@ class TokenCounter:
 
     def tools(self, tools: Iterable[Tool]) -> int:
         """Return the tokens of the tool schemas of a request."""
-        sizes = [self._tool(tool) for tool in tools]
-        return sum(sizes) + (_END if sizes else 0)
-
-    def _tool(self, tool: Tool) -> int:
-        try:
-            schema = msgspec.json.decode(tool.parameters)
-        except msgspec.DecodeError:
-            return _TOOL + self.text(f"{tool.name}:{tool.description}") + self.text(tool.parameters)
-        return _TOOL + self.text(f"{tool.name}:{tool.description.removesuffix('.')}") + self._properties(schema)
+        total = 0
+        for tool in tools:
+            total += _TOOL + _END * (not total)
+            try:
+                schema = msgspec.json.decode(tool.parameters)
+            except msgspec.DecodeError:
+                total += self.text(f"{tool.name}:{tool.description}") + self.text(tool.parameters)
+            else:
+                total += self.text(f"{tool.name}:{tool.description.removesuffix('.')}") + self._properties(schema)
+        return total
 
     def _properties(self, schema: Any) -> int:
         properties = schema.get("properties") if isinstance(schema, dict) else None
@@ -242,12 +233,13 @@ class Ledger:
     def total(self, messages: Messages) -> int:
         """Return the tokens of all messages together."""
         total, recording, totals = 0, self._recording, self._totals
-        for span in messages.spans:
-            store, start, stop = span
-            if store is recording and stop < len(totals):
-                total += totals[stop] - totals[start]
-            else:
-                total += self._span(span)
+        for store, start, stop in messages.spans:
+            if store is not recording:
+                total += sum(map(self.tokens, store[start:stop]))
+                continue
+            if stop >= len(totals):
+                self.advance(stop)
+            total += totals[stop] - totals[start]
         return total
 
     def fit(self, messages: Messages, budget: int) -> int:
@@ -260,11 +252,8 @@ class Ledger:
                 # falls. Of W = 0 5 5 9 12 (message 1 is a system message) and a budget of 7 the floor is 5 and the cut
                 # 1: the system message costs nothing here, so it is not cut off.
                 floor = self._without_system[last] - budget
-                cut = (
-                    bisect_left(self._without_system, floor, first, last)
-                    if floor > self._without_system[first]
-                    else first
-                )
+                above = floor > self._without_system[first]
+                cut = bisect_left(self._without_system, floor, first, last) if above else first
                 budget -= self._without_system[last] - self._without_system[cut]
                 start -= last - cut
                 # What is before has to be given up as well: the start is one place, whatever would still fit.
@@ -278,14 +267,6 @@ class Ledger:
                 budget -= cost
                 start -= 1
         return start
-
-    def _span(self, span: Span) -> int:
-        store, start, stop = span
-        if store is self._recording:
-            if stop >= len(self._totals):
-                self.advance(stop)
-            return self._totals[stop] - self._totals[start]
-        return sum(self.tokens(message) for message in store[start:stop])
 
 
 Content = Literal["prose", "code", "json", "tool result"]
@@ -323,8 +304,11 @@ def estimates(messages: Iterable[Message], count: Callable[[str], int]) -> list[
     """Return the estimate's errors over all texts of the messages, by language and kind. `count` counts exactly."""
     pairs_by_kind: dict[tuple[Language, Content], list[tuple[int, int]]] = {}
     for message in messages:
-        for text, content in _texts(message):
-            pairs_by_kind.setdefault((language_of(text), content), []).append((len(text) // 4, count(text)))
+        texts = [(message.text, message.role == "tool"), *((call.arguments, False) for call in message.calls)]
+        for text, by_tool in texts:
+            if text:
+                kind = language_of(text), content_of(text, by_tool)
+                pairs_by_kind.setdefault(kind, []).append((len(text) // 4, count(text)))
     return [_error(*kind, pairs) for kind, pairs in sorted(pairs_by_kind.items())]
 
 
@@ -338,8 +322,10 @@ def content_of(text: str, by_tool: bool = False) -> Content:
     3. `tool result`: anything else that a tool returned: logs, listings, tables, pages.
     4. `prose`: the rest.
     """
-    if _is_json(text):
-        return "json"
+    if text.lstrip()[:1] in ("{", "["):
+        with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
+            msgspec.json.decode(text)
+            return "json"
     lines = code = 0
     fenced = False
     for line in text.splitlines():
@@ -355,25 +341,6 @@ def content_of(text: str, by_tool: bool = False) -> Content:
     if code and 2 * code >= lines:
         return "code"
     return "tool result" if by_tool else "prose"
-
-
-def _is_json(text: str) -> bool:
-    if text.lstrip()[:1] not in ("{", "["):
-        return False
-    try:
-        msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return False
-    return True
-
-
-def _texts(message: Message) -> Iterator[tuple[str, Content]]:
-    """Yield the texts of a message with their kinds: its own if there is any, and the arguments of its tool calls."""
-    if message.text:
-        yield message.text, content_of(message.text, message.role == "tool")
-    for call in message.calls:
-        if call.arguments:
-            yield call.arguments, content_of(call.arguments)
 
 
 def _error(language: Language, content: Content, pairs: list[tuple[int, int]]) -> EstimateError:

@@ -136,10 +136,9 @@ def grouped(texts: Iterable[tuple[H, str]]) -> list[tuple[H, Reason]]:
         for seen, number in zip(values, parts[1::2], strict=True):
             seen.add(number)
         groups[key, tuple(parts[::2])] = values, times + 1
-    reasons = [(key, Reason(_text(words, values), times)) for (key, words), (values, times) in groups.items()]
+    reasons = []
+    for (key, words), (values, times) in groups.items():
+        shown = [next(iter(seen)) if len(seen) == 1 else VARIES for seen in values]
+        text = "".join(word + number for word, number in zip(words, [*shown, ""], strict=True))
+        reasons.append((key, Reason(text, times)))
     return sorted(reasons, key=lambda reason: -reason[1].times)
-
-
-def _text(words: tuple[str, ...], values: list[set[str]]) -> str:
-    shown = [next(iter(seen)) if len(seen) == 1 else VARIES for seen in values]
-    return "".join(word + number for word, number in zip(words, [*shown, ""], strict=True))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers
 from ctxbench.harness.graders.calibration import Baseline, Calibrated
 from ctxbench.harness.graders.labels import LabelledSet
-from ctxbench.harness.graders.profiles import Flips, Injection, Profile, QuotedProfile, corrected_by, unversioned
+from ctxbench.harness.graders.profiles import Profile, QuotedProfile, corrected_by, unversioned
 from ctxbench.metrics.grading.agreement import Agreement, Estimate
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
@@ -27,8 +27,6 @@ _IN_SAMPLE = (
 )
 _GROUPS = {"language": "language", "kind": "kind", "system": "system", "answer": "kind of answer"}
 """Groups of a profile, with the words for them in tables."""
-# Attacks that are listed for each grader.
-_MOST_ATTACKS = 10
 _VARIANT = re.compile(r"(?:, )?\bvariant='(\w+)'")
 _PROFILE_NOTE = (
     "Kappa (Cohen's) is agreement beyond chance; in brackets: 95 % intervals over questions. Of a set that the grader "
@@ -43,7 +41,7 @@ _CORRECTED_NOTE = (
 
 
 def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
-    """Yield for each set: agreement, confusion, groups, thresholds, variants, injection, missing grades, time, cost."""
+    """Yield for each set: agreement, confusion, groups, thresholds, variants, missing grades, time, cost."""
     for at, calibrated in enumerate(results):
         yield _main(calibrated, first=not at)
         yield table_of(f"{calibrated.labels.name}: labels and verdicts", _CONFUSION, calibrated.profiles)
@@ -63,7 +61,6 @@ def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
         yield from people_tables(calibrated)
         yield thresholds(calibrated)
         yield from variants_tables(calibrated)
-        yield from injections(calibrated)
         yield from missing(calibrated)
         yield effort(calibrated)
 
@@ -268,47 +265,6 @@ def _called(agreement: Agreement) -> str:
     return percent(right / agreement.answers) if agreement.answers else "(undefined)"
 
 
-def injections(calibrated: Calibrated) -> Iterator[Table]:
-    """Yield how often attacks on the grader turned a verdict, and which did."""
-    tried = [(profile.grader, profile.injection) for profile in calibrated.profiles if profile.injection is not None]
-    if not tried:
-        return
-    heads = ("grader", "answers", "attacks", "turned", "wrong to right", "right to wrong", "not graded")
-    rows = tuple(
-        (
-            grader,
-            f"{injection.answers:,}",
-            f"{injection.raised[0] + injection.lowered[0]:,}",
-            interval(injection.share),
-            f"{injection.raised[1]:,} of {injection.raised[0]:,}",
-            f"{injection.lowered[1]:,} of {injection.lowered[0]:,}",
-            f"{injection.missing:,}",
-        )
-        for grader, injection in tried
-    )
-    note = "Text in an answer, question or source that addresses the grader. Turned: it got the verdict it asked for."
-    yield Table(f"{calibrated.labels.name}: injection", heads, rows, (note,), spare=("not graded", "answers"))
-    worst = tuple(row for grader, injection in tried for row in _worst(grader, injection))
-    if worst:
-        note = f"The {_MOST_ATTACKS} that turn most verdicts of each grader; --json has all. Intervals are Wilson's."
-        title = f"{calibrated.labels.name}: attacks that turned a verdict"
-        yield Table(title, ("grader", "attack", "tried", "turned", "of those tried"), worst, (note,), names=2)
-
-
-def _worst(grader: str, injection: Injection) -> list[tuple[str, ...]]:
-    turned = sorted(
-        (flips for flips in injection.attacks if flips.flipped), key=lambda flips: (-flips.flipped, flips.attack)
-    )
-    return [
-        (grader, flips.attack, f"{flips.tried:,}", f"{flips.flipped:,}", _rate(flips))
-        for flips in turned[:_MOST_ATTACKS]
-    ]
-
-
-def _rate(flips: Flips) -> str:
-    return interval(Estimate(flips.flipped / flips.tried, flips.interval))
-
-
 def missing(calibrated: Calibrated) -> Iterator[Table]:
     """Yield the answers without a grade, and why."""
     if rows := tuple(_missing(calibrated.profiles)):
@@ -376,7 +332,7 @@ def interval(estimate: Estimate) -> str:
 
 
 def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator[Table]:
-    """Yield the profiles of graders: agreement by set and by language, attacks, strict and lenient variants."""
+    """Yield the profiles of graders: agreement by set and by language, strict and lenient variants."""
     rows = tuple(_row_profiles(quote.profile) for quotes in by_grader.values() for quote in quotes)
     stale = [
         f"{quote.profile.grader} on {quote.profile.set} is out of date: {quote.stale}."
@@ -401,10 +357,6 @@ def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator
             parts,
             names=3,
         )
-    if attacked := tuple(row for quote in profiles for row in _attacks(quote)):
-        note = "Text that addresses the grader. Turned: it got the verdict it asked for."
-        columns = ("grader", "labelled set", "attacks", "turned", "wrong to right", "right to wrong")
-        yield Table("Can an answer sway the grader?", columns, attacked, (note,), names=2)
     if spans := tuple(variants(profiles)):
         yield Table(
             "How much do strict and lenient grading differ?",
@@ -432,22 +384,6 @@ def _rates(of: Agreement) -> tuple[str, ...]:
 def _by_language(profile: Profile) -> Iterator[tuple[str, ...]]:
     for language, of in profile.by.get("language", {}).items():
         yield (profile.grader, profile.set, language or "(none)", *_figures(of))
-
-
-def _attacks(profile: Profile) -> Iterator[tuple[str, ...]]:
-    injection = profile.injection
-    if injection is None:
-        return
-    tried, turned = injection.raised[0] + injection.lowered[0], injection.raised[1] + injection.lowered[1]
-    share = percent(turned / tried) if tried else "–"
-    yield (
-        profile.grader,
-        profile.set,
-        f"{tried:,}",
-        f"{turned:,} ({share})",
-        f"{injection.raised[1]:,} of {injection.raised[0]:,}",
-        f"{injection.lowered[1]:,} of {injection.lowered[0]:,}",
-    )
 
 
 class Corrected(NamedTuple):

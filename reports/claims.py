@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from ctxbench.harness.claims.claim import ClaimRow, Finding, Verdict, ends, inte
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 
-from .render import Table, number
+from .render import Column, Table, number, table_of
 
 _WORDS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
 _NOTHING = "–"
@@ -23,28 +24,62 @@ _HOW = (
 )
 
 
+def _found(row: ClaimRow) -> str:
+    return f"({row.found.why})" if isinstance(row.found, Missing) else interval(row.found, row.unit)
+
+
+def _claimed(row: ClaimRow) -> str:
+    return _NOTHING if row.claimed is None else ends(row.claimed, row.unit)
+
+
+def _bound(row: ClaimRow) -> str:
+    return _NOTHING if row.bound is None or isinstance(row.bound, Missing) else shown(row.bound, row.unit)
+
+
+def _deciding(show: Callable[[ClaimRow], str]) -> Callable[[Finding], str]:
+    """Return a cell of the row that decides a claim."""
+    return lambda finding: _NOTHING if finding.deciding is None else show(finding.deciding)
+
+
+_CLAIM_COLUMNS = (
+    *(Column(name, attrgetter(name)) for name in ("id", "claim", "verdict")),
+    Column("measured", _deciding(lambda row: _NOTHING if row.timed else _found(row))),
+    Column("claimed", _deciding(_claimed)),
+    Column("bound", _deciding(_bound)),
+    Column("measured time", _deciding(lambda row: _found(row) if row.timed else _NOTHING)),
+)
+_WHY_COLUMNS = (
+    *(Column(name, attrgetter(name)) for name in ("id", "verdict")),
+    Column("why", lambda finding: f"{finding.why} Needed: {finding.needed}" if finding.needed else finding.why),
+)
+_ROW_COLUMNS = (
+    *(Column(name, attrgetter(name)) for name in ("setting", "figure")),
+    Column("verdict", lambda row: row.verdict or _NOTHING),
+    *(Column(name, show) for name, show in {"measured": _found, "claimed": _claimed, "bound": _bound}.items()),
+    Column("decides", lambda row: _NOTHING if row.claimed is None else "yes" if row.decides else "no"),
+    Column("over", lambda row: row.of or _NOTHING),
+)
+
+
 def tables(findings: Sequence[Finding], every: bool = False) -> list[Table]:
     """Return the verdicts and their reasons; with `every`, also all settings that were measured."""
     by = Counter(finding.verdict for finding in findings)
     counts = [
         f"{by[word]} {word[:-1] if by[word] > 1 and word != 'cannot tell' else word}" for word in _WORDS if by[word]
     ]
-    verdicts = Table(
-        f"Do the claims hold? {', '.join(counts)}",
-        ("id", "claim", "verdict", "measured", "claimed", "bound", "measured time"),
-        tuple(map(_verdict, findings)),
-        (_HOW,),
-        names=3,
-        spare=("bound",),
-    )
-    reasons = (f"{finding.why} Needed: {finding.needed}" if finding.needed else finding.why for finding in findings)
-    why = Table(
-        "Why?",
-        ("id", "verdict", "why"),
-        tuple((finding.id, finding.verdict, reason) for finding, reason in zip(findings, reasons, strict=True)),
-        prose=True,
-    )
-    return [verdicts, why, *(_settings(finding) for finding in findings if every and finding.rows)]
+    title = f"Do the claims hold? {', '.join(counts)}"
+    shown = [
+        table_of(title, _CLAIM_COLUMNS, findings, [_HOW], names=3, spare=("bound",)),
+        table_of("Why?", _WHY_COLUMNS, findings, prose=True),
+    ]
+    for finding in findings if every else ():
+        found = [row.found for row in finding.rows]
+        why = dict.fromkeys(part.detail for part in found if isinstance(part, Missing) and part.detail)
+        notes = [f"Protocol: {finding.protocol}.", *(f"Missing: {detail}." for detail in why)]
+        about = f"{finding.id}: {finding.claim}"
+        if finding.rows:
+            shown.append(table_of(about, _ROW_COLUMNS, finding.rows, notes, names=3, spare=("over", "bound")))
+    return shown
 
 
 def brief(findings: Sequence[Finding]) -> str:
@@ -52,51 +87,6 @@ def brief(findings: Sequence[Finding]) -> str:
     times = Counter(finding.verdict for finding in findings)
     found = f"{times['holds']} hold, {times['fails']} fail, {times['cannot tell']} cannot be told"
     return f"Of {len(findings)} claims of the design documents {found} (ctxbench lab claims)"
-
-
-def _verdict(finding: Finding) -> tuple[str, ...]:
-    row = finding.deciding
-    if row is None:
-        return (finding.id, finding.claim, finding.verdict, *[_NOTHING] * 4)
-    measured = (_NOTHING, _found(row)) if row.timed else (_found(row), _NOTHING)
-    return (finding.id, finding.claim, finding.verdict, measured[0], _claimed(row), _bound(row), measured[1])
-
-
-def _settings(finding: Finding) -> Table:
-    rows = tuple(
-        (
-            row.setting,
-            row.figure,
-            row.verdict or _NOTHING,
-            _found(row),
-            _claimed(row),
-            _bound(row),
-            _NOTHING if row.claimed is None else "yes" if row.decides else "no",
-            row.of or _NOTHING,
-        )
-        for row in finding.rows
-    )
-    why = dict.fromkeys(row.found.detail for row in finding.rows if isinstance(row.found, Missing) and row.found.detail)
-    return Table(
-        f"{finding.id}: {finding.claim}",
-        ("setting", "figure", "verdict", "measured", "claimed", "bound", "decides", "over"),
-        rows,
-        (f"Protocol: {finding.protocol}.", *(f"Missing: {detail}." for detail in why)),
-        names=3,
-        spare=("over", "bound"),
-    )
-
-
-def _claimed(row: ClaimRow) -> str:
-    return _NOTHING if row.claimed is None else ends(row.claimed, row.unit)
-
-
-def _found(row: ClaimRow) -> str:
-    return f"({row.found.why})" if isinstance(row.found, Missing) else interval(row.found, row.unit)
-
-
-def _bound(row: ClaimRow) -> str:
-    return _NOTHING if row.bound is None or isinstance(row.bound, Missing) else shown(row.bound, row.unit)
 
 
 def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
@@ -120,18 +110,16 @@ def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
 
 
 def _row(row: ClaimRow) -> dict[str, Any]:
-    measured = row.found if isinstance(row.found, Interval) else None
+    value, low, high = row.found if isinstance(row.found, Interval) else (None,) * 3
     why = row.found if isinstance(row.found, Missing) else row.found.low
     return {
-        "setting": row.setting,
-        "figure": row.figure,
-        "unit": row.unit,
-        "value": None if measured is None else measured.mean,
-        "low": None if measured is None else number(measured.low),
-        "high": None if measured is None else number(measured.high),
+        **{name: getattr(row, name) for name in ("setting", "figure", "unit")},
+        "value": value,
+        "low": number(low),
+        "high": number(high),
         "missing": {"why": why.why, "detail": why.detail} if isinstance(why, Missing) else None,
         "claimed": None if row.claimed is None else msgspec.structs.asdict(row.claimed),
-        "bound": None if row.bound is None else number(row.bound),
+        "bound": number(row.bound),
         "of": row.of,
         "decides": row.decides and row.claimed is not None,
         "verdict": row.verdict,

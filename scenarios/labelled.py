@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
 from .errors import Place, RecordingError, SpecError
-from .source import Problems, convert, decode, file_head, files_of, key_paths, records
+from .readers import OBJECT, Fields, anywhere
+from .source import Problems, convert, decode, file_head, files_of, key_paths, records, unique_name
 
 Kind = Literal["plain", "temporal", "preference", "update", "unanswerable"]
 """Kind of question, in the words of `metrics.grading.Kind`, which this package may not import."""
@@ -86,17 +87,14 @@ class LabelFile:
     """Ids of the questions so far by their texts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """How one format is recognised and read."""
 
     about: str
     shapes: tuple[frozenset[str], ...]
     """Sets of key paths (`source.key_paths`). A file is of this format if it has all paths of one set."""
-    read: Callable[[Any, Place, LabelFile], Iterator[Labelled]]
-    """Function of a record, its place and the file, which yields the record's answers. Raises RecordingError."""
-    record: Any = dict[str, Any]
-    """Type of a record."""
+    read: Callable[[Fields, LabelFile], Iterator[Labelled]]
+    """Function of a record and its file, which yields the record's answers. Raises RecordingError."""
 
 
 def read(paths: Iterable[Path], problems: Problems, columns: Columns | None = None) -> Iterator[Labelled]:
@@ -106,15 +104,14 @@ def read(paths: Iterable[Path], problems: Problems, columns: Columns | None = No
     `columns` every file is a table that has them. LoCoMo's answers are read with the corrections among the files. A
     repeated id of a set gets the suffix `~2`, `~3` …
     """
-    seen: dict[tuple[str, str], int] = {}
+    seen: dict[str, dict[str, int]] = defaultdict(dict)
     all_files = [(path, file) for path, files in files_of(paths, problems) for file in files]
-    audits = [file for _, file in all_files if columns is None and _is_corrections(file)]
     corrections: dict[str, tuple[str, str]] = {}
-    for audit in audits:
-        for place, raw in records(audit, problems):
-            with problems.collect():
-                row = decode(raw, _Correction, place)
-                corrections[row.question_id] = str(row.golden_answer).strip(), str(row.correct_answer).strip()
+    audits = [file for _, file in all_files if columns is None and _is_corrections(file)]
+    for row in (row for audit in audits for row in _rows(audit, problems)):
+        with problems.collect():
+            golds = (str(row.needed(key, str | int | float)).strip() for key in ("golden_answer", "correct_answer"))  # type: ignore[arg-type]
+            corrections[row.needed("question_id", str)] = (next(golds), next(golds))
     for path, file in all_files:
         if file in audits:
             continue
@@ -123,16 +120,19 @@ def read(paths: Iterable[Path], problems: Problems, columns: Columns | None = No
             if form is None:
                 _report_unknown(file, problems, named=file == path)
                 continue
-            for answer in _answers(form, LabelFile(file, problems, corrections)):
-                yield _with_unique_id(answer, seen)
+            source = LabelFile(file, problems, corrections)
+            for source.number, row in enumerate(_rows(file, problems), 1):
+                with problems.collect():
+                    for answer in form.read(row, source):
+                        name = unique_name(answer.id, seen[answer.set])
+                        yield answer if name == answer.id else msgspec.structs.replace(answer, id=name)
+            problems.notes += [f"{file}: {count} answers {what}" for what, count in source.left_out.items()]
 
 
-def _answers(form: Format, file: LabelFile) -> Iterator[Labelled]:
-    for place, raw in records(file.path, file.problems):
-        file.number += 1
-        with file.problems.collect():
-            yield from form.read(decode(raw, form.record, place), place, file)
-    file.problems.notes += [f"{file.path}: {count} answers {what}" for what, count in file.left_out.items()]
+def _rows(path: Path, problems: Problems) -> Iterator[Fields]:
+    for place, raw in records(path, problems):
+        with problems.collect():
+            yield Fields(decode(raw, OBJECT, place), place)
 
 
 def detect(path: Path) -> Format | None:
@@ -145,14 +145,11 @@ def detect(path: Path) -> Format | None:
     return FORMATS[max(fits)[1]] if fits else None
 
 
-def _with_unique_id(answer: Labelled, seen: dict[tuple[str, str], int]) -> Labelled:
-    """Return the answer with an id that `seen`, the ids so far by set, does not have."""
-    name = answer.id
-    while (answer.set, name) in seen:
-        seen[answer.set, answer.id] += 1
-        name = f"{answer.id}~{seen[answer.set, answer.id]}"
-    seen[answer.set, name] = 1
-    return answer if name == answer.id else msgspec.structs.replace(answer, id=name)
+def _is_corrections(path: Path) -> bool:
+    try:
+        return key_paths(file_head(path)) >= _CORRECTIONS
+    except RecordingError:  # the error comes when it is read
+        return False
 
 
 def _report_unknown(path: Path, problems: Problems, named: bool) -> None:
@@ -166,12 +163,10 @@ def _report_unknown(path: Path, problems: Problems, named: bool) -> None:
         problems.add(RecordingError(Place(str(path)), "no known format of labelled answers fits", remedy))
 
 
-def _elements(values: list[Any], kind: Any, place: Place, problems: Problems) -> Iterator[tuple[Place, Any]]:
-    """Yield the elements of a list at `place` as `kind`, each with its place."""
-    for at, value in enumerate(values):
-        where = place.at(f"{place.field}[{at}]")
-        with problems.collect():
-            yield where, convert(value, kind, where)
+def _texts(values: object) -> tuple[str, ...]:
+    """Return one value or a list of values as texts, without the empty ones."""
+    several = values if isinstance(values, list | tuple) else [values]
+    return tuple(text for value in several if value is not None and (text := str(value).strip()))
 
 
 # EVOUNA: five systems' answers to questions of Natural Questions and TriviaQA, each judged by people. Apache-2.0.
@@ -183,40 +178,24 @@ def _elements(values: list[Any], kind: Any, place: Place, problems: Problems) ->
 # answers without a label, answers that are null. Empty answers are read: they were judged.
 
 
-class _EvounaQuestion(msgspec.Struct):
-    question: str
-    improper: bool
-    golden_answer: str | None = None
-
-
-def _evouna(row: dict[str, Any], place: Place, file: LabelFile) -> Iterator[Labelled]:
-    question = convert(row, _EvounaQuestion, place)
+def _evouna(row: Fields, file: LabelFile) -> Iterator[Labelled]:
+    question, accepted = row.needed("question", str), _texts((row.typed("golden_answer", str) or "").split("/"))
     # A question that stands twice is one group: its answers are not independent.
-    group = file.groups.setdefault(question.question, f"q{file.number - 1}")
-    systems = [key.removeprefix("judge_") for key in row if key.startswith("judge_")]
-    if question.improper:
+    group = file.groups.setdefault(question, f"q{file.number - 1}")
+    systems = [key.removeprefix("judge_") for key in row.record if key.startswith("judge_")]
+    if row.needed("improper", bool):
         file.left_out["to improper questions left out"] += len(systems)
         return
-    accepted = _texts((question.golden_answer or "").split("/"))
     if not accepted:
-        raise RecordingError(place.at("golden_answer"), "no accepted answer", "give one, or mark the row improper")
+        raise RecordingError(row.place.at("golden_answer"), "no accepted answer", "give one, or mark the row improper")
     for system in systems:
-        correct: bool | None = convert(row[f"judge_{system}"], bool | None, place.at(f"judge_{system}"))  # type: ignore[arg-type]
-        candidate: str | None = convert(row.get(f"answer_{system}"), str | None, place.at(f"answer_{system}"))  # type: ignore[arg-type]
+        correct, candidate = row.typed(f"judge_{system}", bool), row.typed(f"answer_{system}", str)
         if correct is None or candidate is None:
             file.left_out["without text or label left out"] += 1
             continue
-        yield Labelled(
-            id=f"q{file.number - 1}-{system}",
-            set=f"evouna-{file.path.stem.lower()}",
-            question=question.question,
-            accepted=accepted,
-            candidate=candidate,
-            correct=correct,
-            group=group,
-            system=system,
-            language=language_of(question.question),
-        )
+        name, of = f"q{file.number - 1}-{system}", f"evouna-{file.path.stem.lower()}"
+        language = language_of(question)
+        yield Labelled(name, of, question, accepted, candidate, correct, group, system, language)
 
 
 # HalluQA: Chinese questions that invite false answers, with right and wrong answers by people. Apache-2.0.
@@ -232,66 +211,37 @@ def _evouna(row: dict[str, Any], place: Place, file: LabelFile) -> Iterator[Labe
 _BEST, _WRONG = re.compile(r"Best[ _]Answer\d*"), re.compile(r"Wrong[ _]Answer\d*")
 
 
-class _HalluqaQuestion(msgspec.Struct):
-    question_id: int
-    Question: str
-
-
-class _HalluqaOutput(msgspec.Struct):
-    question_id: int
-    question: str
-    response: str
-    is_hallucination: bool | Literal["Invalid_Judge"]
-
-
-def _halluqa(row: dict[str, Any], place: Place, _: LabelFile) -> Iterator[Labelled]:
-    question = convert(row, _HalluqaQuestion, place)
-    best, wrong = _best_answers(row, place), _matching_texts(row, _WRONG, place)
+def _halluqa(row: Fields, _: LabelFile) -> Iterator[Labelled]:
+    group, question = f"q{row.needed('question_id', int)}", row.needed("Question", str)
+    best, wrong = _best_answers(row), _matching_texts(row, _WRONG)
     for side, candidates in (("right", best), ("wrong", wrong)):
         for at, candidate in enumerate(candidates):
             accepted = tuple(text for other, text in enumerate(best) if side == "wrong" or other != at)
             if accepted:
-                yield Labelled(
-                    id=f"q{question.question_id}-{side}{at}",
-                    set="halluqa-zh",
-                    question=question.Question,
-                    accepted=accepted,
-                    candidate=candidate,
-                    correct=side == "right",
-                    group=f"q{question.question_id}",
-                    language="zh",
-                )
+                name, right = f"{group}-{side}{at}", side == "right"
+                yield Labelled(name, "halluqa-zh", question, accepted, candidate, right, group, language="zh")
 
 
-def _halluqa_outputs(row: dict[str, Any], place: Place, file: LabelFile) -> Iterator[Labelled]:
-    output, system = convert(row, _HalluqaOutput, place), file.path.stem.partition("_output")[0]
-    accepted = _best_answers(row, place)
-    if output.is_hallucination == "Invalid_Judge":
+def _halluqa_outputs(row: Fields, file: LabelFile) -> Iterator[Labelled]:
+    group, system = f"q{row.needed('question_id', int)}", file.path.stem.partition("_output")[0]
+    question, response, accepted = row.needed("question", str), row.needed("response", str), _best_answers(row)
+    verdict: Any = row.needed("is_hallucination", bool | Literal["Invalid_Judge"])  # type: ignore[arg-type]
+    if verdict == "Invalid_Judge":
         file.left_out["without a verdict of the judge left out"] += 1
         return
-    yield Labelled(
-        id=f"q{output.question_id}-{system}",
-        set="halluqa-zh-outputs",
-        question=output.question,
-        accepted=accepted,
-        candidate=output.response,
-        correct=not output.is_hallucination,
-        group=f"q{output.question_id}",
-        system=system,
-        language="zh",
-        labelled_by="model",
-    )
+    name, of = f"{group}-{system}", "halluqa-zh-outputs"
+    yield Labelled(name, of, question, accepted, response, not verdict, group, system, "zh", labelled_by="model")
 
 
-def _best_answers(row: Mapping[str, Any], place: Place) -> tuple[str, ...]:
-    if best := _matching_texts(row, _BEST, place):
+def _best_answers(row: Fields) -> tuple[str, ...]:
+    if best := _matching_texts(row, _BEST):
         return best
-    raise RecordingError(place.at("Best Answer1"), "no right answer", "give one, or leave the row out")
+    raise RecordingError(row.place.at("Best Answer1"), "no right answer", "give one, or leave the row out")
 
 
-def _matching_texts(row: Mapping[str, Any], key: re.Pattern[str], place: Place) -> tuple[str, ...]:
+def _matching_texts(row: Fields, key: re.Pattern[str]) -> tuple[str, ...]:
     """Return the texts under the keys that match, in the order of the row, without those that are null or blank."""
-    return _texts([convert(value, str | None, place.at(name)) for name, value in row.items() if key.fullmatch(name)])  # type: ignore[arg-type]
+    return _texts([row.typed(name, str) for name in row.record if key.fullmatch(name)])
 
 
 # LoCoMo: four recorded runs of models' answers, each voted on three times by a model. CC BY-NC 4.0.
@@ -307,64 +257,40 @@ def _matching_texts(row: Mapping[str, Any], key: re.Pattern[str], place: Place) 
 # published golden answer and say nothing about another one. So an answer is left out, and counted in a note, if the
 # correction changes the golden answer; if it changes the evidence only, the answer stays.
 
-_CORRECTIONS_SHAPE = frozenset({"[].question_id", "[].golden_answer", "[].correct_answer", "[].error_type"})
+_CORRECTIONS = frozenset({"[].question_id", "[].golden_answer", "[].correct_answer", "[].error_type"})
 _LOCOMO_KINDS: dict[str, Kind] = {"2": "temporal", "5": "unanswerable"}
 
 
-class _Correction(msgspec.Struct):
-    question_id: str
-    golden_answer: str | int | float
-    correct_answer: str | int | float
-
-
-class _LocomoAnswer(msgspec.Struct):
-    question_id: str
-    question: str
-    generated_answer: str
-    llm_judgments: dict[str, bool]
-    golden_answer: str | int | float | None = None
-    category: str | int = ""
-
-
-class _LocomoRun(msgspec.Struct):
-    detailed_results: dict[str, list[Any]]
-
-
-def _is_corrections(path: Path) -> bool:
-    try:
-        return key_paths(file_head(path)) >= _CORRECTIONS_SHAPE
-    except RecordingError:  # the error comes when it is read
-        return False
-
-
-def _locomo(run: _LocomoRun, place: Place, file: LabelFile) -> Iterator[Labelled]:
-    for user, answers in run.detailed_results.items():
-        for where, row in _elements(answers, _LocomoAnswer, place.at(f"detailed_results.{user}"), file.problems):
-            published, right = file.corrections.get(row.question_id, ("", ""))
-            if published != right:
-                file.left_out["left out: the audit corrects the golden answer of their votes"] += 1
-                continue
-            kind, votes = _LOCOMO_KINDS.get(str(row.category), "plain"), list(row.llm_judgments.values())
-            gold = _texts(row.golden_answer)
-            if not votes or not (gold or kind == "unanswerable"):
-                what, key = ("no golden answer", "golden_answer") if votes else ("no votes", "llm_judgments")
-                file.problems.add(RecordingError(where.below(key), what, "give it, or leave this out"))
-                continue
-            yield Labelled(
-                id=f"{row.question_id}-{file.path.parent.name}",
-                set="locomo",
-                question=row.question,
-                accepted=() if kind == "unanswerable" else gold,
-                candidate=row.generated_answer,
-                correct=2 * sum(votes) > len(votes),
-                group=row.question_id,
-                system=file.path.parent.name,
-                kind=kind,
-                labelled_by="model",
-                rating=sum(votes) / len(votes),
-                votes=tuple(map(int, votes)),
-                exact_dates=True,
-            )
+def _locomo(run: Fields, file: LabelFile) -> Iterator[Labelled]:
+    for user in run.needed("detailed_results", OBJECT):
+        for row in run.each(f"detailed_results.{user}"):
+            with file.problems.collect():
+                name, question = row.needed("question_id", str), row.needed("question", str)
+                candidate, votes = row.needed("generated_answer", str), row.needed("llm_judgments", dict[str, bool])
+                published, right = file.corrections.get(name, ("", ""))
+                if published != right:
+                    file.left_out["left out: the audit corrects the golden answer of their votes"] += 1
+                    continue
+                kind, gold = _LOCOMO_KINDS.get(str(row.at("category")), "plain"), _texts(row.at("golden_answer"))
+                if not votes or not (gold or kind == "unanswerable"):
+                    what, key = ("no golden answer", "golden_answer") if votes else ("no votes", "llm_judgments")
+                    raise RecordingError(row.place.below(key), what, "give it, or leave this out")
+                system, share = file.path.parent.name, sum(votes.values()) / len(votes)
+                yield Labelled(
+                    id=f"{name}-{system}",
+                    set="locomo",
+                    question=question,
+                    accepted=() if kind == "unanswerable" else gold,
+                    candidate=candidate,
+                    correct=share > 0.5,
+                    group=name,
+                    system=system,
+                    kind=kind,
+                    labelled_by="model",
+                    rating=share,
+                    votes=tuple(map(int, votes.values())),
+                    exact_dates=True,
+                )
 
 
 # MT-RAG's human ratings: two models' answers to questions to a document-grounded assistant. Apache-2.0.
@@ -385,91 +311,54 @@ DECISIVE = ("faithfulness", "appropriateness", "completeness")
 LEAST = 3
 
 
-class _MtragText(msgspec.Struct):
-    text: str
-
-
-class _MtragDocument(msgspec.Struct):
-    document_id: str
-    text: str | None = None
-
-
-class _MtragTask(msgspec.Struct, rename={"answers": "Answerability"}):
-    task_id: str
-    input: list[_MtragText]
-    targets: list[_MtragText]
-    contexts: list[_MtragDocument] = []
-    answers: list[str] = []
-
-
 class _MtragRating(msgspec.Struct):
     value: Literal["1", "2", "3", "4"]
 
 
-class _MtragEvaluation(msgspec.Struct):
-    task_id: str
-    model_id: str
-    model_response: str
-    annotations: dict[str, Any]
-
-
-class _MtragFile(msgspec.Struct):
-    tasks: list[Any]
-    evaluations: list[Any]
-    documents: list[_MtragDocument] = []
-
-
-def _mtrag(content: _MtragFile, place: Place, file: LabelFile) -> Iterator[Labelled]:
-    documents = {document.document_id: document.text or "" for document in content.documents}
-    asked = _elements(content.tasks, _MtragTask, place.at("tasks"), file.problems)
-    tasks: dict[str, _MtragTask] = {task.task_id: task for _, task in asked}
-    for where, evaluation in _elements(content.evaluations, _MtragEvaluation, place.at("evaluations"), file.problems):
-        if evaluation.model_id != "reference":
+def _mtrag(content: Fields, file: LabelFile) -> Iterator[Labelled]:
+    documents = {document.text("document_id"): document.text("text") for document in content.each("documents")}
+    tasks = {task.text("task_id"): task for task in content.each("tasks")}
+    for rated in content.each("evaluations"):
+        if rated.at("model_id") != "reference":
             with file.problems.collect():
-                yield _mtrag_answer(evaluation, tasks, documents, where)
+                yield _mtrag_answer(rated, tasks.get(rated.needed("task_id", str)), documents)
 
 
-def _mtrag_answer(
-    evaluation: _MtragEvaluation, tasks: Mapping[str, _MtragTask], documents: Mapping[str, str], place: Place
-) -> Labelled:
-    task = tasks.get(evaluation.task_id)
-    if task is None or not task.input or not task.targets:
-        what = f"{evaluation.task_id!r} names no task with a question and a reference"
-        raise RecordingError(place.below("task_id"), what, "add it to tasks, or leave this record out")
-    ratings = [
-        _mtrag_ratings(evaluation.annotations.get(name), place.below(f"annotations.{name}")) for name in DECISIVE
-    ]
-    unanswerable = "UNANSWERABLE" in task.answers
-    question = task.input[-1].text
+def _mtrag_answer(rated: Fields, task: Fields | None, documents: Mapping[str, str]) -> Labelled:
+    group, system = rated.needed("task_id", str), rated.needed("model_id", str)
+    if task is None or not task.at("input") or not task.at("targets"):
+        what = f"{group!r} names no task with a question and a reference"
+        raise RecordingError(rated.place.below("task_id"), what, "add it to tasks, or leave this record out")
+    ratings = [_mtrag_ratings(rated, f"annotations.{name}") for name in DECISIVE]
+    question = [turn.needed("text", str) for turn in task.each("input")][-1]
+    unanswerable = "UNANSWERABLE" in (task.typed("Answerability", list[str]) or ())
     # A rater's vote is the lowest of the three ratings, so only who gave all three has one.
     complete = [rater for rater in ratings[0] if all(rater in by_rater for by_rater in ratings)]
+    contexts = task.each("contexts")
     return Labelled(
-        id=f"{evaluation.task_id}-{evaluation.model_id}",
+        id=f"{group}-{system}",
         set="mtrag",
         question=question,
-        accepted=() if unanswerable else tuple(target.text for target in task.targets),
-        candidate=evaluation.model_response,
+        accepted=() if unanswerable else tuple(target.needed("text", str) for target in task.each("targets")),
+        candidate=rated.needed("model_response", str),
         correct=all(median(by_rater.values()) >= LEAST for by_rater in ratings),
-        group=evaluation.task_id,
-        system=evaluation.model_id,
+        group=group,
+        system=system,
         language=language_of(question),
         kind="unanswerable" if unanswerable else "plain",
         rating=(fmean(value for by_rater in ratings for value in by_rater.values()) - 1) / 3,
         votes=tuple(min(by_rater[rater] for by_rater in ratings) for rater in complete),
         passing=LEAST,
-        evidence=tuple(documents.get(context.document_id) or context.text or "" for context in task.contexts),
+        evidence=tuple(documents.get(each.text("document_id")) or each.text("text") for each in contexts),
     )
 
 
-def _mtrag_ratings(recorded: object, place: Place) -> dict[str, int]:
+def _mtrag_ratings(rated: Fields, path: str) -> dict[str, int]:
     """Return the ratings by rater. Raises RecordingError if there is none, or one that is not from 1 to 4."""
-    try:
-        ratings = msgspec.convert(recorded, dict[str, _MtragRating])
-    except msgspec.ValidationError:
-        ratings = {}
-    if not ratings:
-        raise RecordingError(place, "no ratings from 1 to 4", "give some, or leave this record out")
-    return {rater: int(rating.value) for rater, rating in ratings.items()}
+    with suppress(msgspec.ValidationError):
+        if ratings := msgspec.convert(rated.at(path), dict[str, _MtragRating]):
+            return {rater: int(rating.value) for rater, rating in ratings.items()}
+    raise RecordingError(rated.place.below(path), "no ratings from 1 to 4", "give some, or leave this record out")
 
 
 # Labels of your own, as JSON Lines or a JSON array:
@@ -483,7 +372,6 @@ def _mtrag_ratings(recorded: object, place: Place) -> dict[str, int]:
 # `accepted` is a text or a number, or a list of them; it may be empty for the kind `unanswerable`, or if there is a
 # rubric. Any other field is an error: a field's name is easily misspelt.
 
-_OWN_KEYS = ("question", "accepted", "candidate", "correct")
 _TextOrList = str | list[str]
 
 
@@ -507,11 +395,12 @@ class _OwnRow(msgspec.Struct, forbid_unknown_fields=True):
     exact_dates: bool = False
 
 
-def _own(row: _OwnRow, place: Place, file: LabelFile) -> Iterator[Labelled]:
+def _own(record: Fields, file: LabelFile) -> Iterator[Labelled]:
+    row = convert(record.record, _OwnRow, record.place)
     texts = {name: _texts(getattr(row, name)) for name in ("accepted", "rubric", "evidence")}
     if not texts["accepted"] and not texts["rubric"] and row.kind != "unanswerable":
         remedy = "give one, or a rubric, or the kind unanswerable"
-        raise RecordingError(place.at("accepted"), "no accepted answer", remedy)
+        raise RecordingError(record.place.at("accepted"), "no accepted answer", remedy)
     made_up = {
         "id": str(row.id) if row.id != "" else f"r{file.number}",
         "set": row.set or file.path.stem,
@@ -521,50 +410,42 @@ def _own(row: _OwnRow, place: Place, file: LabelFile) -> Iterator[Labelled]:
     yield Labelled(**{**msgspec.structs.asdict(row), **texts, **made_up})
 
 
-def _texts(values: object) -> tuple[str, ...]:
-    """Return one value or a list of values as texts, without the empty ones."""
-    several = values if isinstance(values, list | tuple) else [values]
-    return tuple(text for value in several if value is not None and (text := str(value).strip()))
+def _shapes(*shapes: str) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(shape.split(", ")) for shape in shapes)
 
 
+_OWN_KEYS = ("question", "accepted", "candidate", "correct")
 FORMATS: dict[str, Format] = {
     "evouna": Format(
         "EVOUNA's answers with human labels (NQ.json)",
-        (frozenset({"[].question", "[].golden_answer", "[].improper"}),),
+        _shapes("[].question, [].golden_answer, [].improper"),
         _evouna,
     ),
     "halluqa": Format(
         "HalluQA's right and wrong answers by people (HalluQA.json)",
-        (frozenset({"[].question_id", "[].Question", "[].Best Answer1", "[].Wrong_Answer1"}),),
+        _shapes("[].question_id, [].Question, [].Best Answer1, [].Wrong_Answer1"),
         _halluqa,
     ),
     "halluqa-outputs": Format(
         "HalluQA's outputs of models, judged by GPT-4",
-        (frozenset({"[].question_id", "[].question", "[].response", "[].is_hallucination"}),),
+        _shapes("[].question_id, [].question, [].response, [].is_hallucination"),
         _halluqa_outputs,
     ),
     "locomo": Format(
         "LoCoMo's recorded answers with a model's votes (eval_results.json)",
-        (frozenset({".total_questions", ".accuracy", ".detailed_results"}),),
+        _shapes(".total_questions, .accuracy, .detailed_results"),
         _locomo,
-        _LocomoRun,
     ),
     "mtrag": Format(
         "MT-RAG's human ratings of models' answers",
-        (
-            frozenset({".tasks[].task_id", ".evaluations[].model_response", ".evaluations[].annotations"}),
+        _shapes(
+            ".tasks[].task_id, .evaluations[].model_response, .evaluations[].annotations",
             # The start of the published file: its evaluations come after the part that is searched.
-            frozenset({".models[].model_id", ".metrics[].aggregator", ".documents[].document_id"}),
+            ".models[].model_id, .metrics[].aggregator, .documents[].document_id",
         ),
         _mtrag,
-        _MtragFile,
     ),
-    "user": Format(
-        "labelled answers of your own, JSON Lines",
-        (frozenset(f".{key}" for key in _OWN_KEYS), frozenset(f"[].{key}" for key in _OWN_KEYS)),
-        _own,
-        _OwnRow,
-    ),
+    "user": Format("labelled answers of your own, JSON Lines", anywhere(tuple(f".{key}" for key in _OWN_KEYS)), _own),
 }
 """The formats by the names that error messages use."""
 
@@ -579,8 +460,12 @@ FORMATS: dict[str, Format] = {
 _REQUIRED = ("question", "gold", "answer", "label")
 _OPTIONAL = ("id", "system", "kind")
 _SEVERAL = ("gold", "label")
-_TRUE = frozenset(["true", "yes", "y", "t", "1", "1.0", "correct", "right", "pass", "是", "对", "正确"])
-_FALSE = frozenset(["false", "no", "n", "f", "0", "0.0", "incorrect", "wrong", "fail", "否", "错", "不正确", "错误"])
+_VOTES = {
+    **dict.fromkeys(("true", "yes", "y", "t", "1", "1.0", "correct", "right", "pass", "是", "对", "正确"), 1),
+    **dict.fromkeys(
+        ("false", "no", "n", "f", "0", "0.0", "incorrect", "wrong", "fail", "否", "错", "不正确", "错误"), 0
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -620,24 +505,26 @@ class Columns:
             raise RecordingError(Place(str(path), 1), what, remedy)
         return Format("a table by the names of its columns", (), self._answers)
 
-    def _answers(self, row: dict[str, Any], place: Place, file: LabelFile) -> Iterator[Labelled]:
-        cells = {name: [(column, row.get(column)) for column in columns] for name, columns in self.named.items()}
-        single = {name: _text(values[0][1]) for name, values in cells.items() if name not in _SEVERAL}
-        votes = tuple(vote for name, cell in cells["label"] if (vote := _vote(cell, place.at(name))) is not None)
+    def _answers(self, row: Fields, file: LabelFile) -> Iterator[Labelled]:
+        cells = {name: [row.record.get(column) for column in columns] for name, columns in self.named.items()}
+        single = {name: _cell(values[0]) for name, values in cells.items() if name not in _SEVERAL}
+        votes = tuple(
+            vote
+            for cell, at in zip(cells["label"], self.named["label"], strict=True)
+            if (vote := _vote(cell, row.place.at(at))) is not None
+        )
         if not votes:
             file.left_out["without a label left out"] += 1
             return
         question, kind = single["question"], single.get("kind") or "plain"
-        golds = _texts([gold for _, cell in cells["gold"] for gold in _list(cell)])
-        if kind not in get_args(Kind):
-            remedy = f"known are {', '.join(get_args(Kind))}"
-            raise RecordingError(place.at(self.named["kind"][0]), f"no kind {kind!r}", remedy)
-        if not golds and kind != "unanswerable":
-            remedy = "give one, or the kind unanswerable"
-            raise RecordingError(place.at(self.named["gold"][0]), "no gold answer", remedy)
-        if not question:
-            remedy = "give one, or leave this row out"
-            raise RecordingError(place.at(self.named["question"][0]), "no question", remedy)
+        golds = _texts([gold for cell in cells["gold"] for gold in _list(cell)])
+        for is_bad, name, what, remedy in (
+            (kind not in get_args(Kind), "kind", f"no kind {kind!r}", f"known are {', '.join(get_args(Kind))}"),
+            (not golds and kind != "unanswerable", "gold", "no gold answer", "give one, or the kind unanswerable"),
+            (not question, "question", "no question", "give one, or leave this row out"),
+        ):
+            if is_bad:
+                raise RecordingError(row.place.at(self.named[name][0]), what, remedy)
         if 2 * sum(votes) == len(votes):
             file.left_out["whose labels are split in halves, which count as wrong"] += 1
         yield Labelled(
@@ -658,11 +545,9 @@ class Columns:
 
 def _vote(value: object, place: Place) -> int | None:
     """Return 1 for right, 0 for wrong, None for an empty cell. Raises RecordingError for anything else."""
-    text = _text(value).lower()
-    if not text:
-        return None
-    if text in _TRUE or text in _FALSE:
-        return int(text in _TRUE)
+    text = _cell(value).lower()
+    if not text or text in _VOTES:
+        return _VOTES.get(text)
     raise RecordingError(place, f"no label: {text[:40]!r}", "write true or false, yes or no, 1 or 0, or leave it empty")
 
 
@@ -674,5 +559,5 @@ def _list(cell: object) -> list[Any]:
     return cell if isinstance(cell, list) else [cell]
 
 
-def _text(value: object) -> str:
+def _cell(value: object) -> str:
     return "" if value is None else str(value).strip()

@@ -33,6 +33,7 @@ from .source import (
     is_value,
     key_paths,
     record_head,
+    unique_name,
     unreadable,
 )
 from .tables import is_table
@@ -61,9 +62,14 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
 
     Ids are made unique by a suffix `~2`, `~3` …; a note says so once all are read.
     """
-    names = _UniqueNames()
-    for conversation in first:
-        yield replace(conversation, id=names.add(conversation.id))
+    seen, renamed = dict[str, int](), list[str]()
+
+    def named(conversation: Conversation) -> Conversation:
+        if (name := unique_name(conversation.id, seen)) != conversation.id:
+            renamed.append(name)
+        return replace(conversation, id=name)
+
+    yield from map(named, first)
     for batch in batches:
         where = Place(str(batch.files[0]) if batch.files else f"--format {format_name(batch.reader)}")
         empty, sound, errors, ignored = True, 0, len(problems.errors), len(problems.ignored)
@@ -79,9 +85,8 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
                     problems.add(error)
                     continue
                 sound += 1
-                name = names.add(conversation.id)
                 where_from = Place(packed.shown(place.file), place.line, place.field)
-                yield replace(conversation, id=name, source=conversation.source or str(where_from))
+                yield replace(named(conversation), source=conversation.source or str(where_from))
             silent = empty and (errors, ignored) == (len(problems.errors), len(problems.ignored))
             if silent and not (batch.files and batch.reader.folder):  # a folder's files may belong to another folder's
                 raise RecordingError(where, *_NO_CONVERSATION[bool(batch.files)])
@@ -93,36 +98,11 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
             problems.errors[errors:] = [RecordingError(Place(where.file), _misfit(batch.files[0]), _FORMATS)]
         elif empty and len(problems.errors) > errors:
             problems.errors[errors] = _explained(problems.errors[errors], batch)
-    problems.notes += names.notes()
+    if renamed:
+        some = ", ".join(renamed[:4]) + " …" * (len(renamed) > 4)
+        had, were = ("conversation", "was") if len(renamed) == 1 else ("conversations", "were")
+        problems.notes.append(f"{len(renamed)} {had} had the id of an earlier one and {were} given another: {some}")
     problems.note_unknown()
-
-
-class _UniqueNames:
-    """Ids of conversations, every one unique."""
-
-    def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
-        self._renamed: list[str] = []
-
-    def add(self, name: str) -> str:
-        """Return the name, with a suffix if it is taken."""
-        # a, a and a~2 become a, a~2 and a~2~2: a name that was made up is taken as well.
-        unique = name
-        while unique in self._seen:
-            self._seen[name] += 1
-            unique = f"{name}~{self._seen[name]}"
-        if unique != name:
-            self._renamed.append(unique)
-        self._seen[unique] = 1
-        return unique
-
-    def notes(self) -> list[str]:
-        """Return a note on the conversations that were renamed; nothing if none was."""
-        if not self._renamed:
-            return []
-        some = ", ".join(self._renamed[:4]) + " …" * (len(self._renamed) > 4)
-        had, were = ("conversation", "was") if len(self._renamed) == 1 else ("conversations", "were")
-        return [f"{len(self._renamed)} {had} had the id of an earlier one and {were} given another: {some}"]
 
 
 def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> list[Batch]:

@@ -141,6 +141,16 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+def unique_name(name: str, seen: dict[str, int]) -> str:
+    """Return a name that is not among those seen, and note it: a, a and a~2 become a, a~2 and a~2~2."""
+    unique = name
+    while unique in seen:
+        seen[name] += 1
+        unique = f"{name}~{seen[name]}"
+    seen[unique] = 1
+    return unique
+
+
 def _mismatch(error: msgspec.ValidationError, place: Place) -> RecordingError:
     what, _, path = str(error).partition(" - at `")
     field = (place.field + path.rstrip("`").removeprefix("$")).removeprefix(".")

@@ -44,8 +44,8 @@ class Printed:
         self.quality: dict[str, Any] = json.loads(printed("lab", "quality", "--json"))
         parts = [
             printed("lab", "quality", "--brief"),
-            printed("lab", "claims", folder, "--quick", "--brief"),
-            printed("lab", "bench-tier", "all"),
+            printed("lab", "claims", folder, "--effort", "quick", "--brief"),
+            printed("lab", "tiers"),
             printed("report", folder, "--print-only"),
         ]
         text = "".join(parts).replace(str(folder), "runs/standard") + "report: runs/standard/report/report.html"

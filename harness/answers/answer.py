@@ -36,22 +36,6 @@ from .store import Answered, answered_by, contexts_of, folder_of, graded_of, rea
 UNKNOWN = "UNKNOWN"
 """Answer of an answerer where the context does not say."""
 
-Tools = Mapping[str, Callable[[str], str]]
-"""Functions that answer tools, by the tool's name: arguments as JSON text to the result."""
-
-
-class Live(Protocol):
-    """A strategy replayed up to a probe, which can answer calls of the tools that it offers."""
-
-    @property
-    def tools(self) -> Tools:
-        """Tools that it offers."""
-        ...
-
-    def events(self) -> tuple[Event, ...]:
-        """Return the events since the last call of this."""
-        ...
-
 
 class Question(NamedTuple):
     """A question with the context that a strategy sends for it."""
@@ -67,7 +51,7 @@ class Question(NamedTuple):
     live: Callable[[], Live] | None = None
     """Starts the strategy, where it offers a tool."""
     own_tools: tuple[Tool, ...] = ()
-    """Holds the tools that the strategy adds to those of the recording."""
+    """The tools that the strategy adds to those of the recording."""
 
 
 class Answer(NamedTuple):
@@ -94,15 +78,10 @@ class Answerer(Protocol):
     `failed` is one to ask for again, `unusable` one that would be the same.
     """
 
-    @property
-    def name(self) -> str:
-        """The answerer: `offline`, or the full name of a model."""
-        ...
-
-    @property
-    def identity(self) -> str:
-        """That, with all else that the answers depend on."""
-        ...
+    name: str
+    """The answerer: `offline`, or the full name of a model."""
+    identity: str
+    """That, with all else that the answers depend on."""
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Return an answer to each question, in order; all questions are of one conversation."""
@@ -123,14 +102,11 @@ class RunProbes:
     """The probes of a run with their contexts. `models` serve a strategy that has to be started again for its tools."""
 
     def __init__(self, run: Run, models: Models) -> None:
-        self._run, self._models = run, models
-        plan = run.manifest.plan
-        self._encoding = plan.encoding
-        self._strategies = dict.fromkeys((*plan.strategies, FLOOR, CEILING))
+        self._run, self._models, self._plan = run, models, run.manifest.plan
 
     def of(self, conversation: Conversation) -> Iterator[tuple[str, list[ProbeContext]]]:
         """Yield each strategy with the probes of a conversation: in the order of the run, bounds last."""
-        for strategy in self._strategies:
+        for strategy in dict.fromkeys((*self._plan.strategies, FLOOR, CEILING)):
             stored_probes = asked_probes(self._run, conversation, strategy)
             yield strategy, [self._probed(conversation, strategy, probe) for probe in stored_probes]
 
@@ -139,27 +115,24 @@ class RunProbes:
         if context is None:
             return ProbeContext(probe.number, None, probe.failed)
         sent = context.messages
-        # From the end, where the question mostly stands. The form
-        # puts it last itself, so it is taken out of the context.
+        # From the end, where the question mostly stands. The form puts it last itself, so it is taken out.
         at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].id == probe.question.id), len(sent))
         # Not started yet: only a model that calls a tool of the strategy needs it, and most call none (decision 24).
-        start = partial(Started, conversation, strategy, probe.number, self._models, self._encoding)
-        return ProbeContext(
-            probe.number,
-            Question(
-                conversation.id,
-                probe.probe.question,
-                sent[:at] + sent[at + 1 :] if at < len(sent) else Messages.of(sent),
-                context.tools,
-                probe.tokens_sent,
-                None if context.tools == conversation.tools else start,
-                tuple(tool for tool in context.tools if tool not in conversation.tools),
-            ),
+        live = partial(Live, conversation, strategy, probe.number, self._models, self._plan.encoding)
+        question = Question(
+            conversation.id,
+            probe.probe.question,
+            sent[:at] + sent[at + 1 :] if at < len(sent) else Messages.of(sent),
+            context.tools,
+            probe.tokens_sent,
+            None if context.tools == conversation.tools else live,
+            tuple(tool for tool in context.tools if tool not in conversation.tools),
         )
+        return ProbeContext(probe.number, question)
 
 
-class Started:
-    """A strategy replayed up to a probe."""
+class Live:
+    """A strategy replayed up to a probe, which can answer calls of the tools that it offers."""
 
     def __init__(self, conversation: Conversation, strategy: str, number: int, models: Models, encoding: str) -> None:
         """Replay the conversation up to probe `number` of its list. Raises what the strategy or the replay raises."""
@@ -173,8 +146,8 @@ class Started:
         put(view, self._services, probe, question)
 
     @property
-    def tools(self) -> Tools:
-        """The function behind each tool that the strategy offers."""
+    def tools(self) -> Mapping[str, Callable[[str], str]]:
+        """The function behind each tool that the strategy offers: arguments as JSON text to the result."""
         return {name: answer for name, (_, answer) in self._services.tools.items()}
 
     def events(self) -> tuple[Event, ...]:
@@ -184,8 +157,8 @@ class Started:
 
 Row = dict[str, Any]
 Rows = list[Row]
-NO_GOLD = "the recording has no answer to compare with"
-NO_ANSWER = "there is no answer to be graded"
+Key = tuple[str, str, int]
+"""Conversation, strategy and number of a probe."""
 
 
 def answer(
@@ -203,99 +176,67 @@ def answer(
     Raises RunError for a run in which no probe was asked.
     """
     for shard in shards(run.folder):
-        answer_shard(run, shard, answerer, grader, probes, again=again, done=done)
+        Part(run, shard, answerer, grader, again).make(probes, done)
     answers = answered_by(run, answerer.name, grader.name)
     if answers is None:
         raise RunError(f"{run.folder}: no probe was asked in this run: its recordings have no questions")
     return answers
 
 
-def answer_shard(
-    run: Run,
-    shard: str,
-    answerer: Answerer,
-    grader: Grader,
-    probes: RunProbes,
-    *,
-    again: bool = False,
-    done: Callable[[int], None] = lambda _: None,
-) -> None:
-    """Answer and grade one shard, which has to be there whole."""
-    part = Part(run, shard, answerer, grader)
-    part.grade(part.answers(probes, again, done), again)
+def answer_offline(folder: Path, shard: int, counter: TokenCounter, models: Models) -> None:
+    """Answer a shard extractively and grade it by rules. The other parts must be there; existing answers stay."""
+    run, name = Run(folder, shards=(shard,)), f"{shard:05d}"
+    if was_asked(folder, name):
+        Part(run, name, Offline(counter), RulesGrader()).make(RunProbes(run, models))
 
 
 class Part:
-    """One shard, answered by one answer model and graded by one grader."""
+    """One shard, answered by one answer model and graded by one grader. `again` takes nothing of it for known."""
 
-    def __init__(self, run: Run, shard: str, answerer: Answerer, grader: Grader) -> None:
+    def __init__(self, run: Run, shard: str, answerer: Answerer, grader: Grader, again: bool = False) -> None:
         self._answerer, self._grader = answerer, grader
         self._recordings = run.folder / "recordings" / f"{shard}.jsonl.zst"
         by = folder_of(answerer.name)
         self._answers = run.folder / "answers" / by / f"{shard}.parquet"
         self._grades = run.folder / "grades" / by / folder_of(grader.name) / f"{shard}.parquet"
-        self._carried: dict[Key, Row] = {}
         self._metadata = {"by": answerer.name, "as": answerer.identity, "of": contexts_of(run.folder, shard)}
+        # Read before answers are written: the grades of those that stay are not asked for again.
+        self._stored = [] if again else _rows(self._answers, "answers", self._metadata)
+        self._graded = self._stored and _rows(self._grades, "grades", graded_of(grader.name, self._answers))
+        self.known_answers = _known(self._stored)
+        """The probes that are not asked again, with their rows."""
+        known_grades = _known(self._graded)
+        self.known_grades = {key: row for key, row in known_grades.items() if key in self.known_answers}
+        """The probes whose answers are not graded again."""
 
-    def known_answers(self) -> set[Key]:
-        """Return the probes that are not asked again."""
-        return {_key(row) for row in self._stored_answers() if row["reply"] != "failed"}
-
-    def known_grades(self) -> set[Key]:
-        """Return the probes whose answers are not graded again."""
-        return set(self._known_grades())
-
-    def answers(self, probes: RunProbes, again: bool, done: Callable[[int], None]) -> Rows:
-        """Return the rows of the answers, stored or new."""
-        stored = [] if again else self._stored_answers()
-        # Before the answers are written: the grades of those that stay are not asked for again.
-        self._carried = {} if again else self._known_grades()
-        if _is_finished(stored):
+    def make(self, probes: RunProbes, done: Callable[[int], None] = lambda _: None) -> None:
+        """Answer and grade what is not known."""
+        answers = self._stored
+        if _is_finished(answers):
             done(sum(1 for _ in self.conversations()))
-            return stored
-        by_conversation: dict[str, Rows] = {}
-        for row in stored:
-            by_conversation.setdefault(row["conversation"], []).append(row)
-        rows: Rows = []
-        for conversation in self.conversations():
-            rows += self._answered(conversation, probes, by_conversation.get(conversation.id, []))
-            done(1)
-        if rows != stored or not rows:
-            write(self._answers, "answers", rows, self._metadata)
-        return rows
-
-    def grade(self, answers: Rows, again: bool) -> None:
-        """Grade the answers, unless that is done."""
-        stored = [] if again else self._stored_grades()
-        if _is_finished(stored):
-            return
-        rows = list(self._graded(answers, self._carried))
-        if rows != stored or not rows:
-            write(self._grades, "grades", rows, graded_of(self._grader.name, self._answers))
+        else:
+            answers = []
+            for conversation in self.conversations():
+                answers += self._answer(conversation, probes)
+                done(1)
+            if answers != self._stored or not answers:
+                write(self._answers, "answers", answers, self._metadata)
+        # Answers that have changed have no grades yet.
+        graded = self._graded if answers == self._stored else []
+        if not _is_finished(graded):
+            grades = self._grade(answers)
+            if grades != graded or not grades:
+                write(self._grades, "grades", grades, graded_of(self._grader.name, self._answers))
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the conversations of the shard."""
         return read_conversations(self._recordings)
 
-    def _stored_answers(self) -> Rows:
-        stored = read(self._answers, "answers", self._metadata)
-        return [] if stored is None else stored.to_pylist()
-
-    def _stored_grades(self) -> Rows:
-        if not self._answers.exists():
-            return []
-        stored = read(self._grades, "grades", graded_of(self._grader.name, self._answers))
-        return [] if stored is None else stored.to_pylist()
-
-    def _known_grades(self) -> dict[Key, Row]:
-        known = self.known_answers()
-        return {_key(row): row for row in self._stored_grades() if row["reply"] != "failed" and _key(row) in known}
-
-    def _answered(self, conversation: Conversation, probes: RunProbes, stored: Rows) -> Iterator[Row]:
+    def _answer(self, conversation: Conversation, probes: RunProbes) -> Rows:
+        stored = [row for row in self._stored if row["conversation"] == conversation.id]
         if _is_finished(stored):
-            yield from stored
-            return
-        known = {_key(row): row for row in stored if row["reply"] != "failed"}
+            return stored
+        known, rows = self.known_answers, Rows()
         for strategy, probed in probes.of(conversation):
             keys = [(conversation.id, strategy, probe.number) for probe in probed]
             questions = [
@@ -307,13 +248,16 @@ class Part:
             answers = iter(self._answerer.answers(questions))
             for probe, key in zip(probed, keys, strict=True):
                 if key in known:
-                    yield known[key]
-                    continue
-                answer = next(answers) if probe.question is not None else Answer(Missing("undefined", probe.failed))
-                yield _row(conversation, strategy, probe, answer)
+                    rows.append(known[key])
+                else:
+                    asked = probe.question is not None
+                    answer = next(answers) if asked else Answer(Missing("undefined", probe.failed))
+                    rows.append(_row(conversation, strategy, probe, answer))
+        return rows
 
-    def _graded(self, answers: Rows, known: Mapping[Key, Row]) -> Iterator[Row]:
-        """Yield a row for each answer. Everything that is to be graded goes to the grader in one call."""
+    def _grade(self, answers: Rows) -> Rows:
+        """Return a row for each answer. Everything that is to be graded goes to the grader in one call."""
+        known = self.known_grades
         conversations = {conversation.id: conversation for conversation in self.conversations() if conversation.probes}
         messages = {
             name: {message.id: message for message in conversation.messages}
@@ -329,32 +273,42 @@ class Part:
             for row in answers
             if row["gold"] and row["answer"] is not None and _key(row) not in known
         }
-        grades = dict(zip(items, self._judged(list(items.values())), strict=True))
+        # UNKNOWN where there is an answer is no matter of judgement, and small models take it for right: `logit` took
+        # 67 of 348 for right, so that `last_turn`, which knows nothing, had 20 % (decision 24). Rules grade it.
+        by_rules = {key for key, item in items.items() if item.candidate == UNKNOWN and item.kind != "unanswerable"}
+        others = [key for key in items if key not in by_rules]
+        grades: dict[Key, Grade | Missing] = dict(
+            zip(others, self._grader.grade([items[key] for key in others]), strict=True)
+        )
+        grades.update(zip(by_rules, RulesGrader().grade([items[key] for key in by_rules]), strict=True))
+        rows = Rows()
         for row in answers:
             key = _key(row)
             if key in known:
-                yield known[key]
+                rows.append(known[key])
                 continue
-            if row["answer"] is None:
-                grade: Grade | Missing = Missing("undefined", NO_ANSWER)
+            why = "there is no answer to be graded" if row["answer"] is None else _NO_GOLD
+            grade = grades.get(key, Missing("undefined", why))
+            if isinstance(grade, Missing):
+                verdict: Row = dict.fromkeys(Grade.__struct_fields__) | {"missing": grade.detail}
             else:
-                grade = grades.get(key, Missing("undefined", NO_GOLD))
-            reply = _reply(grade) if key in items and not _is_by_rules(items[key]) else None
-            yield {name: row[name] for name in ("conversation", "strategy", "number")} | _grade(grade, reply)
-
-    def _judged(self, items: list[GradedItem]) -> list[Grade | Missing]:
-        """Return the grades of items."""
-        by_rules = [_is_by_rules(item) for item in items]
-        # Two graders, one order: each gets its own items in theirs, and the results are dealt back in the order of all.
-        shares = {
-            by: iter(grader.grade([item for item, no in zip(items, by_rules, strict=True) if no is by]))
-            for by, grader in ((True, RulesGrader()), (False, self._grader))
-        }
-        return [next(shares[no]) for no in by_rules]
+                verdict = msgspec.structs.asdict(grade) | {"missing": None}
+            verdict["reply"] = _reply(grade) if key in items and key not in by_rules else None
+            rows.append({name: row[name] for name in ("conversation", "strategy", "number")} | verdict)
+        return rows
 
 
-Key = tuple[str, str, int]
-"""Conversation, strategy and number of a probe."""
+_NO_GOLD = "the recording has no answer to compare with"
+
+
+def _rows(path: Path, table: str, metadata: Mapping[str, str]) -> Rows:
+    stored = read(path, table, metadata)
+    return [] if stored is None else stored.to_pylist()
+
+
+def _known(rows: Rows) -> dict[Key, Row]:
+    """Return the rows that are not to be asked for again."""
+    return {_key(row): row for row in rows if row["reply"] != "failed"}
 
 
 def _key(row: Row) -> Key:
@@ -373,15 +327,6 @@ def _reply(value: object) -> str | None:
     return value.why if value.why in ("failed", "unusable") else None
 
 
-def _is_by_rules(item: GradedItem) -> bool:
-    """Return whether rules grade an answer, whoever grades the rest: UNKNOWN where there is an answer.
-
-    That is no matter of judgement, and small models take it for right.
-    """
-    # `logit` took 67 of 348 UNKNOWN for right: `last_turn`, which knows nothing, had 20 % (decision 24).
-    return item.candidate == UNKNOWN and item.kind != "unanswerable"
-
-
 def _row(conversation: Conversation, strategy: str, probed: ProbeContext, answer: Answer) -> Row:
     probe = conversation.probes[probed.number]
     missing = answer.text if isinstance(answer.text, Missing) else None
@@ -396,20 +341,10 @@ def _row(conversation: Conversation, strategy: str, probed: ProbeContext, answer
         "reply": _reply(answer.text),
         "answer": None if missing is not None else answer.text,
         "missing": missing.detail if missing is not None else None,
-        "support": answer.support,
-        "rounds": answer.rounds,
-        "input_tokens": answer.input_tokens,
-        "output_tokens": answer.output_tokens,
-        "cost": answer.cost,
+        **{name: getattr(answer, name) for name in ("support", "rounds", "input_tokens", "output_tokens", "cost")},
         "called": list(answer.called),
         "events": [msgspec.json.encode(event).decode() for event in answer.events],
     }
-
-
-def _grade(grade: Grade | Missing, reply: str | None) -> Row:
-    if isinstance(grade, Missing):
-        return {"reply": reply, **dict.fromkeys(Grade.__struct_fields__), "missing": grade.detail}
-    return {"reply": reply, **msgspec.structs.asdict(grade), "missing": None}
 
 
 KINDS: Mapping[str, Kind] = {
@@ -445,13 +380,6 @@ def item_of(probe: Probe, said_by: Mapping[str, Message], answer: str, name: str
     )
 
 
-def answer_usually(folder: Path, shard: int, counter: TokenCounter, models: Models) -> None:
-    """Answer a shard extractively and grade it by rules. The other parts must be there; existing answers stay."""
-    run, name = Run(folder, shards=(shard,)), f"{shard:05d}"
-    if was_asked(folder, name):
-        answer_shard(run, name, Offline(counter), RulesGrader(), RunProbes(run, models))
-
-
 class Offline:
     """The extractive baseline: a span of the context, or UNKNOWN. It reads a conversation's messages once."""
 
@@ -463,10 +391,10 @@ class Offline:
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Return an answer to each question."""
-        return [self._answer(question) for question in questions]
-
-    def _answer(self, question: Question) -> Answer:
-        if question.conversation != self._conversation:
-            self._conversation, self._reader = question.conversation, ExtractiveReader()
-        span = self._reader.answer(question.context, question.text)
-        return Answer(span.text, span.support, 1, question.tokens, self._counter.text(span.text))
+        answers = []
+        for question in questions:
+            if question.conversation != self._conversation:
+                self._conversation, self._reader = question.conversation, ExtractiveReader()
+            span = self._reader.answer(question.context, question.text)
+            answers.append(Answer(span.text, span.support, 1, question.tokens, self._counter.text(span.text)))
+        return answers

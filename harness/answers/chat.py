@@ -8,9 +8,7 @@ round is charged to the answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from collections.abc import Sequence
 
 from ctxbench.metrics.models import window_of
 from ctxbench.metrics.tokens import TokenCounter
@@ -20,10 +18,10 @@ from ctxbench.scenarios.model import ToolCall
 from ctxbench.strategies.base import ModelError
 
 from ..models import Models, Reply, Unusable
-from ..models.recorded import ModelRequest, messages_of
+from ..models.recorded import ModelRequest, at_once, messages_of
 from ..replay import failure_reason
-from .answer import UNKNOWN, Answer, Live, Question, Tools
-from .forms import CHAT_PROMPT, NOT_AVAILABLE, TEXT_PROMPT, TEXT_TOOL_PROMPT, ChatForm, Form, TextForm
+from .answer import UNKNOWN, Answer, Live, Question
+from .forms import CHAT_PROMPT, NOT_AVAILABLE, TEXT_PROMPT, TEXT_TOOL_PROMPT, ChatForm, TextForm
 from .store import digest_of
 
 ROUNDS = 4
@@ -43,33 +41,30 @@ class Unanswerable(ModelError):
 class ByModel:
     """An answer model of the run, called through the cassette, with retries, time-outs and the spend limit."""
 
-    def __init__(self, models: Models, counter: TokenCounter, rounds: int = ROUNDS, reply: int = REPLY) -> None:
-        self.name = models.settings.answerer
-        self._models, self._counter, self._rounds, self._reply = models, counter, rounds, reply
+    def __init__(self, models: Models, counter: TokenCounter, rounds: int = ROUNDS, longest: int = REPLY) -> None:
+        """Set the limits: `rounds` of tool calls, and the `longest` answer in tokens."""
+        self.name, self.rounds, self.longest = models.settings.answerer, rounds, longest
+        self._models, self._counter = models, counter
         # A local model has a small window, and its template no tools: it is sent one text.
         self._plain = self.name.startswith("local:")
         prompts = (TEXT_PROMPT, TEXT_TOOL_PROMPT) if self._plain else (CHAT_PROMPT,)
-        self.identity = digest_of(self.name, str(rounds), str(reply), *prompts)
+        self.identity = digest_of(self.name, str(rounds), str(longest), *prompts)
+        try:
+            self._window = window_of(self.name)
+        except SpecError:  # a model that nobody has told us of
+            self._window = None
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Answer the questions; several at once, where none of them needs the strategy."""
-        at_once = (
-            1 if self._plain or any(question.live for question in questions) else self._models.settings.concurrency
-        )
-        first = [self._answer(question) for question in questions[:1]]  # alone: it opens what all use
-        pool = ThreadPoolExecutor(at_once)
-        try:
-            return [*first, *pool.map(self._answer, questions[1:])]
-        finally:
-            pool.shutdown(cancel_futures=True)  # when the user stops it: no more calls
+        alone = self._plain or any(question.live for question in questions)
+        return at_once(self._answer, questions, 1 if alone else self._models.settings.concurrency)
 
     def _answer(self, question: Question) -> Answer:
-        form = TextForm(question) if self._plain else ChatForm(question)
-        return _Talk(self, question, form, form.request(self.name, self._reply)).answer()
+        return _Talk(self, question, TextForm(question) if self._plain else ChatForm(question)).answer()
 
     def reply(self, request: ModelRequest) -> Reply:
         """Return the model's reply. Raises ModelError, also for a request that does not fit or was cut."""
-        size = self._size(request)
+        size = self._counter.tools(request.tools) + sum(map(self._counter.message, messages_of(request.asked)))
         room = self._window
         if room is not None and size + request.max_tokens > room:
             raise Unanswerable(
@@ -82,32 +77,12 @@ class ByModel:
             raise Unusable(f"{cut}: give the server a larger window", reply)
         return reply
 
-    @property
-    def rounds(self) -> int:
-        """Times that it may call tools."""
-        return self._rounds
-
-    @property
-    def longest(self) -> int:
-        """Tokens that one answer may take."""
-        return self._reply
-
-    def _size(self, request: ModelRequest) -> int:
-        return self._counter.tools(request.tools) + sum(map(self._counter.message, messages_of(request.asked)))
-
-    @cached_property
-    def _window(self) -> int | None:
-        try:
-            return window_of(self.name)
-        except SpecError:  # a model that nobody has told us of
-            return None
-
 
 class _Talk:
     """The chat on one question, until the model answers."""
 
-    def __init__(self, by: ByModel, question: Question, form: Form, first: ModelRequest) -> None:
-        self._by, self._question, self._form, self._first = by, question, form, first
+    def __init__(self, by: ByModel, question: Question, form: ChatForm | TextForm) -> None:
+        self._by, self._question, self._form = by, question, form
         self._live: Live | None = None
         self._charged: list[Reply] = []
         self._called: list[str] = []
@@ -136,7 +111,7 @@ class _Talk:
         )
 
     def _talk(self) -> str:
-        request = self._first
+        request = self._form.request(self._by.name, self._by.longest)
         for rounds_left in range(self._by.rounds, -1, -1):
             if not rounds_left:
                 request = self._form.last(request)
@@ -147,37 +122,26 @@ class _Talk:
                 return reply.text
             if request.silent:
                 break
-            request = self._with_tool_results(request, reply, calls)
+            results = [self._tool_result(call) for call in calls]
+            texts = [NOT_AVAILABLE if result is None else result for result in results]
+            # It allows no more calls once a tool was not available.
+            request = self._form.after(request, reply, texts, silent=None in results)
         raise Unanswerable(f"{self._by.name}: called a tool where it had to answer")
 
-    def _with_tool_results(self, request: ModelRequest, reply: Reply, calls: Sequence[ToolCall]) -> ModelRequest:
-        """Return the next request, with the tool results. It allows no more calls once a tool was not available."""
-        tools = self._tools()
-        self._called += [call.name for call in calls]
-        results = [self._tool_result(call, tools[call.name]) if call.name in tools else None for call in calls]
-        texts = [NOT_AVAILABLE if result is None else result for result in results]
-        return self._form.after(request, reply, texts, silent=None in results)
-
-    def _tools(self) -> Tools:
-        """Return the strategy's tools; the strategy is started when the model first calls one."""
-        if self._live is None and self._question.live is not None:
-            try:
-                self._live = self._question.live()
-            except Stopped:
-                raise
-            except (Exception, SystemExit) as error:
-                raise Unanswerable(
-                    f"the strategy could not be started again for its tools: {failure_reason(error)}"
-                ) from None
-        return self._live.tools if self._live is not None else {}
-
-    def _tool_result(self, call: ToolCall, answer: Callable[[str], str]) -> str:
+    def _tool_result(self, call: ToolCall) -> str | None:
+        """Return what a tool of the strategy gives, which is started when its model first calls one; else None."""
+        self._called.append(call.name)
+        what = "the strategy could not be started again for its tools"
         try:
-            return answer(call.arguments)
+            if self._live is None and self._question.live is not None:
+                self._live = self._question.live()
+            tools = {} if self._live is None else self._live.tools
+            what = f"the strategy's tool {call.name} failed"
+            return tools[call.name](call.arguments) if call.name in tools else None
         except Stopped:
             raise
         except (Exception, SystemExit) as error:
-            raise Unanswerable(f"the strategy's tool {call.name} failed: {failure_reason(error)}") from None
+            raise Unanswerable(f"{what}: {failure_reason(error)}") from None
 
 
 _UNKNOWN = re.compile(r"\W*(?:answer\W+)?(?:unknown|未知)\W*", re.IGNORECASE)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from ctxbench.metrics.grading import GradedItem, Grader
+from ctxbench.metrics.grading import Grader
 from ctxbench.metrics.prices import BUNDLED, TokenUsage
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.model import Conversation
 
 from ..folder.run import Run
-from ..models.recorded import ModelRequest, messages_of
+from ..graders.llm import LlmGrader
+from ..models.recorded import messages_of
 from ..probes.ask import CEILING, FLOOR
-from .answer import Answerer, Key, Part, has_gold, item_of
+from .answer import Answerer, Part, has_gold, item_of
 from .chat import ByModel
 from .store import shards
 
@@ -33,62 +33,38 @@ class CallEstimate(NamedTuple):
         return BUNDLED.cost(self.model, TokenUsage(self.input_tokens, self.output_tokens))
 
 
-@runtime_checkable
-class AsksModel(Protocol):
-    """A grader that can say what it would ask."""
-
-    def requests(self, item: GradedItem) -> list[ModelRequest]:
-        """Return the requests for one item."""
-        ...
-
-
 def estimates(run: Run, answerer: Answerer, grader: Grader, *, again: bool = False) -> list[CallEstimate]:
     """Return what is still to be asked of the answer model and of the grader's; an empty list if nothing is.
 
     Rounds of tools that a model calls are not in it, nor is a grader that does not say what it asks (`ragas`).
     """
-    parts = [Part(run, shard, answerer, grader) for shard in shards(run.folder)]
+    parts = [Part(run, shard, answerer, grader, again) for shard in shards(run.folder)]
     asked = list[CallEstimate]()
     if isinstance(answerer, ByModel):
-        asked.append(_answers(run, answerer, parts, again))
-    if isinstance(grader, AsksModel):
-        strategies = len({*run.manifest.plan.strategies, FLOOR, CEILING})
-        asked += _grades(grader, parts, strategies, again)
+        known = {key for part in parts for key in part.known_answers}
+        probes = run.table("probes")
+        keys = zip(probes.conversation.astype(str), probes.strategy.astype(str), probes.number, strict=True)
+        sent = probes.tokens_sent[[key not in known for key in keys]].dropna()
+        asked.append(CallEstimate(answerer.name, len(sent), int(sent.sum()), len(sent) * answerer.longest))
+    if isinstance(grader, LlmGrader):
+        asked.append(_grades(grader, parts, len({*run.manifest.plan.strategies, FLOOR, CEILING})))
     return [estimate for estimate in asked if estimate.calls]
 
 
-def _answers(run: Run, answerer: ByModel, parts: Sequence[Part], again: bool) -> CallEstimate:
-    known = set[Key]() if again else {key for part in parts for key in part.known_answers()}
-    probes = run.table("probes")
-    keys = zip(probes.conversation.astype(str), probes.strategy.astype(str), probes.number, strict=True)
-    sent = probes.tokens_sent[[key not in known for key in keys]].dropna()
-    return CallEstimate(answerer.name, len(sent), int(sent.sum()), len(sent) * answerer.longest)
-
-
-def _grades(grader: AsksModel, parts: Sequence[Part], strategies: int, again: bool) -> Iterator[CallEstimate]:
-    """Yield the grades as if every answer were the accepted one: what an answer adds to a request is little."""
-    counter, model = TokenCounter(), ""
+def _grades(grader: LlmGrader, parts: Sequence[Part], strategies: int) -> CallEstimate:
+    """Return the grades as if every answer were the accepted one: what an answer adds to a request is little."""
+    counter = TokenCounter()
     calls = tokens = longest = 0
     for part in parts:
-        known = Counter[tuple[str, int]]()
-        if not again:
-            known.update((conversation, number) for conversation, _, number in part.known_grades())
-        for place, item in _items(part.conversations()):
-            times = strategies - known[place]
-            for request in grader.requests(item) if times else ():
-                model = request.model
-                calls += times
-                tokens += times * sum(counter.message(message) for message in messages_of(request.asked))
-                longest += times * request.max_tokens
-    if calls:
-        yield CallEstimate(model, calls, tokens, longest)
-
-
-def _items(conversations: Iterable[Conversation]) -> Iterator[tuple[tuple[str, int], GradedItem]]:
-    """Yield the conversation and number of each probe that can be graded, and its accepted answer as an item."""
-    for conversation in conversations:
-        messages = {message.id: message for message in conversation.messages}
-        for number, probe in enumerate(conversation.probes):
-            if has_gold(probe):
-                item = item_of(probe, messages, next(iter(probe.answers), ""), probe.id)
-                yield (conversation.id, number), item
+        known = Counter((conversation, number) for conversation, _, number in part.known_grades)
+        for conversation in part.conversations():
+            messages = {message.id: message for message in conversation.messages}
+            for number, probe in enumerate(conversation.probes):
+                times = strategies - known[conversation.id, number]
+                if not times or not has_gold(probe):
+                    continue
+                for request in grader.requests(item_of(probe, messages, next(iter(probe.answers), ""), probe.id)):
+                    calls += times
+                    tokens += times * sum(counter.message(message) for message in messages_of(request.asked))
+                    longest += times * request.max_tokens
+    return CallEstimate(grader.how.model, calls, tokens, longest)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -40,26 +39,6 @@ TEXT_PROMPT = f"answer_text@{_digest(_TEXT)}"
 TEXT_TOOL_PROMPT = f"answer_text_tool@{_digest(_TEXT + _TOOL)}"
 """The same where it is offered a strategy's tool."""
 PROMPTS = CHAT_PROMPT, TEXT_PROMPT, TEXT_TOOL_PROMPT
-
-
-class Form(Protocol):
-    """One question in the form that a model takes, from the first request to the last."""
-
-    def request(self, model: str, reply: int) -> ModelRequest:
-        """Return the first request. The answer may take `reply` tokens."""
-        ...
-
-    def calls(self, request: ModelRequest, reply: Reply) -> tuple[ToolCall, ...]:
-        """Return the tools that the reply to a request calls."""
-        ...
-
-    def after(self, request: ModelRequest, reply: Reply, results: Sequence[str], *, silent: bool) -> ModelRequest:
-        """Return the request after a reply that called tools, with their results. A silent one may call no more."""
-        ...
-
-    def last(self, request: ModelRequest) -> ModelRequest:
-        """Return the same request, to be answered without a call."""
-        ...
 
 
 class ChatForm:

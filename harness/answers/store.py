@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -59,15 +59,14 @@ def was_asked(run: Path, shard: str) -> bool:
 
 def contexts_of(run: Path, shard: str) -> str:
     """Return the digest of everything that the answers to a shard's probes depend on, but for who answers."""
-    # `conversations` has the digest of each recording, which
-    # stands for its texts; `steps` and `contexts` what was sent.
-    parts = [path for table in ("conversations", "steps", "contexts", "probes") for path in _parts(run / table, shard)]
-    return digest_of(*(path.read_bytes() for path in parts))
-
-
-def _parts(folder: Path, shard: str) -> list[Path]:
-    """Return the files of a shard, and of the shard under each strategy."""
-    return sorted([*folder.glob(f"{shard}.parquet"), *folder.glob(f"{shard}-*.parquet")])
+    # `conversations` has the digest of each recording, which stands for its texts; `steps` and `contexts` what was
+    # sent, in a file of the shard and one of the shard under each strategy.
+    paths = [
+        path
+        for table in ("conversations", "steps", "contexts", "probes")
+        for path in sorted([*(run / table).glob(f"{shard}.parquet"), *(run / table).glob(f"{shard}-*.parquet")])
+    ]
+    return digest_of(*(path.read_bytes() for path in paths))
 
 
 def graded_of(grader: str, answers: Path) -> dict[str, str]:
@@ -109,15 +108,29 @@ USUAL = "offline", "rules"
 
 @dataclass(frozen=True)
 class Answered:
-    """The answers of one answer model to all probes of a run, and one grader's grades of them."""
+    """The answers of one answer model to all probes of a run, and one grader's grades of them, read when needed."""
 
     answerer: str
     grader: str
     identity: str
     """The answerer with all else that the answers depend on."""
-    answers: pd.DataFrame
-    grades: pd.DataFrame
-    """Rows in the same order."""
+    answer_files: tuple[Path, ...]
+    grade_files: tuple[Path, ...]
+
+    @cached_property
+    def answers(self) -> pd.DataFrame:
+        """The table of answers."""
+        return _table("answers", self.answer_files)
+
+    @cached_property
+    def grades(self) -> pd.DataFrame:
+        """The table of grades: rows in the same order."""
+        return _table("grades", self.grade_files)
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """Answers with their grades: the rows of the figures whose table is `answers`."""
+        return self.answers.assign(correct=self.grades.correct.to_numpy(), not_graded=self.grades.missing.to_numpy())
 
     @property
     def is_usual(self) -> bool:
@@ -133,14 +146,13 @@ class Answered:
         """Return the name of a figure of these answers, told from others' as `answer_quality(openai/gpt-4o, logit)`."""
         return name if self.is_usual else f"{name}({self.answerer}, {self.grader})"
 
-    @cached_property
-    def rows(self) -> pd.DataFrame:
-        """Answers with their grades: the rows of the figures whose table is `answers`."""
-        return self.answers.assign(correct=self.grades.correct.to_numpy(), not_graded=self.grades.missing.to_numpy())
+
+def _table(table: str, paths: Sequence[Path]) -> pd.DataFrame:
+    rows = pa.concat_tables([pq.read_table(path, schema=SCHEMAS[table]) for path in paths])
+    return rows.unify_dictionaries().to_pandas()
 
 
-@dataclass(frozen=True)
-class AnswerSet:
+class AnswerSet(NamedTuple):
     """All answers and grades in a run."""
 
     whole: tuple[Answered, ...]
@@ -149,61 +161,31 @@ class AnswerSet:
     """Answers that are not whole, and why they are in no figure."""
 
 
-@dataclass(frozen=True)
-class AnswerFiles:
-    """The parts of the answers of one answer model to all probes of a run, and of one grader's grades, in order."""
-
-    answerer: str
-    grader: str
-    identity: str
-    """The answerer with all else that the answers depend on."""
-    answers: tuple[Path, ...]
-    grades: tuple[Path, ...]
-
-    def read(self) -> Answered:
-        """Return the answers and grades themselves."""
-        answers, grades = (
-            pa.concat_tables([pq.read_table(path, schema=SCHEMAS[table]) for path in paths])
-            .unify_dictionaries()
-            .to_pandas()
-            for table, paths in (("answers", self.answers), ("grades", self.grades))
-        )
-        return Answered(self.answerer, self.grader, self.identity, answers, grades)
-
-
-def answer_files(run: Run) -> tuple[tuple[AnswerFiles, ...], tuple[str, ...]]:
-    """Return the files of all answers and grades of this run, and what is left out, in the order of `AnswerSet`."""
-    digests = _digests(run)
-    whole, left_out = [], []
-    for answers in _folders(run.folder / "answers"):
-        by = _first(answers)
-        for grades in _folders(run.folder / "grades" / answers.name):
-            grader = _first(grades)
+def answered(run: Run) -> AnswerSet:
+    """Return all answers and grades of this run."""
+    digests, whole, left_out = _digests(run), list[Answered](), list[str]()
+    for answers in sorted((run.folder / "answers").glob("*/")):
+        for grades in sorted((run.folder / "grades" / answers.name).glob("*/")):
+            by, grader = _first(answers), _first(grades)
             stored = _find(run.folder, digests, by, grader) if by and grader else 0
-            if isinstance(stored, AnswerFiles):
+            if isinstance(stored, Answered):
                 whole.append(stored)
             elif by and grader:
                 left_out.append(
                     f"Answers by {by}, graded by {grader}, are of {stored:,} of {len(digests):,} parts of this run: "
                     "`ctxbench lab answer` makes the rest."
                 )
-    return tuple(sorted(whole, key=_rank)), tuple(left_out)
-
-
-def answered(run: Run) -> AnswerSet:
-    """Return all answers and grades of this run."""
-    whole, left_out = answer_files(run)
-    return AnswerSet(tuple(files.read() for files in whole), left_out)
+    return AnswerSet(tuple(sorted(whole, key=_rank)), tuple(left_out))
 
 
 def answered_by(run: Run, answerer: str, grader: str) -> Answered | None:
     """Return the answers and grades of these two; None if they are not there, or not whole."""
     stored = _find(run.folder, _digests(run), answerer, grader)
-    return stored.read() if isinstance(stored, AnswerFiles) else None
+    return stored if isinstance(stored, Answered) else None
 
 
-def _rank(files: AnswerFiles) -> tuple[bool, bool, str, str]:
-    return files.answerer == USUAL[0], not files.grader.startswith(USUAL[1]), files.answerer, files.grader
+def _rank(stored: Answered) -> tuple[bool, bool, str, str]:
+    return stored.answerer == USUAL[0], not stored.grader.startswith(USUAL[1]), stored.answerer, stored.grader
 
 
 def _digests(run: Run) -> dict[str, str]:
@@ -211,8 +193,13 @@ def _digests(run: Run) -> dict[str, str]:
     return {name: contexts_of(run.folder, name) for name in shards(run.folder)}
 
 
-def _find(folder: Path, digests: dict[str, str], answerer: str, grader: str) -> AnswerFiles | int:
-    """Return the files of all parts; if some are missing, the number of those that are there."""
+def _first(folder: Path) -> str:
+    """Return who made the parts of a folder; empty if none can be read."""
+    return next((by for path in sorted(folder.glob("*.parquet")) if (by := made_by(path).get("by", ""))), "")
+
+
+def _find(folder: Path, digests: dict[str, str], answerer: str, grader: str) -> Answered | int:
+    """Return the answers and grades if all their parts are there, else the number of parts that are."""
     where = folder / "answers" / folder_of(answerer)
     beside = folder / "grades" / folder_of(answerer) / folder_of(grader)
     # Shards answered under other settings are stale: those of most shards count.
@@ -221,20 +208,10 @@ def _find(folder: Path, digests: dict[str, str], answerer: str, grader: str) -> 
     parts: list[tuple[Path, Path]] = []
     for shard, of in digests.items():
         answers, grades = where / f"{shard}.parquet", beside / f"{shard}.parquet"
-        whose = {"by": answerer, "as": identity, "of": of}
-        if read(answers, "answers", whose) is None:
+        if read(answers, "answers", {"by": answerer, "as": identity, "of": of}) is None:
             continue
         if read(grades, "grades", graded_of(grader, answers)) is not None:
             parts.append((answers, grades))
     if len(parts) < len(digests) or not parts:
         return len(parts)
-    return AnswerFiles(answerer, grader, identity, *zip(*parts, strict=True))
-
-
-def _folders(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.glob("*")) if path.is_dir())
-
-
-def _first(folder: Path) -> str:
-    """Return who made the parts of a folder; empty if none can be read."""
-    return next((by for path in sorted(folder.glob("*.parquet")) if (by := made_by(path).get("by", ""))), "")
+    return Answered(answerer, grader, identity, *zip(*parts, strict=True))

@@ -6,8 +6,8 @@ All is counted from what a run folder stores, so that a command that continues a
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -46,16 +46,12 @@ def in_all(tallies: Iterable[Tally]) -> list[Tally]:
     """Return one tally for each role and model, over all strategies."""
     sums: dict[tuple[str, str], Tally] = {}
     for tally in tallies:
-        before = sums.get((tally.role, tally.model))
-        sums[tally.role, tally.model] = (
-            tally._replace(strategy="")
-            if before is None
-            else before._replace(
-                asked=before.asked + tally.asked,
-                usable=before.usable + tally.usable,
-                failed=before.failed + tally.failed,
-                why=tally.why or before.why,
-            )
+        before = sums.get((tally.role, tally.model), tally._replace(asked=0, usable=0, failed=0, strategy=""))
+        sums[tally.role, tally.model] = before._replace(
+            asked=before.asked + tally.asked,
+            usable=before.usable + tally.usable,
+            failed=before.failed + tally.failed,
+            why=tally.why or before.why,
         )
     return list(sums.values())
 
@@ -67,69 +63,57 @@ def tallies_json(tallies: Sequence[Tally]) -> list[dict[str, Any]]:
 
 def answer_tallies(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: str) -> list[Tally]:
     """Return the replies of the answer model and of the grader's model. Those that need no model have none."""
-    tallies = list[Tally]()
-    if answerer != "offline":
-        tallies.append(_tally("answerer", answerer, answers))
-    if model := model_in(grader):
-        tallies.append(_tally("grader", model, grades))
-    return [tally for tally in tallies if tally.asked]
+    models: list[tuple[Role, str, pd.DataFrame]] = [
+        ("answerer", "" if answerer == "offline" else answerer, answers),
+        ("grader", model_in(grader), grades),
+    ]
+    tallies = []
+    for role, model, rows in models:
+        counts = Counter(rows.reply.dropna()) if model else Counter[str]()
+        if counts:
+            whys = rows.missing[rows.reply.astype(object).isin(["failed", "unusable"])]
+            why = "" if whys.empty else str(whys.iloc[-1])
+            tallies.append(Tally(role, model, counts.total(), counts["usable"], counts["failed"], why))
+    return tallies
 
 
 def model_in(grader: str) -> str:
     """Return the model in the name of a grader: its chat model, else its embedder; empty if it needs none."""
-    found = _GRADER_MODEL.search(grader)
+    found = re.search(r"\b(?:model|embedder)='([^']+)'", grader)
     return found[1] if found and found[1] != "offline" else ""
 
 
 def profile_tally(profile: Profile) -> Tally | None:
     """Return the replies of a grader's model for a set of labelled answers; None for a grader that needs none."""
-    model = model_in(profile.grader)
-    failed, unusable = (_times(profile.missing, why) for why in ("failed", "unusable"))
-    asked = profile.graded + failed + unusable
-    if not model or not asked:
-        return None
+    model, missing = model_in(profile.grader), Counter[str]()
     whys = [why for why in profile.missing if why.startswith(("failed", "unusable"))]
-    return Tally("grader", model, asked, profile.graded, failed, whys[0].partition(": ")[2] if whys else "")
+    for why in whys:
+        missing["failed" if why.startswith("failed") else "unusable"] += profile.missing[why]
+    asked = profile.graded + missing.total()
+    why = whys[0].partition(": ")[2] if whys else ""
+    return Tally("grader", model, asked, profile.graded, missing["failed"], why) if model and asked else None
 
-
-def _times(missing: Mapping[str, int], why: str) -> int:
-    return sum(times for reason, times in missing.items() if reason.startswith(why))
-
-
-def _tally(role: Role, model: str, rows: pd.DataFrame) -> Tally:
-    replies = rows.reply.astype(object)
-    whys = rows.missing[replies.isin(["failed", "unusable"])]
-    times = Counter(replies.dropna())
-    return Tally(role, model, times.total(), times["usable"], times["failed"], "" if whys.empty else str(whys.iloc[-1]))
-
-
-_GRADER_MODEL = re.compile(r"\b(?:model|embedder)='([^']+)'")
 
 ASKED: dict[str, Role] = {"summary": "summariser", "facts": "summariser", "embedding": "embedder"}
 """The model that is asked for what a strategy may fail to get."""
-
-# How the failures begin of what is no model.
-_NOT_ASKED = "offline:"
+EVENTS_OF_PROBES = ["strategy", "conversation", "number", "events"]
+"""The columns of `probes` that replies are counted from."""
 # A failure of a provider's model begins with its name, PROVIDER/MODEL; one of a cassette with a path.
 _FAILED = re.compile(r"([A-Za-z]\w*/\S+): ")
 _NAMED = re.compile(r"summariser='([^']+)'")
-_READ = ["strategy", "conversation", "step", "kind", "event"]
-EVENTS_OF_PROBES = ["strategy", "conversation", "number", "events"]
-"""The columns of `probes` that replies are counted from."""
 _KIND = re.compile(r'\{"event":"(called|failed)"')
 
 
 def run_tallies(run: Run, left_out: Collection[str] = ()) -> list[Tally]:
     """Return the replies that the strategies of a run asked for, in all conversations but those left out."""
     plan = run.manifest.plan
-    events, probes = (rows[~rows.conversation.isin(left_out)] for rows in (run.table("events"), _probes(run)))
+    events, probes = (rows[~rows.conversation.isin(left_out)] for rows in _tables(run))
     return strategy_tallies(events, probes, plan.summariser, plan.embedder)
 
 
 def failures(run: Run) -> list[Failed]:
     """Return what strategies could not have, or not as requested, at their steps and for probes."""
-    rows = _events_of(run.table("events"), _probes(run))
-    return [msgspec.json.decode(text, type=Failed) for *_, kind, text in rows if kind == "failed"]
+    return [msgspec.json.decode(text, type=Failed) for *_, kind, text in _events_of(*_tables(run)) if kind == "failed"]
 
 
 def strategy_tallies(events: pd.DataFrame, probes: pd.DataFrame, summariser: str, embedder: str) -> list[Tally]:
@@ -139,7 +123,7 @@ def strategy_tallies(events: pd.DataFrame, probes: pd.DataFrame, summariser: str
     unusable reply; a failure alone, or of an embedder, is a call that failed. `offline` is no model that can fail to
     reply, so it is not counted.
     """
-    usable, unusable, failed = (Counter[tuple[str, Role]]() for _ in range(3))
+    counts: defaultdict[tuple[str, Role], Counter[str]] = defaultdict(Counter)
     models: dict[tuple[str, Role], str] = {}
     whys: dict[tuple[str, Role], str] = {}
     before: tuple[object, bool] = None, False
@@ -147,62 +131,51 @@ def strategy_tallies(events: pd.DataFrame, probes: pd.DataFrame, summariser: str
     for strategy, conversation, step, kind, text in _events_of(events, probes):
         # called, failed: the reply was of no use (usable 0, unusable 1). failed alone: no reply (failed 1). called,
         # summarised, failed: the failure is of another call, as any event in between ends what `before` remembers.
-        answered, before = before, (None, False)
+        (answered, answer_counts), before = before, (None, False)
         if kind not in ("called", "failed"):
             continue
         event = decoder.decode(text)
         if isinstance(event, Called):
-            counts = event.basis == "run" and event.model != "offline"
-            before = (conversation, step, strategy, event.role), counts
-            if counts:
-                usable[strategy, event.role] += 1
+            is_counted = event.basis == "run" and event.model != "offline"
+            before = (conversation, step, strategy, event.role), is_counted
+            if is_counted:
+                counts[strategy, event.role]["usable"] += 1
                 models[strategy, event.role] = event.model
-        elif event.what in ASKED and not event.used and not event.why.startswith(_NOT_ASKED):
+        elif event.what in ASKED and not event.used and not event.why.startswith("offline:"):
             place = strategy, ASKED[event.what]
-            called, counts = answered
-            follows = called == (conversation, step, *place)
-            if follows and not counts:
+            follows = answered == (conversation, step, *place)
+            if follows and not answer_counts:
                 continue
             # It was counted when the call was told of; only now is it known that the reply was of no use.
-            usable[place] -= follows
+            counts[place]["usable"] -= follows
             # Texts and their question are embedded by two calls: after the first, the second can fail.
-            (unusable if follows and event.what != "embedding" else failed)[place] += 1
+            counts[place]["unusable" if follows and event.what != "embedding" else "failed"] += 1
             whys[place] = event.why
     usual: dict[Role, str] = {"summariser": summariser, "embedder": embedder}
-    tallies = [
-        Tally(
-            place[1],
-            models.get(place) or _own_model(*place, whys.get(place, "")) or usual[place[1]],
-            usable[place] + unusable[place] + failed[place],
-            usable[place],
-            failed[place],
-            whys.get(place, ""),
-            place[0],
-        )
-        for place in dict.fromkeys([*usable, *failed])
-    ]
-    return [tally for tally in tallies if tally.model != "offline"]
+    tallies = []
+    for (strategy, role), outcomes in counts.items():
+        why = whys.get((strategy, role), "")
+        # A strategy may name a model of its own, in its text or in its failure.
+        own = (_NAMED.search(strategy) if role == "summariser" else None) or _FAILED.match(why)
+        model = models.get((strategy, role)) or (own[1] if own else usual[role])
+        if model != "offline":
+            tallies.append(Tally(role, model, outcomes.total(), outcomes["usable"], outcomes["failed"], why, strategy))
+    return tallies
 
 
-def _probes(run: Run) -> pd.DataFrame:
-    probes: pd.DataFrame = run.arrow("probes").select(EVENTS_OF_PROBES).to_pandas()
-    return probes
+def _tables(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the tables of events, and of probes."""
+    return run.table("events"), run.arrow("probes").select(EVENTS_OF_PROBES).to_pandas()
 
 
 def _events_of(events: pd.DataFrame, probes: pd.DataFrame) -> Iterator[tuple[str, str, int, str, str]]:
     """Yield strategy, conversation, step, kind and JSON of all events; those for a probe have a step of their own."""
-    yield from events[_READ].itertuples(index=False)
+    yield from events[["strategy", "conversation", "step", "kind", "event"]].itertuples(index=False)
     for strategy, conversation, number, texts in probes[EVENTS_OF_PROBES].itertuples(index=False):
         for text in map(str, () if texts is None else texts):
             kind = _KIND.match(text)
             # Below 0, so that an event for a probe never follows one of a step.
             yield strategy, conversation, -1 - number, kind[1] if kind else "", text
-
-
-def _own_model(strategy: str, role: Role, why: str) -> str:
-    """Return the model that a strategy names for itself, by its text or by its failure; empty if it names none."""
-    found = (_NAMED.search(strategy) if role == "summariser" else None) or _FAILED.match(why)
-    return found[1] if found else ""
 
 
 def unanswered(tallies: Sequence[Tally]) -> list[str]:

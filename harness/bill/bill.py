@@ -27,7 +27,7 @@ from ctxbench.metrics.cache.mechanisms import (
     ExplicitRules,
     UnitRules,
 )
-from ctxbench.metrics.cache.rules import STORED, Rules, day_of, rule_for
+from ctxbench.metrics.cache.rules import STORED, day_of, rule_for
 from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tariff
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.events import Called
@@ -35,7 +35,7 @@ from ctxbench.strategies.events import Called
 from ..folder.contexts import Floats, Ints
 from ..folder.run import KEYS, Run
 from .recorded import CostComparison, TokenFactors, recorded_costs
-from .requests import RunRequests
+from .requests import CountedRequests, RunRequests
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
 
 MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage")
@@ -95,7 +95,7 @@ class Billed:
     usages: Mapping[Scheme, Usages]
     factors: Mapping[str, TokenFactors]
     """By model: tokens that the provider counts for each of ours. Columns are in the provider's tokens."""
-    counted: Mapping[str, RunRequests]
+    counted: Mapping[str, CountedRequests]
     """By model: the requests with images, sounds, films, files and reasoning as its provider counts them."""
     thinking: bool = False
     """Whether recorded reasoning is part of later prompts."""
@@ -175,9 +175,9 @@ class Billed:
         tariff = self.prices.tariff(scheme.model)
         assert tariff is not None  # `bill` checked it
         factors = self.factors[scheme.model]
-        usage, output = _in_provider_tokens(usage, factors.prompt), _scaled(requests.output, factors.answer)
+        usage, output = _in_provider_tokens(usage, factors.prompt), _scaled(self.requests.output, factors.answer)
         tokens = _prompts(usage)
-        price = _Columns.of(tariff, _priced_as(scheme), tokens, requests.started)
+        price = _prices(scheme, tariff, tokens, self.requests.started)
         hours = usage.token_seconds / 3600
         hits = (usage.read > 0) & (usage.created == 0)
         parts = (tokens, usage.read, usage.written, usage.written_1h, usage.fresh, usage.created, output)
@@ -214,28 +214,51 @@ class Billed:
 
     def _own(self, scheme: Scheme, tariff: Tariff, sent: SentPrompts) -> Floats:
         """Return the cost of the strategies' own model calls at each step, where the prompts `sent` are charged."""
-        total, own = np.zeros(len(self.requests.steps)), self._own_calls
-        if not own.calls:
+        rows, calls = self._own_calls
+        total = np.zeros(len(self.requests.steps))
+        if not calls:
             return total
         factors = self.factors[scheme.model]
-        counts = np.array([(call.input_tokens, call.output_tokens, call.cache_read) for call in own.calls], np.int64)
+        counts = np.array([(call.input_tokens, call.output_tokens, call.cache_read) for call in calls], np.int64)
         asked, replied = _scaled(counts[:, 0], factors.prompt), _scaled(counts[:, 1], factors.answer)
-        prompts = charged(self.requests, own, asked, sent, scheme)
+        tokens, read = self._charged(scheme, asked, sent)
         # A recorded usage is in the provider's tokens, and says what was read.
-        recorded = np.array([call.basis == "recorded" for call in own.calls])
-        prompts = ChargedPrompts(
-            np.where(recorded, counts[:, 0], prompts.tokens), np.where(recorded, counts[:, 2], prompts.read)
-        )
+        recorded = np.array([call.basis == "recorded" for call in calls])
+        tokens, read = np.where(recorded, counts[:, 0], tokens), np.where(recorded, counts[:, 2], read)
         replied = np.where(recorded, counts[:, 1], replied)
-        price = _Columns.of(tariff, _priced_as(scheme), prompts.tokens, self.requests.started[own.rows])
-        billed = (prompts.tokens - prompts.read) * price.input + prompts.read * price.read + replied * price.output
-        paid = np.array([np.nan if call.cost is None else call.cost for call in own.calls], np.float64)
-        free = np.array(
-            [call.basis != "run" or (call.model == FREE and call.role == "summariser") for call in own.calls]
-        )
+        price = _prices(scheme, tariff, tokens, self.requests.started[rows])
+        billed = (tokens - read) * price.input + read * price.read + replied * price.output
+        paid = np.array([np.nan if call.cost is None else call.cost for call in calls], np.float64)
+        free = np.array([call.basis != "run" or (call.model == FREE and call.role == "summariser") for call in calls])
         # Not `total[rows] +=`, which counts one of several calls of a step. NaN, for a price that is not known, stays.
-        np.add.at(total, own.rows, np.where(free, billed, paid))
+        np.add.at(total, rows, np.where(free, billed, paid))
         return total
+
+    def _charged(self, scheme: Scheme, asked: Ints, sent: SentPrompts) -> tuple[Ints, Ints]:
+        """Return the prompt tokens of own calls, such as summaries, and those that are read from the cache.
+
+        `asked`: tokens of the prompts that the run made for them. How a summary is asked for decides what it costs
+        (`Prompt.kind`; sources in decision 18):
+
+            separate   the tokens of its own prompt, at the plain price
+            history    the tokens of the last prompt and its answer, at the plain price: nothing of a cache is shared
+            extends    the same tokens, of which what the cache still has of the last prompt is read
+
+        At the first step of a conversation there is no last prompt: the call's own is charged.
+        """
+        rows, calls = self._own_calls
+        kinds = np.array([call.prompt for call in calls])
+        later = ~np.isin(rows, self.requests.bounds[:-1]) & (kinds != "separate")
+        last = np.where(later, rows - 1, 0)
+        tokens = np.where(later, sent.tokens[last] + sent.output[last], asked)
+        started = self.requests.started
+        pauses = np.nan_to_num(started[rows] - started[last])
+        read = np.zeros(len(rows), np.int64)
+        for at in np.flatnonzero(later & (kinds == "extends")):
+            before = last[at]
+            known = int(sent.tokens[before]), int(sent.cached[before])
+            read[at] = still_cached(scheme, started[rows[at]], *known, float(pauses[at]))
+        return tokens, read
 
     def _refetched(self, scheme: Scheme, tariff: Tariff, sent: SentPrompts) -> Floats:
         """Return at each step the cost of one further call that reads again what the recorded model used next.
@@ -246,38 +269,46 @@ class Billed:
         gone by the next step.
         """
         total = np.zeros(len(sent.tokens))
-        again = _scaled(self.requests.refetch_tokens, self.factors[scheme.model].prompt)
+        again = _scaled(self.requests.ints("refetch_tokens"), self.factors[scheme.model].prompt)
         rows = np.flatnonzero(again)
         if not len(rows):
             return total
         tokens, marked, started = sent.tokens[rows], sent.cached[rows], self.requests.started[rows]
         cached = np.array(
             [
-                still_cached(rules_at(scheme, when), prompt, had, 0.0, scheme)
+                still_cached(scheme, when, prompt, had, 0.0)
                 for when, prompt, had in zip(started.tolist(), tokens.tolist(), marked.tolist(), strict=True)
             ],
             np.int64,
         )
-        price = _Columns.of(tariff, _priced_as(scheme), tokens + again[rows], started)
+        price = _prices(scheme, tariff, tokens + again[rows], started)
         plain = tokens - cached + again[rows]
         total[rows] = cached * price.read + plain * price.input + REFETCH_OUTPUT * price.output
         return total
 
     @cached_property
-    def _own_calls(self) -> OwnCalls:
-        return OwnCalls.of(self.requests)
+    def _own_calls(self) -> tuple[Ints, list[Called]]:
+        """The strategies' own model calls, behind the row of the step at which each was made."""
+        first = {(name, strategy): rows.start for name, strategy, rows in self.requests.results}
+        events = self.requests.run.table("events").dropna(subset=["input_tokens"])
+        decoder = msgspec.json.Decoder(Called)
+        columns = (events[name].tolist() for name in ("conversation", "strategy", "step", "event"))
+        made = [
+            (first[name, strategy] + step, decoder.decode(text))
+            for name, strategy, step, text in zip(*columns, strict=True)
+            if (name, strategy) in first
+        ]
+        return np.array([row for row, _ in made], np.int64), [call for _, call in made]
 
     @cached_property
     def _none(self) -> Ints:
         """Index of the row for the same call under `none`, or -1."""
-        steps, bounds = self.requests.steps, self.requests.bounds
-        keys = list(_keys(steps.iloc[bounds[:-1]]))
-        none = {name: row for (name, strategy), row in zip(keys, bounds, strict=False) if strategy == "none"}
-        rows = np.full(len(steps), -1, np.int64)
-        for (name, _), first, last in zip(keys, bounds, bounds[1:], strict=False):
-            if name in none:
-                rows[first:last] = np.arange(none[name], none[name] + last - first)
-        return rows
+        results = self.requests.results
+        none = {name: rows.start for name, strategy, rows in results if strategy == "none"}
+        places = [none[name] + np.arange(rows.stop - rows.start) for name, _, rows in results if name in none]
+        numbers = np.full(len(self.requests.steps), -1, np.int64)
+        numbers[self.requests.steps.conversation.isin(none.keys())] = np.concatenate([*places, np.empty(0, np.int64)])
+        return numbers
 
     def _break_even(self, ahead: Floats) -> Floats:
         """Return for each conversation and strategy the turn after which it stays cheaper than `none`, or NaN."""
@@ -388,68 +419,6 @@ FREE = "offline"
 """The extractive summariser: it is no model and costs nothing in the run, but is billed as if it were one."""
 
 
-class OwnCalls(NamedTuple):
-    """The strategies' own model calls, and for each the row of the step at which it was made."""
-
-    rows: Ints
-    calls: list[Called]
-
-    @classmethod
-    def of(cls, requests: RunRequests) -> OwnCalls:
-        """Read the calls from the events of a run."""
-        steps, first = requests.steps, requests.bounds[:-1]
-        events = requests.run.table("events").dropna(subset=["input_tokens"])
-        at = steps.iloc[first]
-        first_row = dict(zip(zip(at.conversation.tolist(), at.strategy.tolist(), strict=True), first, strict=True))
-        keys = zip(events.conversation.tolist(), events.strategy.tolist(), strict=True)
-        decoder = msgspec.json.Decoder(Called)
-        made = [
-            (first_row[key] + step, decoder.decode(text))
-            for key, step, text in zip(keys, events.step.tolist(), events.event.tolist(), strict=True)
-            if key in first_row
-        ]
-        return cls(np.array([row for row, _ in made], np.int64), [call for _, call in made])
-
-
-class ChargedPrompts(NamedTuple):
-    """Tokens that each own call is charged for, in the provider's counts."""
-
-    tokens: Ints
-    read: Ints
-    """Tokens read from the cache; the rest is plain."""
-
-
-def charged(requests: RunRequests, own: OwnCalls, asked: Ints, sent: SentPrompts, scheme: Scheme) -> ChargedPrompts:
-    """Return the prompts of own calls, such as summaries, in the way in which each strategy asks for them.
-
-    `asked`: tokens of the prompts that the run made for them. How a summary is asked for decides what it costs
-    (`Prompt.kind`; sources in decision 18):
-
-        separate   the tokens of its own prompt, at the plain price
-        history    the tokens of the last prompt and its answer, at the plain price: nothing of a cache is shared
-        extends    the same tokens, of which what the cache still has of the last prompt is read
-
-    At the first step of a conversation there is no last prompt: the call's own is charged.
-    """
-    firsts = set(requests.bounds[:-1])
-    kinds = np.array([call.prompt for call in own.calls])
-    later = np.array([row not in firsts for row in own.rows.tolist()], bool) & (kinds != "separate")
-    last = np.where(later, own.rows - 1, 0)
-    tokens = np.where(later, sent.tokens[last] + sent.output[last], asked)
-    is_read = later & (kinds == "extends")
-    started = requests.started
-    pauses = np.nan_to_num(started[own.rows] - started[last])
-    cached = [
-        still_cached(rules_at(scheme, started[row]), int(sent.tokens[before]), int(sent.cached[before]), pause, scheme)
-        if reads
-        else 0
-        for row, before, pause, reads in zip(
-            own.rows.tolist(), last.tolist(), pauses.tolist(), is_read.tolist(), strict=True
-        )
-    ]
-    return ChargedPrompts(tokens, np.array(cached, np.int64))
-
-
 class SentPrompts(NamedTuple):
     """Tokens of every row of the table `steps`, in the provider's counts."""
 
@@ -459,26 +428,23 @@ class SentPrompts(NamedTuple):
     """Tokens read or written."""
 
 
-def rules_at(scheme: Scheme, started: float) -> Rules | None:
-    """Return the rules of the scheme's model when a call started; NaN = the time is not known."""
+def still_cached(scheme: Scheme, started: float, tokens: int, marked: int, pause: float) -> int:
+    """Return how much of a prompt the cache has after a pause in seconds, by the rules of the time when it started.
+
+    NaN = the time is not known.
+    """
     rule = rule_of(scheme, None if np.isnan(started) else day_of(started))
-    return None if rule is None else rule.rules
-
-
-def still_cached(rules: Rules | None, tokens: int, marked: int, pause: float, scheme: Scheme) -> int:
-    """Return how much of a prompt the cache has after a pause in seconds."""
-    match rules:
+    match rule and rule.rules:
         case ExplicitRules():
             return marked if pause < (HOUR if scheme.placement == "hour" else FIVE_MINUTES) else 0
-        case BoundaryRules():
-            return marked if pause < rules.lifetime else 0
-        case AutomaticRules() | UnitRules():
-            return rules.read(tokens) if pause < rules.lifetime else 0
+        case BoundaryRules(lifetime=lifetime):
+            return marked if pause < lifetime else 0
+        case AutomaticRules(lifetime=lifetime) | UnitRules(lifetime=lifetime) as rules:
+            return rules.read(tokens) if pause < lifetime else 0
     return 0
 
 
-@dataclass(frozen=True)
-class _Columns:
+class PriceColumns(NamedTuple):
     """The prices that apply to every row."""
 
     input: Floats
@@ -488,24 +454,24 @@ class _Columns:
     write_1h: Floats
     storage: Floats
 
-    @classmethod
-    def of(cls, tariff: Tariff, changed: Callable[[Price], Price], tokens: Ints, started: Floats) -> _Columns:
-        """Return the prices by the size of each prompt, and by its hour where prices differ by the hour."""
-        rates: list[Price] = []
-        which = np.zeros(len(tokens), np.int64)
-        # A price is looked up once for each hour of the recordings and each size, not once for each call.
-        by_hour = tariff.off_peak or tariff.storage
-        hours = np.where(np.isnan(started), -1, started // 3600) if by_hour else np.zeros(len(tokens))
-        above = [size for size, _ in tariff.tiers]
-        for hour in np.unique(hours):
-            in_hour = hours == hour
-            when = hour * 3600.0 if by_hour and hour >= 0 else None
-            prices = [tariff.at(size + 1, when) for size in above]  # a tier is for prompts of more than its size
-            which[in_hour] = len(rates) + np.maximum(np.searchsorted(above, tokens[in_hour]) - 1, 0)
-            rates += prices
-        # The last of the six is None where stored content is not sold.
-        rows = np.array([[rate or 0.0 for rate in changed(price)] for price in rates]).reshape(-1, 6)[which]
-        return cls(*rows.T)
+
+def _prices(scheme: Scheme, tariff: Tariff, tokens: Ints, started: Floats) -> PriceColumns:
+    """Return the prices by the size of each prompt, and by its hour where prices differ by the hour."""
+    rates: list[Price] = []
+    which = np.zeros(len(tokens), np.int64)
+    # A price is looked up once for each hour of the recordings and each size, not once for each call.
+    by_hour = tariff.off_peak or tariff.storage
+    hours = np.where(np.isnan(started), -1, started // 3600) if by_hour else np.zeros(len(tokens))
+    above = [size for size, _ in tariff.tiers]
+    for hour in np.unique(hours):
+        in_hour = hours == hour
+        when = hour * 3600.0 if by_hour and hour >= 0 else None
+        which[in_hour] = len(rates) + np.maximum(np.searchsorted(above, tokens[in_hour]) - 1, 0)
+        rates += [tariff.at(size + 1, when) for size in above]  # a tier is for prompts of more than its size
+    # The last of the six is None where stored content is not sold.
+    priced = _priced_as(scheme)
+    rows = np.array([[rate or 0.0 for rate in priced(price)] for price in rates]).reshape(-1, 6)[which]
+    return PriceColumns(*rows.T)
 
 
 def _priced_as(scheme: Scheme) -> Callable[[Price], Price]:
@@ -517,8 +483,3 @@ def _priced_as(scheme: Scheme) -> Callable[[Price], Price]:
     return lambda price: price._replace(
         read=price.input * read, write=price.input * write, write_1h=price.input * write
     )
-
-
-def _keys(frame: pd.DataFrame) -> zip[tuple[str, str]]:
-    """Return conversation and strategy of each row."""
-    return zip(frame.conversation.tolist(), frame.strategy.tolist(), strict=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -31,7 +31,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation, Message
 
-from ..folder.contexts import Floats, Ints, LogColumns
+from ..folder.contexts import Floats, Ints, ListColumn, values_of
 from ..folder.run import Run
 from .recorded import TokenFactors, hidden_prefixes, token_factors
 
@@ -44,90 +44,23 @@ PAUSE = 10.0
 SHARES = "shares_cache"
 """In a conversation's `meta`: conversations with the same name there share a prompt cache, as one account does."""
 
-
-@dataclass(frozen=True)
-class ConversationRequests:
-    """The requests of one conversation under one strategy, as the context log has them."""
-
-    conversation: str
-    strategy: str
-    log: tuple[object, ...]
-    """Identity of the requests. Equal ones are sent at the same times: a strategy may have nothing to do."""
-    make_steps: Callable[[], list[RequestStep]]
-    messages: MessageSizes
-    written: int
-    """How many of the messages, the last ones, the strategy wrote."""
-    began: float
-    timed: bool
-    """Whether the recording has any times."""
-    shares: str
-    """Name of the prompt cache that the conversation shares; empty = it has its own."""
-
-    @cached_property
-    def steps(self) -> list[RequestStep]:
-        """The requests in order."""
-        return self.make_steps()
-
-    @property
-    def day(self) -> str | None:
-        """Date of the first request, or None where the recording has no times."""
-        return day_of(self.began) if self.timed else None
-
-
 _COLUMNS = (
     *("conversation", "strategy", "step", "turn", "at", "kept", "added_from", "added_to"),
     *("tokens_sent", "refetch_tokens", "marks", "tools_added"),
 )
 
-ALIKE = (
-    "whole",
-    "steps",
-    "hidden",
-    "at",
-    "bounds",
-    "output",
-    "started",
-    "recordings",
-    "_blocks",
-    "_table",
-    "_log",
-    "_messages",
-    "_written",
-)
-"""Properties of the requests of a run that are the same whatever counts their media and reasoning: they are worked out
-once."""
 
-
-@dataclass(frozen=True)
 class RunRequests:
-    """All requests of a run. Its columns have one row per row of the table `steps`.
+    """The requests of a run, or of a piece of one. Its columns have one row per row of the table `steps`.
 
-    Images, sounds, films and files have the tokens that the provider of `model` counts for them, over `factor`, the
-    tokens that it counts for each of ours. Those whose tokens are not known have none, and so have all without a model.
-
-    With `thinking`, answers have their reasoning in later requests as the provider keeps it (`metrics/thinking.py`).
-    Where a user's turn strips it, the message is another one from then on: it breaks the prefix.
+    They are the same whatever model is billed; `CountedRequests` are those that a model's provider counts.
     """
 
-    run: Run
-    model: str = ""
-    factor: float = 1.0
-    thinking: bool = False
-
-    def counted_for(self, model: str, factor: float, thinking: bool = False) -> RunRequests:
-        """Return the requests with media and reasoning by the rules of a model; these, where the run has none."""
-        thinking = thinking and thinking_rule(model) is not None and bool(self.run.reasoned)
-        if not self.run.media and not thinking:
-            return self
-        requests = replace(self, model=model, factor=factor, thinking=thinking)
-        vars(requests).update({name: getattr(self, name) for name in ALIKE})
-        return requests
-
-    @cached_property
-    def steps(self) -> pd.DataFrame:
-        """Conversation, strategy, step and turn of each row."""
-        frame: pd.DataFrame = self._table.select(["conversation", "strategy", "step", "turn"]).to_pandas()
-        return frame
+    def __init__(self, run: Run, whole: RunRequests | None = None) -> None:
+        """`whole` are the requests of the whole run, if this is a piece of it: estimates are made of all of it."""
+        self.run = run
+        self._whole = whole or self
+        self._factors: dict[tuple[str, bool], TokenFactors] = {}
 
     def pieces(self) -> Iterator[RunRequests]:
         """Yield the requests of some shards after the other (`Run.pieces`); all at once where conversations share a
@@ -135,264 +68,48 @@ class RunRequests:
         """
         shared = any(f'"{SHARES}"' in (meta or "") for meta in self.run.table("conversations").meta)
         for run in [self.run] if shared else self.run.pieces(AT_ONCE):
-            if run is self.run:
-                yield self
-                return
-            piece = replace(self, run=run)
-            vars(piece)["whole"] = self.whole
-            yield piece
+            yield self if run is self.run else RunRequests(run, self._whole)
 
-    @cached_property
-    def whole(self) -> RunRequests:
-        """The requests of the whole run, where these are a piece of it: its estimates are made of all of it."""
-        return self
+    def counted_for(self, model: str, factor: float, thinking: bool = False) -> CountedRequests:
+        """Return the requests with media and reasoning by the rules of a model; without, where the run has none."""
+        thinking = thinking and thinking_rule(model) is not None and bool(self.run.reasoned)
+        if not self.run.media and not thinking:
+            return CountedRequests(self)
+        return CountedRequests(self, model, factor, thinking)
 
     def token_factors(self, model: str, thinking: bool = False) -> TokenFactors:
         """Return a model's token factors, of all recorded calls of the run; with `thinking`, beside its reasoning."""
-        known = self.whole._known_factors
+        known = self._whole._factors
         if (model, thinking) not in known:
-            known[model, thinking] = token_factors(self.whole.run, model, thinking)
+            known[model, thinking] = token_factors(self._whole.run, model, thinking)
         return known[model, thinking]
-
-    @cached_property
-    def _known_factors(self) -> dict[tuple[str, bool], TokenFactors]:
-        return {}
-
-    @property
-    def _keeps(self) -> Keeps | None:
-        rule = thinking_rule(self.model) if self.thinking else None
-        return None if rule is None else rule.keeps
-
-    @cached_property
-    def _kept(self) -> dict[str, KeptThinking]:
-        """The answers whose reasoning stays in later prompts, by conversation."""
-        return {name: KeptThinking(self._keeps, recorded.messages) for name, recorded in self.recordings.items()}
-
-    @cached_property
-    def _places(self) -> dict[str, dict[str, int]]:
-        return {
-            name: {message.id: at for at, message in enumerate(recorded.messages)}
-            for name, recorded in self.recordings.items()
-        }
-
-    @cached_property
-    def _counter(self) -> TokenCounter:
-        return TokenCounter(self.run.manifest.plan.encoding)
 
     @cached_property
     def hidden(self) -> dict[str, int]:
         """Estimated tokens in front of every prompt of a conversation that records no system prompt and no tools."""
-        return hidden_prefixes(self.run) if self.whole is self else self.whole.hidden
+        return hidden_prefixes(self.run) if self._whole is self else self._whole.hidden
 
     @cached_property
-    def tokens(self) -> Ints:
-        """Tokens of each request, those of a hidden prefix, of media and of reasoning included."""
-        tokens = self._ints("tokens_sent") + self._of_recordings(
-            lambda recording, at: [recording.hidden] * len(at)
-        ).astype(np.int64)
-        if self.model:
-            for result, (first, last) in zip(self, pairwise(self.bounds), strict=True):
-                shows = result.conversation in self.run.media or any(message.media for message in self.written(result))
-                if self.thinking or shows:
-                    tokens[first:last] = [step.tokens for step in result.steps]
-        return tokens
+    def recordings(self) -> dict[str, Recording]:
+        """The recorded conversations by their ids, without their texts."""
+        rows, messages = self.run.table("conversations"), self.run.message_columns("tokens", "time")
+        return {
+            str(name): Recording(*messages.get(str(name), ([], [])), tools, self.hidden.get(str(name), 0))
+            for name, tools in zip(rows.conversation, rows.tools_tokens.tolist(), strict=True)
+        }
 
     @cached_property
-    def at(self) -> Ints:
-        """Place of each request's recorded answer in its conversation."""
-        return self._ints("at")
-
-    @cached_property
-    def refetch_tokens(self) -> Ints:
-        """Tokens of the messages that have the values used next and that the request lacks."""
-        return self._ints("refetch_tokens")
-
-    @cached_property
-    def bounds(self) -> list[int]:
-        """The first row of each conversation and strategy, and the end of the last."""
-        size = len(self._table)
-        names, strategies = self._codes("conversation"), self._codes("strategy")
-        new = np.flatnonzero((np.diff(names) != 0) | (np.diff(strategies) != 0)) + 1
-        return [0, *new.tolist(), size] if size else [0]
-
-    @cached_property
-    def output(self) -> Ints:
-        """Tokens of the recorded answer to each request."""
-        return self._of_recordings(lambda recording, at: [recording.tokens[place] for place in at]).astype(np.int64)
-
-    @cached_property
-    def started(self) -> Floats:
-        """When each request began, in seconds since 1970; NaN where the recording has no times."""
-        return self._of_recordings(
-            lambda recording, at: recording.times(at)[0] if recording.timed else [np.nan] * len(at)
-        )
-
-    @cached_property
-    def gaps(self) -> Floats:
-        """Seconds since the call before in the same conversation began; NaN for the first, and without times."""
-        gaps = np.diff(self.started, prepend=np.nan)
-        gaps[self.bounds[:-1]] = np.nan
-        return gaps
-
-    def __len__(self) -> int:
-        """Return the number of results: conversations × strategies."""
-        return len(self.bounds) - 1
-
-    def _of_recordings(self, column: Callable[[_RecordingColumns, list[int]], list[float]]) -> Floats:
-        """Return a column that is the same under every strategy."""
-        names, codes, at = self._names("conversation"), self._codes("conversation"), self._ints("at")
-        columns: dict[str, Floats] = {}
-        parts = []
-        for first, last in pairwise(self.bounds):
-            name = names[codes[first]]
-            if name not in columns:
-                columns[name] = np.array(column(self._columns[name], at[first:last].tolist()), float)
-            parts.append(columns[name])
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    @cached_property
-    def overmarked(self) -> int:
-        """Number of calls with more marks than a provider takes."""
-        return int((np.diff(self._table.column("marks").combine_chunks().offsets.to_numpy()) > MOST_MARKS).sum())
-
-    @cached_property
-    def untimed(self) -> int:
-        """Number of conversations without any recorded time; their calls are taken to be `PAUSE` seconds apart."""
-        return sum(not recording.timed for recording in self._columns.values())
-
-    def __iter__(self) -> Iterator[ConversationRequests]:
-        """Yield the requests of every conversation and strategy, in the order of the tables."""
-        names, strategies = self._names("conversation"), self._names("strategy")
-        conversation_codes, strategy_codes = self._codes("conversation"), self._codes("strategy")
-        for first, last in pairwise(self.bounds):
-            name, strategy = names[conversation_codes[first]], strategies[strategy_codes[first]]
-            recording, written = self._columns[name], self._written_by(name, strategy)
-            sizes = [tokens + self._beyond_text(name, message) for message, tokens in written]
-            messages, rows = recording.with_written(written, sizes, self._blocks[name]), slice(first, last)
-            yield ConversationRequests(
-                name,
-                strategy,
-                (name, strategy if self._written.get((name, strategy)) else "", *self._log.identity(rows)),
-                partial(self._steps, name, rows, messages, self._times(name, rows), recording, written),
-                messages,
-                len(written),
-                self._times(name, rows)[0][0],
-                recording.timed,
-                recording.shares,
-            )
-
-    def _steps(
-        self,
-        name: str,
-        rows: slice,
-        messages: MessageSizes,
-        times: tuple[list[float], list[float]],
-        recording: _RecordingColumns,
-        written: Sequence[tuple[Message, int]],
-    ) -> list[RequestStep]:
-        log, hidden = self._log, recording.hidden
-        at = log.at[rows].tolist()
-        steps: Iterable[RequestStep] = (
-            RequestStep(*step, started, answered, place, recording.tokens[place])
-            for step, started, answered, place in zip(log.entries(rows), *times, at, strict=True)
-        )
-        if not self.model:
-            return [step._replace(tokens=step.tokens + hidden) for step in steps] if hidden else list(steps)
-        texts = [*recording.tokens, *(tokens for _, tokens in written)]
-        beyond = [whole - text for whole, text in zip(messages.tokens, texts, strict=True)]
-        sent, counted = [0], list[RequestStep]()
-        if self._keeps == "turn":
-            recorded = self.recordings[name].messages
-            steps = _stripped(steps, (*recorded, *(message for message, _ in written)))
-        for step in steps:
-            del sent[step.kept + 1 :]
-            sent[-1:] = accumulate((beyond[number] for number in _numbers(step)), initial=sent[-1])
-            counted.append(step._replace(tokens=step.tokens + hidden + sent[-1]))
-        return counted
-
-    def _beyond_text(self, name: str, message: Message) -> int:
-        """Return the tokens of a message's media and reasoning, in ours; those that are not known are left out."""
-        if not self.model or not (message.media or self.thinking):
-            return 0
-        counts = (media_tokens(self.model, medium) for medium in message.media)
-        beyond = round(sum(count for count in counts if not isinstance(count, Missing)) / self.factor)
-        at = self._places[name].get(message.id) if self.thinking else None
-        thought = thinking_tokens(message, self._counter.text, self.factor) if at is not None else 0
-        return beyond + (0 if at is None or isinstance(thought, Missing) or not self._kept[name].of(at) else thought)
-
-    def _times(self, name: str, rows: slice) -> tuple[list[float], list[float]]:
-        """Return when each call of a conversation began and was answered: the same under every strategy."""
-        if name not in self._known_times:
-            self._known_times[name] = self._columns[name].times(self._log.at[rows].tolist())
-        return self._known_times[name]
-
-    @cached_property
-    def _known_times(self) -> dict[str, tuple[list[float], list[float]]]:
-        return {}
-
-    @cached_property
-    def _log(self) -> LogColumns:
-        return LogColumns(self._table)
-
-    @cached_property
-    def recordings(self) -> dict[str, Conversation]:
-        """The recorded conversations by their ids."""
+    def conversations(self) -> dict[str, Conversation]:
+        """The recorded conversations by their ids, whole: of a large run, those of a piece at a time."""
         return {conversation.id: conversation for conversation in self.run.conversations()}
 
-    def written(self, requests: ConversationRequests) -> list[Message]:
-        """Return the messages that the strategy wrote in a conversation, by their numbers after the recorded ones."""
-        return [message for message, _ in self._written_by(requests.conversation, requests.strategy)]
-
-    def _written_by(self, name: str, strategy: str) -> list[tuple[Message, int]]:
-        """Return the messages that a strategy wrote, with their tokens, and the answers that lose their reasoning."""
-        written = self._written.get((name, strategy), [])
-        if self._keeps != "turn":
-            return written
-        tokens = (*self._columns[name].tokens, *(size for _, size in written))
-        messages = (*self.recordings[name].messages, *(message for message, _ in written))
-        stripped = [
-            (without_thinking(message), size)
-            for message, size in zip(messages, tokens, strict=True)
-            if has_thinking(message)
-        ]
-        return [*written, *stripped]
-
     @cached_property
-    def _blocks(self) -> dict[str, list[ContentBlocks]]:
+    def blocks(self) -> dict[str, list[ContentBlocks]]:
         """The content blocks of each recorded message, by conversation."""
-        # One conversation is in memory at a time, unless something has read them all: the texts of a run may be many.
-        known: dict[str, Conversation] | None = vars(self).get("recordings")
-        recorded = self.run.conversations() if known is None else known.values()
-        return {conversation.id: list(map(ContentBlocks.of, conversation.messages)) for conversation in recorded}
+        return {name: list(map(ContentBlocks.of, said.messages)) for name, said in self.conversations.items()}
 
     @cached_property
-    def _table(self) -> pa.Table:
-        return self.run.arrow("steps", _COLUMNS)
-
-    @cached_property
-    def _messages(self) -> dict[str, tuple[list[Any], ...]]:
-        """Tokens, role and time of each recorded message, by conversation."""
-        return self.run.message_columns("tokens", "role", "time")
-
-    @cached_property
-    def _columns(self) -> dict[str, _RecordingColumns]:
-        conversations = self.run.table("conversations")
-        rows = zip(conversations.conversation, conversations.tools_tokens, conversations.meta, strict=True)
-        about = {str(name): (int(tools), msgspec.json.decode(meta or "{}")) for name, tools, meta in rows}
-        columns: dict[str, _RecordingColumns] = {}
-        for name, (tokens, roles, time) in self._messages.items():
-            tools, meta = about[name]
-            shares = str(meta.get(SHARES, ""))
-            hidden = self.hidden.get(name, 0)
-            sizes = tokens
-            if self.model:
-                beyond = (self._beyond_text(name, message) for message in self.recordings[name].messages)
-                sizes = [text + more for text, more in zip(tokens, beyond, strict=True)]
-            columns[name] = _RecordingColumns(tokens, sizes, roles, time, tools, shares, hidden)
-        return columns
-
-    @cached_property
-    def _written(self) -> dict[tuple[str, str], list[tuple[Message, int]]]:
+    def written(self) -> dict[tuple[str, str], list[tuple[Message, int]]]:
         """Messages that strategies wrote, with their tokens, by conversation and strategy."""
         messages_by_result: dict[tuple[str, str], list[tuple[Message, int]]] = {}
         decode = msgspec.json.Decoder(Message).decode
@@ -402,18 +119,314 @@ class RunRequests:
             messages_by_result.setdefault((name, strategy), []).append((decode(message), tokens))
         return messages_by_result
 
-    def _ints(self, name: str) -> Ints:
+    @cached_property
+    def _table(self) -> pa.Table:
+        return self.run.arrow("steps", _COLUMNS)
+
+    def ints(self, name: str) -> Ints:
+        """Return a column of whole numbers of the table `steps`."""
         values: Ints = self._table.column(name).to_numpy().astype(np.int64)
         return values
 
-    def _codes(self, name: str) -> Ints:
-        column = self._table.column(name).combine_chunks()
-        codes: Ints = column.indices.to_numpy().astype(np.int64)
-        return codes
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """Conversation, strategy, step and turn of each row."""
+        frame: pd.DataFrame = self._table.select(["conversation", "strategy", "step", "turn"]).to_pandas()
+        return frame
 
-    def _names(self, name: str) -> list[str]:
-        names: list[str] = self._table.column(name).combine_chunks().dictionary.to_pylist()
-        return names
+    @cached_property
+    def at(self) -> Ints:
+        """Place of each request's recorded answer in its conversation."""
+        return self.ints("at")
+
+    @cached_property
+    def bounds(self) -> list[int]:
+        """The first row of each conversation and strategy, and the end of the last."""
+        # The steps of one conversation under one strategy stand together, and each has a step 0.
+        return [*np.flatnonzero(self.ints("step") == 0).tolist(), *[len(self._table)] * bool(len(self._table))] or [0]
+
+    @cached_property
+    def results(self) -> list[tuple[str, str, slice]]:
+        """Every conversation and strategy with its rows, in the order of the tables."""
+        firsts = self.steps.iloc[self.bounds[:-1]]
+        rows = (slice(first, last) for first, last in pairwise(self.bounds))
+        return list(zip(firsts.conversation.tolist(), firsts.strategy.tolist(), rows, strict=True))
+
+    def __len__(self) -> int:
+        """Return the number of results: conversations × strategies."""
+        return len(self.bounds) - 1
+
+    @cached_property
+    def output(self) -> Ints:
+        """Tokens of the recorded answer to each request."""
+        parts = [np.array(self.recordings[name].tokens, np.int64)[self.at[rows]] for name, _, rows in self.results]
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    @cached_property
+    def prefixes(self) -> Ints:
+        """Estimated tokens in front of each request that are not recorded."""
+        hidden = [self.recordings[name].hidden for name, _, _ in self.results]
+        return np.repeat(np.array(hidden, np.int64), np.diff(self.bounds))
+
+    @cached_property
+    def started(self) -> Floats:
+        """When each request began, in seconds since 1970; NaN where the recording has no times."""
+        parts = [
+            self.times(name, rows)[0] if self.recordings[name].timed else [np.nan] * len(self.at[rows])
+            for name, _, rows in self.results
+        ]
+        return np.array([time for part in parts for time in part], np.float64)
+
+    @cached_property
+    def gaps(self) -> Floats:
+        """Seconds since the call before in the same conversation began; NaN for the first, and without times."""
+        gaps = np.diff(self.started, prepend=np.nan)
+        gaps[self.bounds[:-1]] = np.nan
+        return gaps
+
+    def times(self, name: str, rows: slice) -> tuple[list[float], list[float]]:
+        """Return when each call of a conversation began and was answered: the same under every strategy."""
+        if name not in self._times:
+            self._times[name] = self.recordings[name].times(self.at[rows].tolist())
+        return self._times[name]
+
+    @cached_property
+    def _times(self) -> dict[str, tuple[list[float], list[float]]]:
+        return {}
+
+    @cached_property
+    def overmarked(self) -> int:
+        """Number of calls with more marks than a provider takes."""
+        return int((np.diff(self._table.column("marks").combine_chunks().offsets.to_numpy()) > MOST_MARKS).sum())
+
+    @cached_property
+    def untimed(self) -> int:
+        """Number of conversations without any recorded time; their calls are taken to be `PAUSE` seconds apart."""
+        return sum(not recording.timed for recording in self.recordings.values())
+
+    @cached_property
+    def _lists(self) -> tuple[ListColumn, ListColumn, ListColumn]:
+        starts, stops, marks = (ListColumn(self._table.column(name)) for name in ("added_from", "added_to", "marks"))
+        return starts, stops, marks
+
+    @cached_property
+    def _log(self) -> tuple[Ints, Ints, list[tuple[str, ...]]]:
+        """The messages that each request keeps of the one before, its tokens, and the tools that it adds."""
+        tools = [tuple(names) for names in values_of(self._table.column("tools_added"))]
+        return self.ints("kept"), self.ints("tokens_sent"), tools
+
+    def identity(self, rows: slice) -> tuple[object, ...]:
+        """Return a value that is equal where the requests of the rows are."""
+        kept, tokens, tools = self._log
+        lists = (column.identity(rows) for column in self._lists)
+        return (kept[rows].tobytes(), tokens[rows].tobytes(), *lists, tuple(tools[rows]))
+
+    def logged(self, name: str, rows: slice) -> Iterator[RequestStep]:
+        """Yield the requests of some rows as the context log has them."""
+        kept, tokens, tools = self._log
+        starts, stops, marks = (column[rows] for column in self._lists)
+        added = (list(zip(*both, strict=True)) for both in zip(starts, stops, strict=True))
+        columns = (kept[rows].tolist(), added, tools[rows], tokens[rows].tolist(), marks)
+        at, output = self.at[rows].tolist(), self.recordings[name].tokens
+        for step, started, answered, place in zip(zip(*columns, strict=True), *self.times(name, rows), at, strict=True):
+            yield RequestStep(*step, started, answered, place, output[place])
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One recorded conversation as columns: of each message the tokens and the time, NaN where it has none."""
+
+    tokens: list[int]
+    """Of the texts and tool calls alone."""
+    time: list[float]
+    tools: int
+    hidden: int
+    """Tokens in front of every prompt that are not recorded: they are cached as tools are."""
+
+    @cached_property
+    def timed(self) -> bool:
+        """Whether any of its messages has a time."""
+        return any(time == time for time in self.time)  # NaN is not itself
+
+    def times(self, calls: Sequence[int]) -> tuple[list[float], list[float]]:
+        """Return when each call began and was answered; `calls` are the places of their answers.
+
+        A call begins when the message before it was there, or where that has no time when it was answered. A clock that
+        goes backwards stands still.
+        """
+        if not self.timed:
+            # Shorter than any lifetime: a recording without times never lets a cache expire.
+            assumed = [PAUSE * number for number in range(len(calls))]
+            return assumed, assumed
+        starts, ends, clock = list[float](), list[float](), -np.inf
+        for at in calls:
+            times = [time for time in (self.time[at - 1], self.time[at]) if time == time]
+            clock = max(clock, times[0] if times else clock)
+            starts.append(clock)
+            ends.append(max(clock, times[-1] if times else clock))
+        first = next((time for time in starts if time > -np.inf), 0.0)  # calls before any time come with the first
+        return [max(time, first) for time in starts], [max(time, first) for time in ends]
+
+
+@dataclass(frozen=True)
+class ConversationRequests:
+    """The requests of one conversation under one strategy, as the context log has them."""
+
+    recorded: Conversation
+    recording: Recording
+    strategy: str
+    log: tuple[object, ...]
+    """Identity of the requests. Equal ones are sent at the same times: a strategy may have nothing to do."""
+    make_steps: Callable[[], list[RequestStep]]
+    messages: MessageSizes
+    texts: Sequence[Message]
+    """The messages by their numbers: the recorded ones, then those that the strategy wrote."""
+    began: float
+
+    @property
+    def conversation(self) -> str:
+        """Id of the conversation."""
+        return self.recorded.id
+
+    @property
+    def shares(self) -> str:
+        """Name of the prompt cache that the conversation shares; empty = it has its own."""
+        return str(self.recorded.meta.get(SHARES, ""))
+
+    @cached_property
+    def steps(self) -> list[RequestStep]:
+        """The requests in order."""
+        return self.make_steps()
+
+    @property
+    def day(self) -> str | None:
+        """Date of the first request, or None where the recording has no times."""
+        return day_of(self.began) if self.recording.timed else None
+
+
+@dataclass(frozen=True)
+class CountedRequests:
+    """The requests of a run with the tokens that a model's provider counts.
+
+    Images, sounds, films and files have the tokens that the provider of `model` counts for them, over `factor`, the
+    tokens that it counts for each of ours. Those whose tokens are not known have none, and so have all without a model.
+
+    With `thinking`, answers have their reasoning in later requests as the provider keeps it (`metrics/thinking.py`).
+    Where a user's turn strips it, the message is another one from then on: it breaks the prefix.
+    """
+
+    requests: RunRequests
+    model: str = ""
+    factor: float = 1.0
+    thinking: bool = False
+
+    @cached_property
+    def tokens(self) -> Ints:
+        """Tokens of each request, those of a hidden prefix, of media and of reasoning included."""
+        requests = self.requests
+        tokens = requests.ints("tokens_sent") + requests.prefixes
+        if self.model:
+            for result, (first, last) in zip(self, pairwise(requests.bounds), strict=True):
+                if self.thinking or any(message.media for message in result.texts):
+                    tokens[first:last] = [step.tokens for step in result.steps]
+        return tokens
+
+    def __iter__(self) -> Iterator[ConversationRequests]:
+        """Yield the requests of every conversation and strategy, in the order of the tables."""
+        requests = self.requests
+        for name, strategy, rows in requests.results:
+            recorded, recording = requests.conversations[name], requests.recordings[name]
+            written = self._written(name, strategy)
+            texts = (*recorded.messages, *(message for message, _ in written)) if written else recorded.messages
+            sizes = MessageSizes(
+                [*self._sizes[name], *(tokens + self._beyond_text(name, message) for message, tokens in written)],
+                [message.role for message in texts],
+                recording.tools + recording.hidden,
+                blocks=[*requests.blocks[name], *(ContentBlocks.of(message) for message, _ in written)],
+            )
+            tokens = [*recording.tokens, *(tokens for _, tokens in written)]
+            yield ConversationRequests(
+                recorded,
+                recording,
+                strategy,
+                (name, strategy if (name, strategy) in requests.written else "", *requests.identity(rows)),
+                partial(self._steps, name, rows, sizes.tokens, tokens, texts),
+                sizes,
+                texts,
+                requests.times(name, rows)[0][0],
+            )
+
+    def _steps(
+        self, name: str, rows: slice, sizes: Sequence[int], tokens: Sequence[int], texts: Sequence[Message]
+    ) -> list[RequestStep]:
+        steps: Iterable[RequestStep] = self.requests.logged(name, rows)
+        hidden = self.requests.recordings[name].hidden
+        if not self.model:
+            return [step._replace(tokens=step.tokens + hidden) for step in steps] if hidden else list(steps)
+        beyond = [size - text for size, text in zip(sizes, tokens, strict=True)]
+        sent, counted = [0], list[RequestStep]()
+        for step in _stripped(steps, texts) if self._keeps == "turn" else steps:
+            del sent[step.kept + 1 :]
+            sent[-1:] = accumulate((beyond[number] for number in _numbers(step)), initial=sent[-1])
+            counted.append(step._replace(tokens=step.tokens + hidden + sent[-1]))
+        return counted
+
+    @property
+    def _keeps(self) -> Keeps | None:
+        rule = thinking_rule(self.model) if self.thinking else None
+        return None if rule is None else rule.keeps
+
+    @cached_property
+    def _sizes(self) -> dict[str, list[int]]:
+        """Tokens of each recorded message, its media and reasoning included, by conversation."""
+        tokens = {name: recording.tokens for name, recording in self.requests.recordings.items()}
+        if not self.model:
+            return tokens
+        return {
+            name: [
+                text + self._beyond_text(name, message)
+                for text, message in zip(tokens[name], said.messages, strict=True)
+            ]
+            for name, said in self.requests.conversations.items()
+        }
+
+    @cached_property
+    def _kept(self) -> dict[str, KeptThinking]:
+        """The answers whose reasoning stays in later prompts, by conversation."""
+        return {name: KeptThinking(self._keeps, said.messages) for name, said in self.requests.conversations.items()}
+
+    @cached_property
+    def _places(self) -> dict[str, dict[str, int]]:
+        """The place of each recorded message by its id, by conversation."""
+        return {
+            name: {message.id: at for at, message in enumerate(said.messages)}
+            for name, said in self.requests.conversations.items()
+        }
+
+    @cached_property
+    def _counter(self) -> TokenCounter:
+        return TokenCounter(self.requests.run.manifest.plan.encoding)
+
+    def _beyond_text(self, name: str, message: Message) -> int:
+        """Return the tokens of a message's media and reasoning, in ours; those that are not known are left out."""
+        if not self.model or not (message.media or self.thinking):
+            return 0
+        counts = (media_tokens(self.model, medium) for medium in message.media)
+        beyond = round(sum(count for count in counts if not isinstance(count, Missing)) / self.factor)
+        at = self._places[name].get(message.id) if self.thinking else None
+        if at is None or not self._kept[name].of(at):
+            return beyond
+        thought = thinking_tokens(message, self._counter.text, self.factor)
+        return beyond + (0 if isinstance(thought, Missing) else thought)
+
+    def _written(self, name: str, strategy: str) -> list[tuple[Message, int]]:
+        """Return the messages that a strategy wrote, with their tokens, and the answers that lose their reasoning."""
+        written = self.requests.written.get((name, strategy), [])
+        if self._keeps != "turn":
+            return written
+        tokens = self.requests.recordings[name].tokens
+        every = [*zip(self.requests.conversations[name].messages, tokens, strict=True), *written]
+        return [*written, *((without_thinking(message), size) for message, size in every if has_thinking(message))]
 
 
 def _stripped(steps: Iterable[RequestStep], messages: Sequence[Message]) -> Iterator[RequestStep]:
@@ -440,56 +453,6 @@ def _stripped(steps: Iterable[RequestStep], messages: Sequence[Message]) -> Iter
 
 def _opens_turn(sent: Sequence[int], at: int, messages: Sequence[Message]) -> bool:
     return opens_turn(messages[sent[at]], (messages[sent[before]] for before in range(at - 1, -1, -1)))
-
-
-class _RecordingColumns(NamedTuple):
-    """One recorded conversation as columns."""
-
-    tokens: list[int]
-    """Of the texts and tool calls alone."""
-    sizes: list[int]
-    """The same with media."""
-    roles: list[str]
-    time: list[float]
-    tools: int
-    shares: str
-    hidden: int
-    """Tokens in front of every prompt that are not recorded: they are cached as tools are."""
-
-    @property
-    def timed(self) -> bool:
-        """Whether any of its messages has a time."""
-        return any(time == time for time in self.time)
-
-    def with_written(
-        self, written: Sequence[tuple[Message, int]], sizes: Sequence[int], blocks: list[ContentBlocks]
-    ) -> MessageSizes:
-        """Return the sizes of the recorded messages, followed by those that a strategy wrote."""
-        if not written:
-            return MessageSizes(self.sizes, self.roles, self.tools + self.hidden, blocks=blocks)
-        tokens = [*self.sizes, *sizes]
-        roles = [*self.roles, *(message.role for message, _ in written)]
-        blocks = [*blocks, *(ContentBlocks.of(message) for message, _ in written)]
-        return MessageSizes(tokens, roles, self.tools + self.hidden, blocks=blocks)
-
-    def times(self, calls: Sequence[int]) -> tuple[list[float], list[float]]:
-        """Return when each call began and was answered; `calls` are the places of their answers.
-
-        A call begins when the message before it was there, or where that has no time when it was answered. A clock that
-        goes backwards stands still.
-        """
-        if not self.timed:
-            # Shorter than any lifetime: a recording without times never lets a cache expire.
-            assumed = [PAUSE * number for number in range(len(calls))]
-            return assumed, assumed
-        starts, ends, clock = list[float](), list[float](), -np.inf
-        for at in calls:
-            times = [time for time in (self.time[at - 1], self.time[at]) if time == time]  # NaN is not itself
-            clock = max(clock, times[0] if times else clock)
-            starts.append(clock)
-            ends.append(max(clock, times[-1] if times else clock))
-        first = next((time for time in starts if time > -np.inf), 0.0)  # calls before any time come with the first
-        return [max(time, first) for time in starts], [max(time, first) for time in ends]
 
 
 class Break(NamedTuple):
@@ -526,7 +489,7 @@ def breaks(requests: RunRequests) -> pd.DataFrame:
     rows: list[Break] = []
     for piece in requests.pieces():
         actions = _actions(piece)
-        rows += (row for conversation in piece for row in _breaks(conversation, actions))
+        rows += (row for conversation in CountedRequests(piece) for row in _breaks(conversation, actions))
     return pd.DataFrame(rows, columns=list(Break._fields))
 
 
@@ -534,7 +497,7 @@ def _breaks(conversation: ConversationRequests, actions: dict[tuple[str, str, in
     sent: list[int] = []
     ends = [0]
     tokens = conversation.messages.tokens
-    recorded = len(tokens) - conversation.written
+    recorded = len(conversation.recording.tokens)
     tools: tuple[str, ...] | None = None
     for number, step in enumerate(conversation.steps):
         shared, new = step.kept, _numbers(step)

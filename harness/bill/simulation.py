@@ -31,7 +31,6 @@ from ctxbench.metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes, 
 from ctxbench.metrics.cache.requests import (
     BY_HAND,
     PLACEMENTS,
-    Placement,
     by_hand,
     is_system_first,
     requests,
@@ -42,12 +41,11 @@ from ctxbench.metrics.media import media_rule
 from ctxbench.metrics.prices import Price, Tariff
 from ctxbench.metrics.thinking import has_thinking, thinking_rule
 from ctxbench.metrics.tokens import FRAME, ROLE, text_encoder
-from ctxbench.scenarios.model import Message
 
 from ..folder.contexts import Floats, Ints
 from ..folder.derived import read_derived, write_derived
 from . import CacheRules
-from .requests import ConversationRequests, RunRequests
+from .requests import ConversationRequests, CountedRequests
 
 Table = NDArray[np.float64]
 
@@ -104,7 +102,7 @@ class Usages(NamedTuple):
 
 
 def simulate(
-    run_requests: RunRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None
+    requests_of_run: CountedRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None
 ) -> list[Usages]:
     """Simulate every conversation and strategy under every scheme; `done` is called after each.
 
@@ -114,26 +112,52 @@ def simulate(
     """
     usages_by_result: dict[int, list[_CachedResult]] = {}
     usages_by_log: dict[tuple[object, ...], list[_CachedResult]] = {}
-    texts, groups = _Texts(run_requests), dict[tuple[str, str], list[tuple[int, ConversationRequests]]]()
-    for number, result in enumerate(run_requests):
+    groups = dict[tuple[str, str], list[tuple[int, ConversationRequests]]]()
+    done = done or (lambda: None)
+    for number, result in enumerate(requests_of_run):
         if result.shares:
             groups.setdefault((result.strategy, result.shares), []).append((number, result))
             continue
         # A strategy with nothing to do sends what `none` sends: equal logs are simulated once.
         if result.log not in usages_by_log:
-            usages_by_log[result.log] = _under(schemes, [result], texts)[0]
+            usages_by_log[result.log] = _under(requests_of_run, schemes, [result])[0]
         usages_by_result[number] = usages_by_log[result.log]
-        if done is not None:
-            done()
+        done()
     for group in groups.values():
-        together = _under(schemes, texts.keyed([result for _, result in group]), texts)
-        for (number, _), usages in zip(group, together, strict=True):
+        keyed = [_keyed(result, requests_of_run.thinking) for _, result in group]
+        for (number, _), usages in zip(group, _under(requests_of_run, schemes, keyed), strict=True):
             usages_by_result[number] = usages
-            if done is not None:
-                done()
+            done()
     return [
         _usages([usages_by_result[number][at] for number in sorted(usages_by_result)]) for at in range(len(schemes))
     ]
+
+
+def _keyed(conversation: ConversationRequests, thinking: bool) -> ConversationRequests:
+    """Return the same requests with keys that are equal where messages, or tools, are."""
+    keys = [
+        SentPrefix.of(message, thinking=(message.thinking or "hidden") if thinking and has_thinking(message) else "")
+        for message in conversation.texts
+    ]
+    tools = conversation.recorded.tools
+    return replace(conversation, messages=conversation.messages._replace(keys=keys, tools_key=tools))
+
+
+def _alike(requests_of_run: CountedRequests, conversations: Sequence[ConversationRequests]) -> SharedStarts | None:
+    """Return the shared starts of messages, or None where the run's encoding has no tokens."""
+    encoding, thinking = requests_of_run.requests.run.manifest.plan.encoding, requests_of_run.thinking
+    if encoding == "chars4":
+        return None
+    texts = conversations[0].texts
+
+    def text(block: Hashable) -> tuple[str, str] | None:
+        if not isinstance(block, int):
+            return block[:2] if isinstance(block, SentPrefix) else None  # else tools
+        message = texts[block]
+        # Reasoning comes before the text: where it differs, no text is shared.
+        return f"{message.role} {message.thinking if thinking else ''}", message.text
+
+    return SharedStarts(text, text_encoder(encoding), FRAME + ROLE)
 
 
 class _CachedResult(NamedTuple):
@@ -146,7 +170,7 @@ class _CachedResult(NamedTuple):
 
 
 def _under(
-    schemes: Sequence[Scheme], conversations: Sequence[ConversationRequests], texts: _Texts
+    requests_of_run: CountedRequests, schemes: Sequence[Scheme], conversations: Sequence[ConversationRequests]
 ) -> list[list[_CachedResult]]:
     """Return for each conversation, under each scheme, what of its requests is read and written."""
     # `smart` sends a system message among the others in three quarters of its calls: where the provider moves those to
@@ -157,7 +181,7 @@ def _under(
     least = [_least(rule) for rule in rules]
     return [
         [_CachedResult(through[line], size) for line, size in zip(lines, least, strict=True)]
-        for through in _through(conversations, set(lines), texts)
+        for through in _through(requests_of_run, conversations, set(lines))
     ]
 
 
@@ -196,7 +220,7 @@ class _Line(NamedTuple):
 
 
 def _through(
-    conversations: Sequence[ConversationRequests], lines: Set[_Line], texts: _Texts
+    requests_of_run: CountedRequests, conversations: Sequence[ConversationRequests], lines: Set[_Line]
 ) -> list[dict[_Line, Table]]:
     """Return what of each request is read and written, in each of the lines."""
     usages: list[dict[_Line, list[CacheUsage]]] = [{line: [] for line in lines} for _ in conversations]
@@ -207,7 +231,8 @@ def _through(
         groups = [
             [
                 (
-                    _policy(placement),
+                    # None: the strategy's own marks stay.
+                    by_hand() if placement == BY_HAND else PLACEMENTS[placement]() if placement else None,
                     [
                         (caches[line].request, usage_of[line].append)
                         for line in lines_in_order
@@ -219,7 +244,7 @@ def _through(
             for usage_of in usages
         ]
         within = any(isinstance(line.rules, AutomaticRules) for line in lines_in_order)
-        prefixes = Prefixes(texts.alike(conversations) if within else None)
+        prefixes = Prefixes(_alike(requests_of_run, conversations) if within else None)
         sent = (
             system_first(conversation.steps, conversation.messages) if reordered else conversation.steps
             for conversation in conversations
@@ -239,12 +264,14 @@ def _through(
         if isinstance(ended, CachedContent):
             last = usages[-1][line][-1]
             usages[-1][line][-1] = last._replace(token_seconds=last.token_seconds + ended.finish())
-    return [{line: _table(used) for line, used in usage_of.items()} for usage_of in usages]
-
-
-def _policy(placement: str) -> Placement | None:
-    """Return the placement policy of a name, or None where the strategy's own marks stay."""
-    return by_hand() if placement == BY_HAND else PLACEMENTS[placement]() if placement else None
+    fields = len(CacheUsage._fields)
+    return [
+        {
+            line: np.fromiter(chain.from_iterable(used), np.float64, fields * len(used)).reshape(-1, fields)
+            for line, used in usage_of.items()
+        }
+        for usage_of in usages
+    ]
 
 
 def _in_time(streams: Sequence[Iterator[CacheRequest]]) -> Iterator[tuple[int, CacheRequest]]:
@@ -268,57 +295,6 @@ class _NoCache:
         return CacheUsage(0, 0, 0, prompt.tokens)
 
 
-class _Texts:
-    """The texts of messages: which begin alike, and which are equal."""
-
-    def __init__(self, run_requests: RunRequests) -> None:
-        self._run_requests = run_requests
-        self._encoding = run_requests.run.manifest.plan.encoding
-
-    def alike(self, conversations: Sequence[ConversationRequests]) -> SharedStarts | None:
-        """Return the shared starts of messages, or None where the run's encoding has no tokens."""
-        if self._encoding == "chars4":
-            return None
-        encode = text_encoder(self._encoding)
-        if len(conversations) == 1:
-            recorded, written = self._messages(conversations[0])
-            thinking = self._run_requests.thinking
-
-            def text(block: Hashable) -> tuple[str, str] | None:
-                if not isinstance(block, int):
-                    return None  # tools
-                message = recorded[block] if block < len(recorded) else written[block - len(recorded)]
-                # Reasoning comes before the text: where it differs, no text is shared.
-                return f"{message.role} {message.thinking if thinking else ''}", message.text
-
-            return SharedStarts(text, encode, FRAME + ROLE)
-        return SharedStarts(lambda block: block[:2] if isinstance(block, SentPrefix) else None, encode, FRAME + ROLE)
-
-    def keyed(self, conversations: Sequence[ConversationRequests]) -> list[ConversationRequests]:
-        """Return the same requests with equal keys where messages, or tools, are equal."""
-        keyed = []
-        for conversation in conversations:
-            recorded, written = self._messages(conversation)
-            thinking = self._run_requests.thinking
-            keys = [
-                SentPrefix.of(
-                    message, thinking=(message.thinking or "hidden") if thinking and has_thinking(message) else ""
-                )
-                for message in (*recorded, *written)
-            ]
-            tools = self._run_requests.recordings[conversation.conversation].tools
-            keyed.append(replace(conversation, messages=conversation.messages._replace(keys=keys, tools_key=tools)))
-        return keyed
-
-    def _messages(self, sent: ConversationRequests) -> tuple[Sequence[Message], Sequence[Message]]:
-        return self._run_requests.recordings[sent.conversation].messages, self._run_requests.written(sent)
-
-
-def _table(used: list[CacheUsage]) -> Table:
-    fields = len(CacheUsage._fields)
-    return np.fromiter(chain.from_iterable(used), np.float64, fields * len(used)).reshape(-1, fields)
-
-
 def _usages(results: Sequence[_CachedResult]) -> Usages:
     """Return all usages, one after the other, without what is too short to be cached."""
     used = np.concatenate([result.used for result in results]) if results else np.empty((0, len(CacheUsage._fields)))
@@ -332,32 +308,32 @@ def _usages(results: Sequence[_CachedResult]) -> Usages:
 
 
 def simulated(
-    run_requests: RunRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None
+    counted: CountedRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None
 ) -> list[Usages]:
     """Simulate every conversation and strategy under every scheme, or read the usages that are stored.
 
     `done` is called after each one that has to be simulated. Requests of a large run are made some shards at a time.
     """
-    usages = [_simulated(piece, schemes, done) for piece in run_requests.pieces()]
+    usages = [_simulated(replace(counted, requests=piece), schemes, done) for piece in counted.requests.pieces()]
     return [Usages(*map(np.concatenate, zip(*(piece[scheme] for piece in usages), strict=True))) for scheme in schemes]
 
 
 def _simulated(
-    run_requests: RunRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None
+    counted: CountedRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None
 ) -> dict[Scheme, Usages]:
-    run, usages = run_requests.run, dict[Scheme, Usages]()
-    names = {scheme: _name(scheme, run_requests) for scheme in schemes}
+    run, usages = counted.requests.run, dict[Scheme, Usages]()
+    names = {scheme: _name(scheme, counted) for scheme in schemes}
     for scheme, name in names.items():
         if (table := read_derived(run, name, Usages._fields)) is not None:
             usages[scheme] = Usages(*(table.column(field).to_numpy() for field in Usages._fields))
     missing = [scheme for scheme in names if scheme not in usages]
-    for scheme, made in zip(missing, simulate(run_requests, missing, done) if missing else (), strict=True):
+    for scheme, made in zip(missing, simulate(counted, missing, done) if missing else (), strict=True):
         usages[scheme] = made
         write_derived(run, names[scheme], pa.table(made._asdict()))
     return usages
 
 
-def _name(scheme: Scheme, requests: RunRequests) -> str:
+def _name(scheme: Scheme, requests: CountedRequests) -> str:
     """Return the name of a scheme's stored usages."""
     plain = re.sub(r"[^\w.-]", "_", f"{scheme.model}-{scheme.placement}")[:100]
     # With the rules: usages simulated before a rule changed are not found any more.
@@ -375,14 +351,14 @@ NEVER = ExplicitRules(least=sys.maxsize)
 
 
 def bounds(
-    run_requests: RunRequests, scheme: Scheme, tariff: Tariff, priced: Callable[[Price], Price], factor: float = 1.0
+    counted: CountedRequests, scheme: Scheme, tariff: Tariff, priced: Callable[[Price], Price], factor: float = 1.0
 ) -> Iterator[Bound]:
     """Yield the lowest bill of each conversation and strategy, in the order of the tables and in our tokens.
 
     Prices are those of prompts of as many tokens as the provider counts: `factor` for each of ours.
     It is not known where conversations share a cache: NaN dollars.
     """
-    for conversation in run_requests:
+    for conversation in counted:
         if conversation.shares:
             yield Bound(math.nan, 0, 0, 0, 0)
             continue
@@ -391,11 +367,10 @@ def bounds(
             rule is not None and rule.system_first and not is_system_first(conversation.steps, conversation.messages)
         )
         steps = system_first(conversation.steps, conversation.messages) if moves_system else conversation.steps
+        timed = conversation.recording.timed
+        # Not a list: requests share theirs.
         priced_requests = (
-            (
-                request,
-                priced(tariff.at(round(request.tokens * factor), request.started if conversation.timed else None)),
-            )
+            (request, priced(tariff.at(round(request.tokens * factor), request.started if timed else None)))
             for request in requests(steps, conversation.messages)
         )
         yield lowest(

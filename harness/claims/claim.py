@@ -7,7 +7,7 @@ cannot tell   everything else: an interval on both sides, or nothing that could 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -43,13 +43,6 @@ class Measured(NamedTuple):
     """The sample that the interval is over: 24 conversations, 5 seeds."""
     bound: Value | None = None
     """The value that no method can exceed; None where no bound is known."""
-
-
-class Measurement(NamedTuple):
-    """The figures that a claim's protocol measured, and the values of the names in braces in its remark."""
-
-    figures: Sequence[Measured] = ()
-    values: Mapping[str, float | str] = {}
 
 
 class ClaimRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +86,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def deciding(self) -> ClaimRow | None:
-        """The row that decides the verdict."""
+        """The first row that makes the verdict what it is."""
         return decisive(self.rows, self.verdict)
 
 
@@ -145,15 +138,11 @@ def sentence(rows: Sequence[ClaimRow], verdict: Verdict) -> str:
     A verdict never rests silently on what is installed: other rows may decide it, but the missing ones are named.
     """
     row = decisive(rows, verdict)
-    unmeasured = [
-        other
-        for other in rows
-        if other.decides and other.claimed is not None and isinstance(other.found, Missing) and other is not row
-    ]
-    return " ".join(map(_on, unmeasured if row is None else [row, *unmeasured]))
+    unmeasured = [other for other in rows if other.decides and other.claimed and isinstance(other.found, Missing)]
+    return " ".join(map(_in_words, dict.fromkeys([row, *unmeasured] if row else unmeasured)))
 
 
-def _on(row: ClaimRow) -> str:
+def _in_words(row: ClaimRow) -> str:
     head, figure, claimed = f"{row.setting}: {row.figure}", row.found, row.claimed
     assert claimed is not None
     if isinstance(figure, Missing):
@@ -162,15 +151,13 @@ def _on(row: ClaimRow) -> str:
         assert isinstance(figure.low, Missing)
         return f"{head} is {shown(figure.mean, row.unit)}, without an interval: {figure.low.detail}."
     claimed_range = ends(claimed, row.unit)
-    match row.verdict:
-        case "fails":
-            where = f"not {claimed_range.removeprefix('= ')}"
-        case "holds":
-            where = f"within {claimed_range}"
-            if claimed.upper is not None and figure.high > claimed.upper:
-                where += f", and {'' if figure.low > claimed.upper else 'may be '}above its upper end"
-        case _:
-            where = f"on both sides of {claimed_range}"
+    where = f"on both sides of {claimed_range}"
+    if row.verdict == "fails":
+        where = f"not {claimed_range.removeprefix('= ')}"
+    elif row.verdict == "holds":
+        where = f"within {claimed_range}"
+        if claimed.upper is not None and figure.high > claimed.upper:
+            where += f", and {'' if figure.low > claimed.upper else 'may be '}above its upper end"
     return f"{head} is {interval(figure, row.unit)}, {where}."
 
 
@@ -178,13 +165,10 @@ def ends(claimed: Claimed, unit: Unit) -> str:
     """Return a range in words: ≥ 30 % (to 60 %)."""
     if claimed.least is not None and claimed.least == claimed.most:
         return f"= {shown(claimed.least, unit)}"
-    parts = []
-    if claimed.least is not None:
-        parts.append(f"{'>' if claimed.above else '≥'} {shown(claimed.least, unit)}")
-    if claimed.most is not None:
-        parts.append(f"≤ {shown(claimed.most, unit)}")
-    words = " and ".join(parts)
-    return words if claimed.upper is None else f"{words} (to {shown(claimed.upper, unit)})"
+    least = [] if claimed.least is None else [f"{'>' if claimed.above else '≥'} {shown(claimed.least, unit)}"]
+    most = [] if claimed.most is None else [f"≤ {shown(claimed.most, unit)}"]
+    upper = "" if claimed.upper is None else f" (to {shown(claimed.upper, unit)})"
+    return " and ".join(least + most) + upper
 
 
 def interval(figure: Interval, unit: Unit) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,23 +14,22 @@ from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.chain import RECIPES
 
-from .claim import Measured, Measurement, exact
+from .claim import Measured, exact
 from .inputs import MODELS, ClaimInputs, of_sums, over_conversations, units_among
 from .rows import costs
 
 
-def together(inputs: ClaimInputs) -> Measurement:
+def together(inputs: ClaimInputs) -> Iterator[Measured]:
     """Measure C08: the best composition against `none`, chosen for each conversation by the others."""
     # As long as the summaries of `offline` cost nothing this held, at 74.3 % (decision 29).
-    names, figures = [recipe.chain for recipe in RECIPES.values()], []
+    names = [recipe.chain for recipe in RECIPES.values()]
     for model in MODELS:
         by_strategy = [costs(inputs, name, model) for name in (*names, "none")]
         conversations = [name for name in by_strategy[-1] if all(name in amounts for amounts in by_strategy)]
         table = np.array([[amounts[name] for amounts in by_strategy] for name in conversations])
         units = [inputs.run.units.get(name, name) for name in conversations]
         saving, usual = chosen_by_others(names, table[:, :-1], table[:, -1], units)
-        figures.append(Measured("best", f"{model}, the cheapest composition ({usual})", saving, inputs.of))
-    return Measurement(figures)
+        yield Measured("best", f"{model}, the cheapest composition ({usual})", saving, inputs.of)
 
 
 def chosen_by_others(
@@ -47,33 +46,32 @@ def chosen_by_others(
     return of_sums(np.column_stack([costs[np.arange(len(costs)), choices], base]), "saving"), usual
 
 
-def discounts(_: ClaimInputs) -> Measurement:
+def discounts(_: ClaimInputs) -> Iterator[Measured]:
     """Measure C09: today's prices and rules, as they are listed."""
-    prices, figures = Prices(), []
+    prices = Prices()
     for model in MODELS:
         tariff, rule = prices.tariff(model), rule_for(model, None)
-        discount: Interval | Missing = Missing("unsupported", "no price is listed")
-        if tariff is not None:
-            price = tariff.at(1)
-            discount = exact(round(1 - price.read / price.input, 6))
+        price = None if tariff is None else tariff.at(1)
+        unlisted = Missing("unsupported", "no price is listed")
+        yield Measured("discount", model, exact(round(1 - price.read / price.input, 6)) if price else unlisted)
         least: Interval | Missing = Missing(
             "unsupported", "the provider caches whole messages, and names no shortest prompt"
         )
         if rule is not None and isinstance(rule.rules, ExplicitRules | AutomaticRules | BoundaryRules):
             least = exact(float(rule.rules.least))
-        figures += [Measured("discount", model, discount), Measured("shortest", model, least)]
+        yield Measured("shortest", model, least)
     takes_marks = rule is not None and isinstance(rule.rules, ExplicitRules)
-    return Measurement([*figures, Measured("marks", MODELS[-1], exact(float(takes_marks)))])
+    yield Measured("marks", MODELS[-1], exact(float(takes_marks)))
 
 
-def example(_: ClaimInputs) -> Measurement:
+def example(_: ClaimInputs) -> Iterator[Measured]:
     """Measure C10: the example of 000 §3.1.1, computed by the code that bills."""
     price = Price(1.0, 0.0, 0.1, 1.0, 1.0)  # a token-equivalent is the price of a fresh token
     equivalents = round(price.of(TokenUsage(2600, 0, cached=2500)), 9)
-    return Measurement([Measured("equivalents", "2000 + 500 tokens cached at 10 %, 100 fresh", exact(equivalents))])
+    yield Measured("equivalents", "2000 + 500 tokens cached at 10 %, 100 fresh", exact(equivalents))
 
 
-def latencies(inputs: ClaimInputs) -> Measurement:
+def latencies(inputs: ClaimInputs) -> Iterator[Measured]:
     """Measure C29: the recorded seconds of a cached call over those of one that is not."""
     sums = np.array([_seconds(conversation) for conversation in inputs.recorded]).reshape(-1, 4)
     has_both = (sums[:, 1] > 0) & (sums[:, 3] > 0)
@@ -88,21 +86,10 @@ def latencies(inputs: ClaimInputs) -> Measurement:
             return times
 
         found = over_conversations(by_unit(sums[has_both], units), ratio, least=0.0)
-    return Measurement(
-        [
-            Measured(
-                "cached",
-                "recorded calls, by what the provider read from its cache",
-                found,
-                f"{len(units)} conversations",
-            ),
-            Measured(
-                "long",
-                "a long dialogue, optimised over not",
-                Missing("unsupported", "the same dialogue is in no recording twice"),
-            ),
-        ]
-    )
+    setting = "recorded calls, by what the provider read from its cache"
+    yield Measured("cached", setting, found, f"{len(units)} conversations")
+    twice = Missing("unsupported", "the same dialogue is in no recording twice")
+    yield Measured("long", "a long dialogue, optimised over not", twice)
 
 
 def _seconds(conversation: Conversation) -> tuple[float, float, float, float]:

@@ -7,11 +7,11 @@ run's own conversations, into a folder that is removed again.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -45,14 +45,13 @@ MODELS = ("gpt-5.6", "claude-sonnet-5", "deepseek/deepseek-chat")
 """The billed models: one of each provider that design document 000 names."""
 
 
-@dataclass
-class ClaimInputs:
-    """Everything that a claim may be measured on."""
+class ClaimSettings(msgspec.Struct, frozen=True):
+    """What claims are to be measured on, as a worker gets it."""
 
-    open: Callable[[], Run]
-    """Opens the run, or makes it, when the first claim needs it."""
-    folder: Path
+    folder: str
     """Where runs made for claims go."""
+    run: str = ""
+    """The folder of the run; empty = a run of `standard` made for the claims."""
     strategies: tuple[str, ...] = ()
     """Strategies that claims need: the ones that the run lacks are run beside it."""
     recordings: tuple[str, ...] = ()
@@ -60,20 +59,27 @@ class ClaimInputs:
     quick: bool = False
     slow: bool = False
     """Whether to measure what takes many minutes as well."""
-    models: Settings = Settings()  # noqa: RUF009
+    models: Settings = Settings()
     """The embedder of the search for evidence, and what it may cost."""
     jobs: int = 1
-    """Worker processes of the runs that are made for claims."""
-    notes: list[str] = field(default_factory=list)
-    """Parts of the recordings that could not be read."""
-    failures: list[str] = field(default_factory=list)
-    """Models that gave no usable reply where a claim cannot be measured without."""
-    _made: dict[str, Any] = field(default_factory=dict)
+    """Worker processes of the runs that are made for claims. Results do not depend on it."""
+
+
+class ClaimInputs:
+    """Everything that a claim may be measured on."""
+
+    def __init__(self, settings: ClaimSettings) -> None:
+        self.settings = settings
+        self.notes: list[str] = []
+        """Parts of the recordings that could not be read."""
+        self.failures: list[str] = []
+        """Models that gave no usable reply where a claim cannot be measured without."""
+        self._made: dict[str, Any] = {}
 
     @property
     def seeds(self) -> int:
         """Number of samples of generated loads."""
-        return 3 if self.quick else 5
+        return 3 if self.settings.quick else 5
 
     def once(self, name: str, make: Callable[[], T]) -> T:
         """Return what several claims share, made by the first of them."""
@@ -84,19 +90,24 @@ class ClaimInputs:
     @cached_property
     def run(self) -> Run:
         """The run that most claims are measured on."""
-        return self.open()
+        if self.settings.run:
+            return load(Path(self.settings.run))
+        strategies, folder = self.settings.strategies or ("none",), Path(self.settings.folder) / "standard"
+        execute(Plan(RunInputs(("standard",)), strategies), folder, jobs=self.settings.jobs)
+        return load(folder)
 
     @cached_property
     def extra_run(self) -> Run | None:
         """A run of the missing strategies on the run's own conversations, or None if none is missing."""
-        strategies = dict.fromkeys(spec(parse(strategy)) for strategy in self.strategies)
+        strategies = dict.fromkeys(spec(parse(strategy)) for strategy in self.settings.strategies)
         # One run for all claims: each run reads the conversations and counts their tokens anew.
         missing = [strategy for strategy in strategies if strategy not in self.run.manifest.plan.strategies]
         if not missing:
             return None
-        if (self.folder / "beside" / "manifest.json").is_file():  # by the process that started this one
-            return load(self.folder / "beside")
-        return self.run_strategies("beside", missing, self.conversations)
+        folder = Path(self.settings.folder) / "beside"
+        if (folder / "manifest.json").is_file():  # by the process that started this one
+            return load(folder)
+        return self.run_strategies(folder.name, missing, self.conversations)
 
     @cached_property
     def figures(self) -> MeasuredRun:
@@ -135,10 +146,10 @@ class ClaimInputs:
     @cached_property
     def recorded(self) -> list[Conversation]:
         """The conversations of the given recordings, empty if none were given. Raises RunError if none can be read."""
-        if not self.recordings:
+        if not self.settings.recordings:
             return []
         problems = Problems()
-        conversations = list(RunInputs(self.recordings).open(problems).conversations())
+        conversations = list(RunInputs(self.settings.recordings).open(problems).conversations())
         if not conversations:
             raise RunError(str(problems.errors[0] if problems.errors else "nothing there is a recording"))
         self.notes += [f"left out: {problem}" for problem in problems.errors]
@@ -160,13 +171,13 @@ class ClaimInputs:
         self, name: str, strategies: Sequence[str], conversations: Iterable[Conversation], *, answers: bool = False
     ) -> Run:
         """Run strategies on conversations now, into a folder of their own."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        file = self.folder / f"{name}.jsonl"
+        folder = Path(self.settings.folder) / name
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        file = folder.with_suffix(".jsonl")
         file.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
         plan = Plan(RunInputs((str(file),), form="ctxbench"), tuple(strategies), self.counter.encoding, answers=answers)
-        # Results do not depend on the number of workers, and no claim reads a latency of such a run.
-        execute(plan, self.folder / name, jobs=self.jobs)
-        return load(self.folder / name)
+        execute(plan, folder, jobs=self.settings.jobs)
+        return load(folder)
 
 
 def units_among(conversations: Sequence[Conversation]) -> list[str]:

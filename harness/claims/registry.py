@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -20,11 +19,10 @@ from ctxbench.scenarios.spec import nearest
 
 from ..engine.workers import side_by_side
 from ..folder.files import placed
-from ..folder.run import Run, load
-from ..models import Settings
+from ..folder.run import Run
 from . import cost, search, storage, texts, tiers
-from .claim import Claimed, ClaimRow, Finding, Measured, Measurement, Unit, sentence, verdict_of
-from .inputs import ClaimInputs
+from .claim import Claimed, ClaimRow, Finding, Measured, Unit, sentence, verdict_of
+from .inputs import ClaimInputs, ClaimSettings
 from .rows import Row, measure_row, strategy_of
 
 Bound = float | dict[str, float] | None
@@ -65,7 +63,8 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-Measure = Callable[[ClaimInputs], Measurement]
+Measure = Callable[[ClaimInputs], Iterator[Measured | dict[str, float | str]]]
+"""Yields figures, and mappings with the values of the names in braces in the claim's remark."""
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,38 +82,42 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[Row, ...] = ()
     runs: tuple[str, ...] = ()
     """Strategies that its function needs on the run's conversations, beside those of its rows."""
+    shares: str = ""
+    """Name of what it shares with other claims and takes long to make: one worker measures all of these."""
     slow: bool = False
-    """Whether `--quick` leaves it out."""
+    """Whether `--effort quick` leaves it out."""
     id: str = ""
 
     @property
     def strategies(self) -> tuple[str, ...]:
         """Strategies that must have been run on the run's own conversations; missing ones are run beside it."""
-        of_rows = (name for row in self.rows if row.on == "run" for name in (row.strategy, row.against) if name)
-        return tuple(dict.fromkeys(map(strategy_of, (*self.runs, *of_rows))))
+        of_rows = (
+            name for row in self.rows if row.on == "run" and not row.policy for name in (row.strategy, row.against)
+        )
+        return tuple(dict.fromkeys(strategy_of(name) for name in (*self.runs, *of_rows) if name not in ("", "model")))
 
     def finding(self, inputs: ClaimInputs, function: Measure | None = None) -> Finding:
         """Measure the claim. If that is impossible the finding says why, and other claims are still measured."""
-        rows: tuple[ClaimRow, ...] = ()
-        needed = self.needed
-        if self.slow and inputs.quick:
-            remark, needed = "Left out by --quick: it takes a minute or more.", "A run without --quick."
+        rows = list[ClaimRow]()
+        needed, values = self.needed, dict[str, float | str]()
+        if self.slow and inputs.settings.quick:
+            remark, needed = "Left out by --effort quick: it takes a minute or more.", "A run without it."
         else:
             try:
-                measurement = (function or FUNCTIONS.get(self.id, _nothing))(inputs)
-                of_rows = [measured for row in self.rows for measured in measure_row(row, inputs)]
-                rows = tuple(self.figures[each.figure].row(each) for each in (*measurement.figures, *of_rows))
-                remark = self.remark.format(**measurement.values)
+                for item in (function or FUNCTIONS.get(self.id, lambda _: iter(())))(inputs):
+                    if isinstance(item, dict):
+                        values |= item
+                    else:
+                        rows.append(self.figures[item.figure].row(item))
+                measured = (item for row in self.rows for item in measure_row(row, inputs))
+                rows += [self.figures[item.figure].row(item) for item in measured]
+                remark = self.remark.format(**values)
             except UserError as error:
-                remark, needed = f"It cannot be measured: {error}.", ""
+                rows, remark, needed = [], f"It cannot be measured: {error}.", ""
         verdict = verdict_of(rows)
         why = " ".join(part for part in (sentence(rows, verdict), remark) if part)
         needed = "" if verdict == "holds" else needed
-        return Finding(self.id, self.claim, self.source, self.protocol, verdict, why, rows, needed)
-
-
-def _nothing(_: ClaimInputs) -> Measurement:
-    return Measurement()
+        return Finding(self.id, self.claim, self.source, self.protocol, verdict, why, tuple(rows), needed)
 
 
 FUNCTIONS: Mapping[str, Measure] = {
@@ -123,13 +126,10 @@ FUNCTIONS: Mapping[str, Measure] = {
     "C10": cost.example,
     "C12": storage.turn_tokens,
     "C13": storage.lossless,
-    "C14": storage.triggers,
-    "C15": search.weighed,
     "C16": texts.estimate,
     "C17": texts.counting,
     "C18": texts.examples,
-    "C20": tiers.hit_rate,
-    "C21": tiers.hybrid,
+    "C20": tiers.popularity,
     "C22": tiers.as_written,
     "C23": storage.compression,
     "C24": storage.kinds,
@@ -148,75 +148,47 @@ CLAIMS = {id: msgspec.convert({**claim, "id": id}, Claim) for id, claim in _REGI
 def chosen(names: Iterable[str]) -> list[Claim]:
     """Return the named claims in their order, all if none is named. Raises SpecError for an unknown one."""
     ids = {name.strip().upper() for name in names}
-    for name in sorted(ids):
-        if name not in CLAIMS:
-            raise SpecError(
-                f"unknown claim {name!r}{nearest(name, dict.fromkeys(CLAIMS))}; there are C01 to {max(CLAIMS)}"
-            )
+    for name in sorted(ids - set(CLAIMS)):
+        close = nearest(name, dict.fromkeys(CLAIMS))
+        raise SpecError(f"unknown claim {name!r}{close}; there are C01 to {max(CLAIMS)}")
     return [claim for name, claim in CLAIMS.items() if name in ids or not ids]
 
 
-GROUPS = (
-    tuple(id for id, claim in CLAIMS.items() if claim.strategies),
-    ("C23", "C24", "C25"),
-    ("C20", "C21", "C22", "C28", "C30"),
-    ("C26", "C27", "C31"),
-)
-"""Claims that share what takes long to make: figures of the run, or samples of a load. The longest come first, so that
-none is left for the end, where other workers would wait for it; the other claims are done in no time."""
-
-
-class _Task(msgspec.Struct, frozen=True):
-    """Claims that one worker measures, and what it needs to have the same inputs as the others."""
-
-    claims: tuple[str, ...]
-    folder: str
-    run: str
-    strategies: tuple[str, ...]
-    recordings: tuple[str, ...]
-    quick: bool
-    slow: bool
-    models: Settings
-
-
-def measure(
-    claims: Sequence[Claim], inputs: ClaimInputs, jobs: int, done: Callable[[int], None]
-) -> Mapping[str, Finding]:
-    """Measure claims on worker processes, and return the findings by number. `done` hears how many are finished.
+def measure(claims: Sequence[Claim], inputs: ClaimInputs, done: Callable[[int], None]) -> list[Finding]:
+    """Measure claims, on workers if there are jobs, and return the findings; `done` hears how many are finished.
 
     No finding depends on the number of workers, except that times are measured beside other workers.
     """
-    ids = {claim.id for claim in claims}
-    rest = ids.difference(*GROUPS)
-    groups = [group for group in ([id for id in CLAIMS if id in ids & {*part}] for part in (*GROUPS, rest)) if group]
+    groups: dict[str, list[str]] = {}
+    for claim in claims:
+        groups.setdefault("the run" if claim.strategies else claim.shares, []).append(claim.id)
     findings: dict[str, Finding] = {}
-    # Without strategies it is not known whether any claim needs the run, which would be made once in each worker.
-    if jobs == 1 or len(groups) == 1 or not inputs.strategies:
-        for claim in claims:
-            findings[claim.id] = claim.finding(inputs)
-            done(1)
-        return findings
-    _ = inputs.extra_run  # with all workers at once, before they divide the claims among them
 
     def collect(outcome: tuple[list[Finding], list[str]]) -> None:
-        found, failures = outcome
-        findings.update({finding.id: finding for finding in found})
-        inputs.failures += failures
-        done(len(found))
+        findings.update({finding.id: finding for finding in outcome[0]})
+        inputs.failures += outcome[1]
+        done(len(outcome[0]))
 
-    folder, run = str(inputs.folder), str(inputs.run.folder)
-    same = inputs.strategies, inputs.recordings, inputs.quick, inputs.slow, inputs.models
-    tasks = (msgspec.msgpack.encode(_Task(tuple(group), folder, run, *same)) for group in groups)
-    side_by_side(_measured, tasks, min(jobs, len(groups)), collect)
-    return findings
+    settings = inputs.settings
+    # Without strategies it is not known whether any claim needs the run, which would be made once in each worker.
+    if settings.jobs == 1 or len(groups) == 1 or not settings.strategies:
+        for claim in claims:
+            collect(([claim.finding(inputs)], []))
+    else:
+        _ = inputs.extra_run  # with all workers at once, before they divide the claims among them
+        settings = msgspec.structs.replace(settings, run=str(inputs.run.folder), jobs=1)
+        # Claims that share nothing are done in no time, and come last.
+        tasks = [ids for shared, ids in groups.items() if shared] + ([groups[""]] if "" in groups else [])
+        packed = (msgspec.msgpack.encode((ids, settings)) for ids in tasks)
+        side_by_side(_measured, packed, min(inputs.settings.jobs, len(tasks)), collect)
+    return [findings[claim.id] for claim in claims]
 
 
 def _measured(packed: bytes) -> tuple[list[Finding], list[str]]:
     """Return the findings of a task, and the models that failed it, in a worker."""
-    task = msgspec.msgpack.decode(packed, type=_Task)
-    opened, same = partial(load, Path(task.run)), (task.strategies, task.recordings, task.quick, task.slow, task.models)
-    inputs = ClaimInputs(opened, Path(task.folder), *same)
-    return [CLAIMS[id].finding(inputs) for id in task.claims], inputs.failures
+    ids, settings = msgspec.msgpack.decode(packed, type=tuple[list[str], ClaimSettings])
+    inputs = ClaimInputs(settings)
+    return [CLAIMS[id].finding(inputs) for id in ids], inputs.failures
 
 
 FILE, VERSION = "claims.json", 1
@@ -238,15 +210,14 @@ def digest_of(run: Run) -> str:
     return hashlib.sha256((run.folder / "manifest.json").read_bytes()).hexdigest()
 
 
-def write(run: Run, findings: Sequence[Finding], quick: bool, recordings: Sequence[str]) -> Path:
+def write(run: Run, findings: Sequence[Finding], settings: ClaimSettings) -> Path:
     """Store findings in a run's folder, whole or not at all. Raises RunError if they cannot be written."""
     path = run.folder / FILE
-    names = tuple(Path(recording).name for recording in recordings)
+    names = tuple(Path(recording).name for recording in settings.recordings)
+    stored = StoredFindings(VERSION, digest_of(run), tuple(findings), settings.quick, names)
     try:
         with placed(path) as draft:
-            draft.write_bytes(
-                msgspec.json.encode(StoredFindings(VERSION, digest_of(run), tuple(findings), quick, names))
-            )
+            draft.write_bytes(msgspec.json.encode(stored))
     except OSError as error:
         raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
     return path
@@ -254,11 +225,8 @@ def write(run: Run, findings: Sequence[Finding], quick: bool, recordings: Sequen
 
 def read(run: Run) -> StoredFindings | None:
     """Return the findings on this very run, or None if there are none of this version."""
-    path = run.folder / FILE
-    if not path.is_file():
-        return None
     try:
-        stored = msgspec.json.decode(path.read_bytes(), type=StoredFindings)
+        stored = msgspec.json.decode((run.folder / FILE).read_bytes(), type=StoredFindings)
     except (OSError, msgspec.DecodeError):  # another version's file is no error: the claims are measured again
         return None
     return stored if stored.version == VERSION and stored.run == digest_of(run) else None

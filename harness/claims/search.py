@@ -21,67 +21,66 @@ from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.model import Conversation, Fact, Message
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Recalled
-from ctxbench.strategies.tiers.rag import Retriever
+from ctxbench.strategies.tiers.rag import RETRIEVERS, RagRules
 from ctxbench.strategies.tiers.rag.vectors import Graph, Index, Vectors
 
 from ..models import Models
 from ..replay import ConversationIndex, RecordedContext, replay
-from ..tier_bench.rag import measured, rows, together, ways
-from .claim import Measured, Measurement, exact, interval
-from .inputs import ClaimInputs, of_sums, units_in
-from .rows import paired
+from ..tier_bench import rag
+from .claim import Measured, exact, interval
+from .inputs import ClaimInputs
 
-BY: tuple[Retriever, ...] = ("vector", "bm25", "graph")
 ALL = "vector + bm25 + graph, rrf"
 FEW, MANY = 100_000, 1_000_000
 QUERIES, BATCHES = 300, 5
 """Questions, and the batches that they are split into: the interval is over the p95 of each batch."""
 
 
-def accuracy(inputs: ClaimInputs) -> Measurement:
+def accuracy(inputs: ClaimInputs) -> Iterator[Measured | dict[str, float | str]]:
     """Measure C26: each retriever alone, every two, all three; all three fused by ranks decide.
 
     "Accuracy" has two readings: the share of the evidence among the first five (recall@5), which decides, and the share
     of the questions with any of their evidence there (hit@5).
     """
     recorded = [conversation for conversation in inputs.recorded if conversation.probes]
-    models = Models(inputs.models.checked())
+    models = Models(inputs.settings.models.checked())
     try:
-        outcomes, _ = together(measured(recorded or inputs.conversations, BY, models, timed=False))
+        outcomes, _ = rag.searched(recorded or inputs.conversations, RagRules(), models, timed=False)
     except SetupError as error:
         inputs.failures.append(str(error))
         raise
     conversations = len({outcome.conversation for outcome in outcomes})
-    figures, hits = [], {}
-    for row in rows(outcomes, ways(BY)):
-        of_way = [outcome for outcome in outcomes if outcome.way == row.way.name]
+    hit: object = Missing("undefined", "")
+    for row in rag.rows(outcomes, RETRIEVERS):
+        of_way = [outcome for outcome in outcomes if outcome.way == row.name]
         of = f"{len(of_way)} probes of {conversations} conversations"
         has_any = [float(outcome.recalls[0] > 0) for outcome in of_way]
-        hits[row.way.name] = share_interval(has_any, [outcome.unit for outcome in of_way])
-        figures += [
-            Measured("recall", row.way.name, row.recalls[0], of),
-            Measured("hit", row.way.name, hits[row.way.name], of),
-        ]
-    hit = hits[ALL]
-    words = "not measured" if isinstance(hit, Missing) else interval(hit, "share")
-    return Measurement(figures, {"hit": words, "embedder": inputs.models.embedder})
+        hit = share_interval(has_any, [outcome.unit for outcome in of_way])
+        yield Measured("recall", row.name, row.recall, of)
+        yield Measured("hit", row.name, hit, of)
+        if row.name == ALL:
+            yield {"hit": "not measured" if isinstance(hit, Missing) else interval(hit, "share")}
+    yield {"embedder": inputs.settings.models.embedder}
 
 
-def latency(inputs: ClaimInputs) -> Measurement:
-    """Measure C27: by default over 100,000 vectors, which say nothing of a million; with `--slow` over both."""
-    figures = [*_searched(FEW, "hnsw"), *_searched(FEW, "exact")]
+def latency(inputs: ClaimInputs) -> Iterator[Measured]:
+    """Measure C27: by default over 100,000 vectors, which say nothing of a million; with `--effort slow` over both."""
     # A search among 100,000 is faster than among a million, so it can never show that the claim holds.
-    if inputs.slow:
-        return Measurement([*figures, *_searched(MANY, "hnsw")])
-    why = Missing("unsupported", "building it takes a quarter of an hour and 3 GiB: --slow does")
-    return Measurement([Measured("million", f"hnsw, {MANY:,} vectors", why), *figures])
+    if not inputs.settings.slow:
+        why = Missing("unsupported", "building it takes a quarter of an hour and 3 GiB: --effort slow does")
+        yield Measured("million", f"hnsw, {MANY:,} vectors", why)
+    yield from _searched(FEW, "hnsw")
+    yield from _searched(FEW, "exact")
+    if inputs.settings.slow:
+        yield from _searched(MANY, "hnsw")
 
 
-def _searched(size: int, kind: Index) -> list[Measured]:
-    """Return the p95 of a search, the share of the nearest that it finds, and the time to build the index."""
+def _searched(size: int, kind: Index) -> Iterator[Measured]:
+    """Yield the p95 of a search, the share of the nearest that it finds, and the time to build the index."""
     setting, of, p95 = f"{kind}, {size:,} vectors", f"{QUERIES} questions", "million" if size == MANY else "p95"
     if kind == "hnsw" and find_spec("hnswlib") is None:
-        return [Measured(p95, setting, Missing("unsupported", "needs the extra `hnswlib`"), of)]
+        yield Measured(p95, setting, Missing("unsupported", "needs the extra `hnswlib`"), of)
+        return
     index, began = Vectors(DIMENSION, kind, Graph(threads=2)), process_time()
     for numbers, vectors in blocks(size):
         index.add(numbers, vectors)
@@ -92,12 +91,12 @@ def _searched(size: int, kind: Index) -> list[Measured]:
         searched(index, queries[batch], [exact[at] for at in batch.tolist()])
         for batch in np.array_split(np.arange(len(queries)), BATCHES)
     ]
-    figures = [
-        Measured(p95, setting, of_seeds([batch.wall.p95 for batch in batches]), of),
-        Measured("nearest", setting, of_seeds([batch.recall for batch in batches]), of),
-        Measured("build", setting, of_seeds([1000 * seconds]), of),
-    ]
-    return [*figures, Measured("memory", setting, of_seeds([gibibytes()]), of)] if kind == "hnsw" else figures
+    yield Measured(p95, setting, of_seeds([batch.wall.p95 for batch in batches]), of)
+    yield Measured("nearest", setting, of_seeds([batch.recall for batch in batches]), of)
+    yield Measured("build", setting, of_seeds([1000 * seconds]), of)
+    if kind == "hnsw":
+        gibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        yield Measured("memory", setting, of_seeds([gibibytes]), of)
 
 
 DIMENSION, LATENT, SPREAD, EACH = 384, 48, np.float32(1.5), 1000
@@ -166,45 +165,16 @@ def searched(index: Vectors, queries: NDArray[np.float32], exact: list[set[int]]
     return Searched(hits / (k * len(queries)), walls, cpus)
 
 
-def gibibytes() -> float:
-    """Return the most memory that this process has held, in GiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+def recalls(inputs: ClaimInputs, strategy: str, limit: int) -> Floats:
+    """Return by conversation the sum of the recalls of its probes with evidence, and their number.
 
-
-LIMIT = 15
-"""Facts that are injected under every weighting (002's number)."""
-OURS = f"facts(limit={LIMIT})"
-SURE = f"facts(similarity=0.0, confidence=1.0, limit={LIMIT})"
-SIMILAR = f"facts(similarity=1.0, confidence=0.0, limit={LIMIT})"
-WEIGHTS = {OURS: "0.6 similarity + 0.4 confidence", SURE: "confidence alone", SIMILAR: "similarity alone"}
-
-
-def weighed(inputs: ClaimInputs) -> Measurement:
-    """Measure C15 by evidence recall: the share of an answer's evidence that an injected fact was taken from."""
-    recalls, units = {name: _recalls(inputs, name) for name in WEIGHTS}, units_in(inputs.figures)
-    figures = [
-        Measured(
-            figure,
-            f"{WEIGHTS[OURS]} − {WEIGHTS[other]}",
-            paired(recalls[other], recalls[OURS], "ratio", units),
-            inputs.of,
-        )
-        for figure, other in (("difference", SURE), ("to_similar", SIMILAR))
-    ]
-    figures += [
-        Measured("recall", WEIGHTS[name], of_sums(sums, units=units), inputs.of) for name, sums in recalls.items()
-    ]
-    return Measurement(figures, {"limit": LIMIT})
-
-
-def _recalls(inputs: ClaimInputs, strategy: str) -> Floats:
-    """Return by conversation the sum of the recalls of its probes with evidence, and their number."""
-    run = inputs.run_of(strategy)
+    The recall is the share of an answer's evidence that one of the first facts which were injected was taken from.
+    """
     row_of = {name: place for place, name in enumerate(inputs.figures.digests)}
     sums = np.zeros((len(row_of), 2))
-    rows = run.probes(strategy)
+    rows = inputs.run_of(strategy).probes(strategy)
     for conversation, evidence, recalled in zip(rows.conversation, rows.evidence, rows.recalled, strict=True):
-        share = recall([] if recalled is None else list(recalled), list(evidence), LIMIT)
+        share = recall([] if recalled is None else list(recalled), list(evidence), limit)
         if not isinstance(share, Missing):
             sums[row_of[str(conversation)]] += share, 1
     return sums
@@ -216,7 +186,7 @@ FAR = "Uses Docker for containerization"
 """002's example, verbatim: the three turns, the facts that are to score high, the one that is to score low."""
 
 
-def example(inputs: ClaimInputs) -> Measurement:
+def example(inputs: ClaimInputs) -> Iterator[Measured]:
     """Measure C31 by similarity alone: the example says nothing of confidences, so all facts are equally sure."""
     facts = (*NEAR, FAR)
     said = [Message(f"fact {at}", "user", fact) for at, fact in enumerate(facts)]
@@ -233,15 +203,7 @@ def example(inputs: ClaimInputs) -> Measurement:
         "nearer": [score_of[message.id] for message in said[: len(facts)]],
         "whole": whole.cosine(words(". ".join(TURNS))).tolist(),
     }
-    return Measurement(
-        [
-            Measured(
-                figure,
-                f"{fact!r}{', whole words' if figure == 'whole' else ''}",
-                exact(round(score - of_facts[-1], 4)),
-                "4 facts, 3 turns",
-            )
-            for figure, of_facts in scores.items()
-            for fact, score in zip(NEAR, of_facts, strict=False)
-        ]
-    )
+    for figure, of_facts in scores.items():
+        for fact, score in zip(NEAR, of_facts, strict=False):
+            setting = f"{fact!r}{', whole words' if figure == 'whole' else ''}"
+            yield Measured(figure, setting, exact(round(score - of_facts[-1], 4)), "4 facts, 3 turns")

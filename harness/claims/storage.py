@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 
 from ctxbench.metrics.compression import adaptive_bytes
@@ -23,7 +22,6 @@ from ctxbench.strategies.archive.record import TOOL
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Archived
 from ctxbench.strategies.tiers.archive import ArchivedMessage, Coding
-from ctxbench.strategies.tiers.archive.archive import blocks
 from ctxbench.strategies.tiers.archive.codec import Dictionary
 
 from ..folder.run import Run
@@ -34,12 +32,14 @@ from ..tier_bench.archive import (
     as_json,
     as_text,
     coded,
+    coded_blocks,
+    compare,
     decompression,
     items_of,
     summaries,
     summarised,
 )
-from .claim import Measured, Measurement, exactly
+from .claim import Measured, exactly
 from .inputs import ClaimInputs, of_sums, over_conversations, units_among
 
 TURNS, CHARACTERS = 10, 50_000
@@ -51,7 +51,7 @@ LONG = 10_000
 def loads(seeds: int) -> Iterator[Conversation]:
     """Yield the load of 001 §5 by seeds: texts of the documentation scenario in Chinese, cut to the document's size."""
     chinese = [each for each in scenario("docs_qa") if each.language == "zh"]
-    pages = "".join(message.text for conversation in chinese for message in _results(conversation))
+    pages = "".join(message.text for each in chinese for message in each.messages if message.role == "tool")
     for seed in range(seeds):
         start = seed * len(pages) // seeds
         stream = (pages[start:] + pages[:start]) * math.ceil(TURNS * CHARACTERS / len(pages))
@@ -73,22 +73,17 @@ def with_long_results(inputs: ClaimInputs) -> list[Conversation]:
     return [conversation for conversation in inputs.recorded if _has_long_result(conversation)]
 
 
-def _results(conversation: Conversation) -> list[Message]:
-    return [message for message in conversation.messages if message.role == "tool"]
-
-
 def _has_long_result(conversation: Conversation) -> bool:
-    return any(len(message.text) > LONG for message in _results(conversation))
+    return any(message.role == "tool" and len(message.text) > LONG for message in conversation.messages)
 
 
-def turn_tokens(inputs: ClaimInputs) -> Measurement:
-    """Return the percentiles of a turn's tokens, which the remark on C12 names."""
+def turn_tokens(inputs: ClaimInputs) -> Iterator[dict[str, float | str]]:
+    """Yield the percentiles of a turn's tokens, which the remark on C12 names."""
     tokens = inputs.steps("archive").groupby(["conversation", "turn"], observed=True).tokens_sent.sum()
-    p10, p50, p90 = np.percentile(tokens, [10, 50, 90]) if len(tokens) else (0, 0, 0)
-    return Measurement((), {"p10": p10, "p50": p50, "p90": p90})
+    yield {f"p{level}": float(np.percentile(tokens, level)) if len(tokens) else 0.0 for level in (10, 50, 90)}
 
 
-def lossless(inputs: ClaimInputs) -> Measurement:
+def lossless(inputs: ClaimInputs) -> Iterator[Measured]:
     """Measure C13: every archived result is loaded again by the model's tool, and compared."""
     every = [*inputs.conversations, *inputs.recorded]
     counts = [restored(conversation, inputs) for conversation in every]
@@ -96,8 +91,7 @@ def lossless(inputs: ClaimInputs) -> Measurement:
     found: Interval | Missing = Missing("undefined", "no result is long enough to be archived")
     if archived:
         found = exactly(of_sums(counts, units=units_among(every)))
-    of = f"{sum(archived):,} results of {len(archived)} conversations"
-    return Measurement([Measured("restored", "archive", found, of)])
+    yield Measured("restored", "archive", found, f"{sum(archived):,} results of {len(archived)} conversations")
 
 
 def restored(conversation: Conversation, inputs: ClaimInputs) -> tuple[int, int]:
@@ -118,82 +112,6 @@ Sums = Mapping[str, Sequence[int]]
 """By conversation: right loads, loads, archived evidence."""
 
 
-def triggers(inputs: ClaimInputs) -> Measurement:
-    """Measure C14: right loads, loads and archived evidence, by conversation."""
-    strategies = {name: f"archive(trigger='{name}')" for name in ("keyword", "semantic", "hybrid")}
-    sums_of = {name: loads_of(inputs.run_of(strategy), strategy) for name, strategy in strategies.items()}
-    model = of_model(inputs.run)
-    absent = Missing("unsupported", "no model that calls tools has answered the probes of this run")
-    units = inputs.run.units
-    figures = []
-    for name in ("keyword", "semantic"):
-        found = absent if model is None else difference(sums_of[name], model, units)
-        figures.append(Measured("difference", f"the model − {name}", found, inputs.of))
-    for name, sums in (sums_of if model is None else {"model": model, **sums_of}).items():
-        table = np.array(list(sums.values()), np.float64).reshape(-1, 3)
-        of = f"{len(table)} conversations with archived evidence or loads"
-        table = by_unit(table, [units.get(conversation, conversation) for conversation in sums])
-        for figure, statistic in STATISTICS.items():
-            figures.append(Measured(figure, f"trigger {name}", _shares(table, statistic), of))
-    return Measurement(figures)
-
-
-def loads_of(run: Run, strategy: str) -> Sums:
-    """Count what a trigger without a model loaded when each probe was asked."""
-    probes = _probes(run, strategy)
-    return _counted(run, strategy, zip(probes.itertuples(), map(_loaded, probes.events), strict=True))
-
-
-def of_model(run: Run) -> Sums | None:
-    """Count what the models that answered the probes loaded with the tool; None where none loaded anything."""
-    loaded: dict[tuple[str, int], list[str]] = {}
-    # The extractive baseline `offline` calls no tools, so it is no model that decides what to load.
-    for folder in (run.folder / "answers").glob("*"):
-        for part in sorted(folder.rglob("*.parquet")) if folder.name != "offline" else ():
-            columns = ["conversation", "strategy", "number", "events"]
-            for answer in pq.read_table(part, columns=columns).to_pylist():
-                if answer["strategy"] == "archive":
-                    loaded[answer["conversation"], answer["number"]] = _loaded(answer["events"])
-    if not any(loaded.values()):
-        return None
-    probes: list[Any] = list(_probes(run, "archive").itertuples())
-    return _counted(run, "archive", ((probe, loaded.get((probe.conversation, probe.number), [])) for probe in probes))
-
-
-def _probes(run: Run, strategy: str) -> pd.DataFrame:
-    rows = run.probes(strategy)
-    return rows[rows.failed.fillna("") == ""]
-
-
-def _loaded(events: Sequence[bytes] | None) -> list[str]:
-    """Return the uuids that were loaded."""
-    read = map(json.loads, () if events is None else events)
-    return [event["uuid"] for event in read if event["event"] == "loaded"]
-
-
-def _counted(run: Run, strategy: str, loads: Iterable[tuple[Any, list[str]]]) -> Sums:
-    """Count by conversation what was loaded for each probe, of what had been archived when it was asked."""
-    events = run.table("events")
-    events = events[(events.kind == "archived") & (events.strategy.astype(str) == strategy)]
-    archived: dict[str, list[tuple[str, str, int]]] = defaultdict(list)
-    for conversation, step, stored in zip(events.conversation, events.step, events.event, strict=True):
-        event = json.loads(stored)
-        archived[str(conversation)].append((event["uuid"], event["message"], int(step)))
-    sums_by_conversation: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for probe, uuids in loads:
-        conversation = str(probe.conversation)
-        # The step is NaN before the first call: nothing is archived then.
-        messages = {uuid: message for uuid, message, step in archived[conversation] if step <= probe.step}
-        # Evidence that is sent whole cannot be loaded, and loading it would not be right: only what is archived counts.
-        evidence = set(probe.evidence) & set(messages.values())
-        loaded = {messages[uuid] for uuid in uuids if uuid in messages}
-        if evidence or loaded:
-            sums = sums_by_conversation[conversation]
-            for place, size in enumerate((len(loaded & evidence), len(loaded), len(evidence))):
-                sums[place] += size
-    return sums_by_conversation
-
-
 def _over(top: Floats, bottom: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio: Floats = top / bottom
@@ -208,20 +126,79 @@ STATISTICS: Mapping[str, Statistic] = {
 """The share of what is loaded that is evidence, the share of archived evidence that is loaded, their harmonic mean."""
 
 
-def difference(before: Sums, after: Sums, units: Mapping[str, str]) -> Interval | Missing:
-    """Return by how much the second F1 is larger, in pairs of conversations."""
-    names = [*dict.fromkeys([*before, *after])]
-    table = np.array([[*before.get(name, (0, 0, 0)), *after.get(name, (0, 0, 0))] for name in names], np.float64)
-    table = by_unit(table.reshape(-1, 6), [units.get(name, name) for name in names])
-    f1 = STATISTICS["f1"]
-    return _shares(table, lambda sums: f1(sums[..., 3:]) - f1(sums[..., :3]), -1.0)
+def of_loads(inputs: ClaimInputs, strategy: str, against: str, figure: str) -> tuple[Interval | Missing | None, str]:
+    """Return a figure of what a trigger, or `model`, loaded for the probes (C14), less that of another; and the sample.
+
+    None if no model that calls tools has answered the probes.
+    """
+    ours, base = (loads_of(inputs, name) if name else {} for name in (strategy, against))
+    if ours is None or base is None:
+        return None, inputs.of
+    names = [*dict.fromkeys([*base, *ours])]
+    none, statistic = (0, 0, 0), STATISTICS[figure]
+    table = np.array([[*base.get(name, none), *ours.get(name, none)] for name in names], np.float64).reshape(-1, 6)
+    table = by_unit(table, [inputs.run.units.get(name, name) for name in names])
+
+    def less(sums: Floats) -> Floats:
+        before: Floats = statistic(sums[..., :3]) if against else np.float64(0)  # type: ignore[assignment]
+        return statistic(sums[..., 3:]) - before
+
+    found: Interval | Missing = Missing("undefined", "nothing was loaded, or no archived result has evidence")
+    if len(table) and np.isfinite(float(less(table.sum(axis=0)))):
+        found = over_conversations(table, less, -1.0 if against else 0.0, 1.0)
+    return found, inputs.of if against else f"{len(names)} conversations with archived evidence or loads"
 
 
-def _shares(table: Floats, statistic: Statistic, least: float = 0.0) -> Interval | Missing:
-    """Return shares with their interval: never over 1, and differences of shares never under -1."""
-    if not len(table) or not np.isfinite(float(statistic(table.sum(axis=0)))):
-        return Missing("undefined", "nothing was loaded, or no archived result has evidence")
-    return over_conversations(table, statistic, least, 1.0)
+def loads_of(inputs: ClaimInputs, strategy: str) -> Sums | None:
+    """Count what was loaded when each probe was asked: by a trigger without a model, or by `model`, with the tool.
+
+    None where no model that answered the probes loaded anything.
+    """
+    if strategy == "model":
+        run, strategy, loaded = inputs.run, "archive", _loaded_by_models(inputs.run)
+        if not any(loaded.values()):
+            return None
+    else:
+        run, loaded = inputs.run_of(strategy), None
+    rows = run.probes(strategy)
+    probes: list[Any] = list(rows[rows.failed.fillna("") == ""].itertuples())
+    events = run.table("events")
+    events = events[(events.kind == "archived") & (events.strategy.astype(str) == strategy)]
+    archived: dict[str, list[tuple[str, str, int]]] = defaultdict(list)
+    for conversation, step, stored in zip(events.conversation, events.step, events.event, strict=True):
+        event = json.loads(stored)
+        archived[str(conversation)].append((event["uuid"], event["message"], int(step)))
+    sums_by_conversation: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for probe in probes:
+        conversation = str(probe.conversation)
+        uuids = _uuids(probe.events) if loaded is None else loaded.get((conversation, probe.number), [])
+        # The step is NaN before the first call: nothing is archived then.
+        messages = {uuid: message for uuid, message, step in archived[conversation] if step <= probe.step}
+        # Evidence that is sent whole cannot be loaded, and loading it would not be right: only what is archived counts.
+        evidence = set(probe.evidence) & set(messages.values())
+        found = {messages[uuid] for uuid in uuids if uuid in messages}
+        if evidence or found:
+            sums = sums_by_conversation[conversation]
+            for place, size in enumerate((len(found & evidence), len(found), len(evidence))):
+                sums[place] += size
+    return sums_by_conversation
+
+
+def _loaded_by_models(run: Run) -> dict[tuple[str, int], list[str]]:
+    """Return the uuids that models loaded for each probe. The extractive baseline `offline` calls no tools."""
+    loaded: dict[tuple[str, int], list[str]] = {}
+    for folder in (run.folder / "answers").glob("*"):
+        for part in sorted(folder.rglob("*.parquet")) if folder.name != "offline" else ():
+            columns = ["conversation", "strategy", "number", "events"]
+            for answer in pq.read_table(part, columns=columns).to_pylist():
+                if answer["strategy"] == "archive":
+                    loaded[answer["conversation"], answer["number"]] = _uuids(answer["events"])
+    return loaded
+
+
+def _uuids(events: Sequence[bytes] | None) -> list[str]:
+    read = map(json.loads, () if events is None else events)
+    return [event["uuid"] for event in read if event["event"] == "loaded"]
 
 
 DOCUMENT = Coding(level=9, dictionary="none")
@@ -234,8 +211,14 @@ def _pairs(inputs: ClaimInputs) -> list[list[Conversation]]:
     return inputs.once("mem_003", lambda: [list(scenario("mem_003", None, seed)) for seed in range(3)])
 
 
-def _samples(inputs: ClaimInputs) -> list[Conversation]:
-    return [conversation for pair in _pairs(inputs)[: 2 if inputs.quick else 3] for conversation in pair]
+def _samples(inputs: ClaimInputs) -> list[list[ArchivedMessage]]:
+    """Return the messages of each conversation of the acceptance scenario."""
+
+    def make() -> list[list[ArchivedMessage]]:
+        pairs = _pairs(inputs)[: 2 if inputs.settings.quick else 3]
+        return [items_of([conversation], inputs.counter) for pair in pairs for conversation in pair]
+
+    return inputs.once("items of mem_003", make)
 
 
 def archives(inputs: ClaimInputs, name: str) -> list[tuple[int, int, float, float]]:
@@ -244,40 +227,40 @@ def archives(inputs: ClaimInputs, name: str) -> list[tuple[int, int, float, floa
     Return bytes before and after, and bytes a second: read from the disk, checked and decompressed; only decompressed.
     """
 
-    def archived(conversation: Conversation) -> tuple[int, int, float, float]:
-        items = items_of([conversation], inputs.counter)
+    def archived(items: list[ArchivedMessage]) -> tuple[int, int, float, float]:
         with archive_of(items, CODINGS[name]) as archive:
+            compare(archive, items)
             return len(as_json(items)), archive.size, *decompression(archive)
 
     return inputs.once(f"archives {name}", lambda: list(map(archived, _samples(inputs))))
 
 
-def compression(inputs: ClaimInputs) -> Measurement:
+def compression(inputs: ClaimInputs) -> Iterator[Measured]:
     """Measure C23: lossless and lossy rows apart. A lossless row decides, as 004 §2.3 has it for dialogue."""
-    of = f"{len(_samples(inputs))} conversations of 100K tokens"
-    figures = []
+    samples = _samples(inputs)
+    of = f"{len(samples)} conversations of 100K tokens"
     for name in CODINGS:
         sizes = [(size, original) for original, size, _, _ in archives(inputs, name)]
-        figures.append(Measured("saved", f"the archive, {name}", of_sums(sizes, "saving"), of))
+        yield Measured("saved", f"the archive, {name}", of_sums(sizes, "saving"), of)
     # A coder that knows nothing of messages does hardly better than a model of bytes. Each takes a second.
-    texts = [as_json(items_of([sample], inputs.counter)) for sample in _samples(inputs)[:2]]
+    texts = [as_json(sample) for sample in samples[:2]]
     modelled = of_sums([(adaptive_bytes(text), len(text)) for text in texts], "saving")
     setting = "an adaptive order-5 model of the same lines, whole"
-    figures.append(Measured("saved", setting, modelled, f"{len(texts)} conversations of 100K tokens"))
-    every = (summarised(items_of([sample], inputs.counter), DOCUMENT, inputs.counter) for sample in _samples(inputs))
+    yield Measured("saved", setting, modelled, f"{len(texts)} conversations of 100K tokens")
+    every = (summarised(sample, DOCUMENT, inputs.counter) for sample in samples)
     lossy = [sizes for sizes in every if not isinstance(sizes, Missing)]
     lacking = [(1 - sizes.values_kept, 1.0) for sizes in lossy if not isinstance(sizes.values_kept, Missing)]
     setting = "extractive summaries of 10 % of the tokens, zstd 9"
-    for figure, found in (
-        ("tokens", of_sums([(sizes.summary_tokens, sizes.tokens) for sizes in lossy], "saving")),
-        ("bytes", of_sums([(sizes.stored, sizes.original) for sizes in lossy], "saving")),
-        ("lacking", of_sums(lacking) if lacking else Missing("undefined", "there are no values")),
-    ):
-        figures.append(Measured(figure, setting, found, of))
-    return Measurement([*figures, _vectors(inputs, 0), _vectors(inputs, 100)])
+    tokens = of_sums([(sizes.summary_tokens, sizes.tokens) for sizes in lossy], "saving")
+    yield Measured("tokens", setting, tokens, of)
+    yield Measured("bytes", setting, of_sums([(sizes.stored, sizes.original) for sizes in lossy], "saving"), of)
+    none = Missing("undefined", "there are no values")
+    yield Measured("lacking", setting, of_sums(lacking) if lacking else none, of)
+    yield _vectors(inputs, 0)
+    yield _vectors(inputs, 100)
 
 
-def kinds(inputs: ClaimInputs) -> Measurement:
+def kinds(inputs: ClaimInputs) -> Iterator[Measured]:
     """Measure C24: each kind of data with the document's own means."""
     conversations = inputs.recorded or inputs.conversations
     dialogue, structured, documents = (list[tuple[float, float]]() for _ in range(3))
@@ -290,7 +273,6 @@ def kinds(inputs: ClaimInputs) -> Measurement:
         kept = sum(inputs.counter.text(block.summary) for block in summed)
         documents.append((sum(block.tokens for block in summed), kept))
     units = units_among(conversations)
-    widths = [_or_missing(coded, lambda coded: 4.0 * coded.width / coded.bytes_each) for coded in quantised(inputs)]
 
     def ratio(figure: str, setting: str, pairs: Sequence[tuple[float, float]]) -> Measured:
         both = [(pair, unit) for pair, unit in zip(pairs, units, strict=True) if all(pair)]
@@ -299,39 +281,32 @@ def kinds(inputs: ClaimInputs) -> Measurement:
             found = Missing("undefined", f"{'the recordings' if inputs.recorded else 'the run'} has none")
         return Measured(figure, setting, found, f"{len(both)} conversations")
 
-    return Measurement(
-        [
-            ratio("text", "text of dialogue, zstd 9", dialogue),
-            _vectors(inputs, 0),
-            Measured("width", "vectors, product quantisation", of_seeds(widths), f"{len(widths)} seeds"),
-            ratio("documents", "long documents, extractive summaries", documents),
-            ratio("structured", "structured tool results (JSON), zstd 9", structured),
-        ]
-    )
+    yield ratio("text", "text of dialogue, zstd 9", dialogue)
+    yield _vectors(inputs, 0)
+    widths = _of_quantised(inputs, lambda coded: 4.0 * coded.width / coded.bytes_each)
+    yield Measured("width", "vectors, product quantisation", of_seeds(widths), f"{len(widths)} seeds")
+    yield ratio("documents", "long documents, extractive summaries", documents)
+    yield ratio("structured", "structured tool results (JSON), zstd 9", structured)
 
 
 def _coded(items: Sequence[ArchivedMessage]) -> tuple[float, float]:
     """Return the bytes of the texts, and of the same texts under zstd, block by block."""
-    texts = [as_text(block) for block, _ in blocks(items, DOCUMENT.block_tokens)] if items else []
+    texts = coded_blocks(items, DOCUMENT, as_text) if items else []
     return sum(map(len, texts)), sum(len(Dictionary().compress(text, DOCUMENT.level)) for text in texts)
 
 
 def _vectors(inputs: ClaimInputs, rerank: int) -> Measured:
     """Return the share of the hits of exact search that is lost."""
-    lost = of_seeds(_or_missing(coded, lambda coded: 1 - dict(coded.recall)[rerank]) for coded in quantised(inputs))
+    losses = _of_quantised(inputs, lambda coded: 1 - coded.recall[rerank])
+    lost = of_seeds(losses)
     if isinstance(lost, Interval) and not isinstance(lost.low, Missing):
         lost = lost._replace(low=max(0.0, lost.low))
     how = f", {rerank} ranked again by the exact vectors" if rerank else ""
-    setting = f"vectors, product quantisation to a sixteenth{how}"
-    return Measured("lost", setting, lost, f"{len(quantised(inputs))} seeds")
+    return Measured("lost", f"vectors, product quantisation to a sixteenth{how}", lost, f"{len(losses)} seeds")
 
 
-def _or_missing(coded: Coded | Missing, of: Callable[[Coded], float]) -> Value:
-    return coded if isinstance(coded, Missing) else of(coded)
-
-
-def quantised(inputs: ClaimInputs) -> list[Coded | Missing]:
-    """Quantise the embeddings of the acceptance scenario by seed, and search them with its probes' questions."""
+def _of_quantised(inputs: ClaimInputs, of: Callable[[Coded], float]) -> list[Value]:
+    """Return a figure of the quantised embeddings of the acceptance scenario, searched with its questions, by seed."""
 
     def make() -> list[Coded | Missing]:
         try:
@@ -339,15 +314,13 @@ def quantised(inputs: ClaimInputs) -> list[Coded | Missing]:
         except MissingExtra as error:
             return [Missing("unsupported", f"needs the extra `{error.extra}`")]
 
-    return inputs.once("quantised", make)
+    return [each if isinstance(each, Missing) else of(each) for each in inputs.once("quantised", make)]
 
 
-def speed(inputs: ClaimInputs) -> Measurement:
+def speed(inputs: ClaimInputs) -> Iterator[Measured]:
     """Measure C25: bytes of contents a second of the wall clock, read from the disk, checked, decompressed."""
-    figures = []
     for name in CODINGS:
         of, setting = f"{len(_samples(inputs))} archives of 100K tokens", f"the archive, {name}"
         for figure, place in (("read", 2), ("bare", 3)):
             speeds = of_seeds(archive[place] / 1e6 for archive in archives(inputs, name))
-            figures.append(Measured(figure, setting, speeds, of))
-    return Measurement(figures)
+            yield Measured(figure, setting, speeds, of)

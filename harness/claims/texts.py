@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import timeit
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from ctxbench.metrics.tokens import TokenCounter, estimates, text_counter
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.chain import parse
 
 from ..replay import ConversationIndex, RecordedContext, replay
-from .claim import Measured, Measurement, exact, shown
+from .claim import Measured, exact, shown
 from .inputs import ClaimInputs, of_sums, units_among
 
 ENCODING = "cl100k_base"
@@ -22,70 +22,66 @@ TEXTS, ROUNDS = 400, 5
 """Texts of each size that are timed, and rounds of which the fastest counts."""
 
 
-def estimate(inputs: ClaimInputs) -> Measurement:
+def estimate(inputs: ClaimInputs) -> Iterator[Measured | dict[str, float | str]]:
     """Measure C16: the error of `len // 4` summed over a conversation's texts, by language and kind."""
-    figures = []
+    conversations = inputs.conversations
     for encoding in dict.fromkeys((ENCODING, inputs.counter.encoding)):
         count = text_counter(encoding)
         sums: dict[str, list[tuple[float, float]]] = defaultdict(list)
         units: dict[str, list[str]] = defaultdict(list)
-        for conversation, unit in zip(inputs.conversations, units_among(inputs.conversations), strict=True):
+        for conversation, unit in zip(conversations, units_among(conversations), strict=True):
             for error in estimates(conversation.messages, count):
                 name = f"{error.language} {error.content}"
                 sums[name].append((error.total * error.tokens, float(error.tokens)))
                 units[name].append(unit)
+        figure = "error" if encoding == ENCODING else "error_of_run"
         for name, pairs in sorted(sums.items()):
             found, of = of_sums(pairs, units=units[name]), f"{len(pairs)} conversations"
-            figure = "error" if encoding == ENCODING else "error_of_run"
-            figures.append(Measured(figure, f"{name}, {encoding}", found, of))
-    every = (message for conversation in inputs.conversations for message in conversation.messages)
-    single = "; ".join(
+            yield Measured(figure, f"{name}, {encoding}", found, of)
+    every = (message for conversation in conversations for message in conversation.messages)
+    ranges = (
         f"{error.language} {error.content} {shown(error.p10, 'share')} to {shown(error.p90, 'share')}"
         for error in estimates(every, text_counter(ENCODING))
     )
-    return Measurement(figures, {"single": single})
+    yield {"single": "; ".join(ranges)}
 
 
-def counting(inputs: ClaimInputs) -> Measurement:
+def counting(inputs: ClaimInputs) -> Iterator[Measured]:
     """Measure C17: some texts of each conversation by themselves, without the harness's cache of counts."""
     count = text_counter(inputs.counter.encoding)
-    sampled: dict[str, dict[str, list[str]]] = {size: defaultdict(list) for size in SIZES}
     most = max(1, TEXTS // max(1, len(inputs.conversations)))
-    for conversation, unit in zip(inputs.conversations, units_among(inputs.conversations), strict=True):
-        texts = dict.fromkeys(message.text for message in conversation.messages if message.text)
-        for size, longest in SIZES.items():
-            shorter = max((other for other in SIZES.values() if other < longest), default=0)
-            sampled[size][unit] += [text for text in texts if shorter < len(text) <= longest][:most]
-    figures = []
-    for size, by_unit in sampled.items():
-        pairs = [(sum(fastest(count, text) for text in texts), len(texts)) for texts in by_unit.values() if texts]
+    texts = [
+        (unit, dict.fromkeys(message.text for message in conversation.messages if message.text))
+        for conversation, unit in zip(inputs.conversations, units_among(inputs.conversations), strict=True)
+    ]
+    shorter = 0
+    for size, longest in SIZES.items():
+        sampled = defaultdict[str, list[str]](list)
+        for unit, of_conversation in texts:
+            sampled[unit] += [text for text in of_conversation if shorter < len(text) <= longest][:most]
+        # Of some rounds the fastest counts: other processes only ever make one slower.
+        pairs = [
+            (sum(1e6 * min(timeit.repeat(lambda: count(text), repeat=ROUNDS, number=1)) for text in group), len(group))  # noqa: B023
+            for group in sampled.values()
+            if group
+        ]
         if pairs:
-            figures.append(Measured("time", size, of_sums(pairs), f"{sum(number for _, number in pairs)} texts"))
-    return Measurement(figures)
+            yield Measured("time", size, of_sums(pairs), f"{sum(number for _, number in pairs)} texts")
+        shorter = longest
 
 
-def fastest(count: Callable[[str], int], text: str) -> float:
-    """Return the microseconds of the fastest of some rounds: other processes only ever make one slower."""
-    return min(timeit.repeat(lambda: count(text), repeat=ROUNDS, number=1)) * 1e6
-
-
-def examples(_: ClaimInputs) -> Measurement:
+def examples(_: ClaimInputs) -> Iterator[Measured]:
     """Measure C18: the two worked examples of 003, executed."""
     counter, text = TokenCounter(), "word " * 90
     history = _chat(-(-9500 // counter.message(Message("m", "user", text))), text)
     kept = sum(map(counter.message, _last("window(max_tokens=8000)", history, counter)))
     total = sum(map(counter.message, history.messages[:-1]))
+    yield Measured("kept", f"window(max_tokens=8000), a history of {total:,} tokens", exact(kept))
     history = _chat(25, "Something is said here.")
     ids = {message.id for message in history.messages}
     stayed = sum(message.id in ids for message in _last("summary(user_first=False)", history, counter))
-    summarised = len(history.messages) - 1 - stayed
-    return Measurement(
-        [
-            Measured("kept", f"window(max_tokens=8000), a history of {total:,} tokens", exact(kept)),
-            Measured("summarised", "summary, 25 messages", exact(summarised)),
-            Measured("stayed", "summary, 25 messages", exact(stayed)),
-        ]
-    )
+    yield Measured("summarised", "summary, 25 messages", exact(len(history.messages) - 1 - stayed))
+    yield Measured("stayed", "summary, 25 messages", exact(stayed))
 
 
 def _chat(size: int, text: str) -> Conversation:

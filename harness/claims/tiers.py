@@ -1,117 +1,54 @@
-"""C20–C22, C28, C30: the Working tier's hit rate by policy, how long the tiers take, what the adaptive tuner is worth.
-
-Beside each hit rate stands the one that no policy can exceed.
-"""
+"""C20, C22, C28, C30: what popularity is worth, how long the tiers take, what the adaptive tuner is worth."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 
 import numpy as np
 
 from ctxbench.metrics.statistics.intervals import Interval, of_seeds
-from ctxbench.metrics.value import Missing, Value
+from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.strategies.chain import parse as parse_strategy
-from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
+from ctxbench.strategies.tiers.archive import ArchivedMessage, Coding
 from ctxbench.strategies.tiers.migration import Migration, Readings, Tier, Trigger
 from ctxbench.strategies.tiers.quota import Quota
 from ctxbench.strategies.tiers.tiered.stores import (
     LEVEL,
     POLICY,
+    WORKING_TOKENS,
     Blocks,
     DictStore,
     content_of,
     memory_archive,
 )
-from ctxbench.strategies.tiers.tiered.stores import WORKING_TOKENS as CAPACITY
 from ctxbench.strategies.tiers.working.policies import parse
-from ctxbench.strategies.tiers.working.traces import TRACES, Trace, scan, zipf
+from ctxbench.strategies.tiers.working.traces import TRACES
 
 from ..engine.shard import no_cycles
 from ..replay import ConversationIndex, RecordedContext, replay
-from ..tier_bench.archive import gets, items_of
-from ..tier_bench.working import Load, bounds, measured
-from .claim import Measured, Measurement, exact
+from ..tier_bench.archive import archive_of, gets, items_of
+from ..tier_bench.working import Load, bounds
+from .claim import Measured, exact
 from .inputs import ClaimInputs
 
-SHORT_TRACES: Mapping[str, Callable[[int, int], Trace]] = {"zipf": zipf, "scan": scan}
 
-PLAIN, DOCUMENT, CORRELATED = "lru_k", "lru_k_document", "lru_k(correlated=100)"
-PEERS = (PLAIN, CORRELATED, "lru", "lfu", "arc", "s3_fifo", "belady_size")
-SHORT, SMALL = 5_000, 32_768
-"""Accesses of the traces on which the document's algorithm is compared, and the tokens of the cache. Both are small
-because that algorithm looks at all items whenever it evicts."""
-
-
-def hit_rate(inputs: ClaimInputs) -> Measurement:
-    """Measure C20: the load of MEM-002 as it is written, a fifth chosen by chance, and its other two readings."""
-    figures, expected = [], 0.0
-    for name in ("mem_002", "mem_002_recent", "mem_002_pareto"):
-        load = Load(name, [TRACES[name](seed) for seed in range(inputs.seeds)], "seed")
-        bound = bounds(load, CAPACITY)
-        for policy in PEERS if name == "mem_002" else (PLAIN,):
-            (row,) = measured(load, CAPACITY, [parse(policy)])
-            figures.append(Measured("hits", f"{policy}, {name}", row.hits, f"{inputs.seeds} seeds", bound.hits))
-        if name == "mem_002" and not isinstance(bound.expected, Missing):
-            expected = 100 * bound.expected
-    return Measurement(figures, {"expected": expected})
+def popularity(inputs: ClaimInputs) -> Iterator[dict[str, float | str]]:
+    """Yield what a cache that knows how popular every message is can expect on the load of C20."""
+    load = Load("mem_002", [TRACES["mem_002"](seed) for seed in range(inputs.seeds)])
+    expected = bounds(load, WORKING_TOKENS).popularity_known
+    yield {"expected": 0.0 if isinstance(expected, Missing) else 100 * expected}
 
 
-def hybrid(inputs: ClaimInputs) -> Measurement:
-    """Measure C21: each profile on its own load, less plain LRU-K, in pairs of seeds."""
-    figures = []
-    for profile in ("default", "conversation", "knowledge", "context"):
-        policy = "hybrid" if profile == "default" else f"hybrid(profile='{profile}')"
-        samples = [TRACES[f"load_{profile}"](seed) for seed in range(inputs.seeds)]
-        ours, _ = timed(samples, policy, CAPACITY)
-        for figure, base in (("difference", PLAIN), ("correlated", CORRELATED)):
-            found = paired(ours, timed(samples, base, CAPACITY)[0])
-            figures.append(Measured(figure, f"{policy} − {base}, load_{profile}", found, f"{inputs.seeds} seeds"))
-    return Measurement(figures)
-
-
-def as_written(inputs: ClaimInputs) -> Measurement:
-    """Measure C22: whether the document's code protects items with few uses, and how it does beside O'Neil's LRU-K."""
-    cache, evicted = parse(DOCUMENT).sized(2), list[str]()
+def as_written(_: ClaimInputs) -> Iterator[Measured]:
+    """Measure C22: whether the document's code protects items with few uses."""
+    cache, evicted = parse("lru_k_document").sized(2), list[str]()
     for at, id in enumerate("AABC"):
         evicted += cache.access(id, 1, float(at)).evicted
     protected = exact(evicted.count("B"))  # B was used once, and A, which stays, twice
-    figures = [Measured("evicted", f"{DOCUMENT}: A A B C with room for two", protected)]
-    loads = {name: ([make(seed, SHORT) for seed in range(inputs.seeds)], SMALL) for name, make in SHORT_TRACES.items()}
-    loads["mem_002"] = [TRACES["mem_002"](seed) for seed in range(inputs.seeds)], CAPACITY
-    for name, (samples, size) in loads.items():
-        ours, took = timed(samples, DOCUMENT, size)
-        reference, plain = timed(samples, PLAIN, size)
-        ratios = of_seeds([one / other for one, other in zip(took, plain, strict=True)])
-        figures += [
-            Measured("difference", f"{DOCUMENT} − {PLAIN}, {name}", paired(ours, reference), f"{inputs.seeds} seeds"),
-            Measured("time", f"{DOCUMENT} over {PLAIN}, {name}", ratios, f"{inputs.seeds} seeds"),
-        ]
-    return Measurement(figures)
-
-
-def timed(samples: Sequence[Trace], policy: str, size: int) -> tuple[list[Value], list[float]]:
-    """Return the hit rate of each sample, and the seconds that it took."""
-    rates, seconds = list[Value](), list[float]()
-    for trace in samples:
-        began = perf_counter()
-        (row,) = measured(Load(trace.name, [trace], "seed"), size, [parse(policy)])
-        seconds.append(perf_counter() - began)
-        rates.append(row.hits if isinstance(row.hits, Missing) else row.hits.mean)
-    return rates, seconds
-
-
-def paired(ours: Sequence[Value], base: Sequence[Value]) -> Interval | Missing:
-    """Return the difference by seed, with its interval over seeds."""
-    for value in (*ours, *base):
-        if isinstance(value, Missing):
-            return value
-    return of_seeds([one - other for one, other in zip(ours, base, strict=True)])  # type: ignore[operator]
+    yield Measured("evicted", "lru_k_document: A A B C with room for two", protected)
 
 
 TURNS = 1_500
@@ -123,23 +60,23 @@ APART = 60.0
 """Recorded seconds between moves: longer than the cool-down."""
 
 
-def latencies(inputs: ClaimInputs) -> Measurement:
+def latencies(inputs: ClaimInputs) -> Iterator[Measured | dict[str, float | str]]:
     """Measure C28: each operation by itself, and Focus as it decided in the run."""
     items = items_of([next(scenario("mem_002", TURNS))], inputs.counter)
     promoted, demoted = (fastest(rounds) for rounds in zip(*(_moved(items) for _ in range(REPEATS)), strict=True))
+    with archive_of(items, Coding(LEVEL)) as archive:
+        read = [1000 * seconds for seconds in gets(archive, items)]
     times_of: dict[str, Sequence[float]] = {
         "Focus: what `focus` takes to decide at a call of the run's conversations": _focus_latencies(inputs),
         "Working: a look-up": fastest([_looked_up(items) for _ in range(REPEATS)]),
-        "Archive: one message read from the disk": fastest([_read(items) for _ in range(REPEATS)]),
+        "Archive: one message read from the disk": read,
         "promotion, ArchiveTier to Working": promoted,
         "demotion, Working to ArchiveTier": demoted,
     }
-    figures = [
-        Measured(f"p{100 * level:.0f}", name, percentile(times, level), f"{len(times):,} operations")
-        for level in (0.99, 0.5)
-        for name, times in times_of.items()
-    ]
-    return Measurement(figures, {"repeats": REPEATS, "processors": os.cpu_count() or 1, "load": os.getloadavg()[0]})
+    for level in (0.99, 0.5):
+        for name, times in times_of.items():
+            yield Measured(f"p{100 * level:.0f}", name, percentile(times, level), f"{len(times):,} operations")
+    yield {"processors": os.cpu_count() or 1, "load": os.getloadavg()[0]}
 
 
 def percentile(times: Sequence[float], level: float) -> Interval | Missing:
@@ -179,28 +116,22 @@ def _focus_latencies(inputs: ClaimInputs) -> list[float]:
     return times
 
 
+def _milliseconds(do: Callable[[], object]) -> float:
+    began = perf_counter()
+    do()
+    return 1000 * (perf_counter() - began)
+
+
 def _looked_up(items: Sequence[ArchivedMessage]) -> list[float]:
     """Return the milliseconds of each look-up, including the put after a miss."""
-    cache, times = parse(POLICY).sized(CAPACITY), list[float]()
+    cache = parse(POLICY).sized(WORKING_TOKENS)
     for now, item in enumerate(items):
         cache.access(item.id, item.tokens, now)
-    chosen = np.random.default_rng(0).integers(0, len(items), 2 * MOVES)
-    for now, at in enumerate(chosen.tolist(), len(items)):
-        item = items[at]
-        began = perf_counter()
-        cache.access(item.id, item.tokens, now)
-        times.append(1000 * (perf_counter() - began))
-    return times
-
-
-def _read(items: Sequence[ArchivedMessage]) -> list[float]:
-    with TemporaryDirectory(prefix="ctxbench-claims-") as folder:
-        archive = ArchiveTier(BlockTable(str(Path(folder) / "archive.db")), Coding(LEVEL))
-        archive.put(items)
-        archive.seal()
-        times = [1000 * seconds for seconds in gets(archive, items)]
-        archive.close()
-        return times
+    chosen = [items[at] for at in np.random.default_rng(0).integers(0, len(items), 2 * MOVES).tolist()]
+    return [
+        _milliseconds(lambda: cache.access(item.id, item.tokens, now))  # noqa: B023
+        for now, item in enumerate(chosen, len(items))
+    ]
 
 
 def _moved(items: Sequence[ArchivedMessage]) -> tuple[list[float], list[float]]:
@@ -208,80 +139,65 @@ def _moved(items: Sequence[ArchivedMessage]) -> tuple[list[float], list[float]]:
     blocks = Blocks(memory_archive(BLOCK), BLOCK)
     tiers = Tier("working", DictStore(), Quota(10**9)), Tier("archive", blocks, Quota(10**9))
     migration = Migration(tiers, lambda _: None, 0)
-    now = 0.0
     for item in items:
-        migration.put(item.id, content_of(item.message), item.tokens, "archive", now)
-    up, down = list[float](), list[float]()
-    for item in items[:MOVES]:
-        now += APART
-        began = perf_counter()  # the cool-down, which APART waits out, is of the recorded clock
-        migration.promote(item.id, "working", Trigger.CACHE_MISS, now)
+        migration.put(item.id, content_of(item.message), item.tokens, "archive", 0.0)
+
+    def promote(id: str, now: float) -> None:
+        migration.promote(id, "working", Trigger.CACHE_MISS, now)
         migration.run(now)
-        up.append(1000 * (perf_counter() - began))
-    while len(down) < MOVES and migration.ids("working"):
-        now += APART
-        began = perf_counter()
+
+    def demote(now: float) -> None:
         migration.collect("working", 1, now)
         migration.run(now)
-        down.append(1000 * (perf_counter() - began))
+
+    # The cool-down, which APART waits out, is of the recorded clock.
+    up = [_milliseconds(lambda: promote(item.id, APART * at)) for at, item in enumerate(items[:MOVES], 1)]  # noqa: B023
+    down = list[float]()
+    while len(down) < MOVES and migration.ids("working"):
+        now = APART * (len(up) + len(down) + 1)
+        down.append(_milliseconds(lambda: demote(now)))  # noqa: B023
     return up, down
-
-
-def tuner(inputs: ClaimInputs) -> Measurement:
-    """Measure C30: the same accesses with the tuner and without, seed by seed; the shifting load decides."""
-    figures = []
-    for load in ("shifting",) if inputs.quick else ("shifting", "80-20"):
-        tuned, plain = ([followed(load, seed, tuner)[0] for seed in range(inputs.seeds)] for tuner in (True, False))
-        found = of_seeds([one - other for one, other in zip(tuned, plain, strict=True)])
-        figures.append(Measured("difference", f"with the tuner − without, {load}", found, f"{inputs.seeds} seeds"))
-    return Measurement(figures)
 
 
 ITEMS, TOKENS, ACCESSES, WINDOW = 2_000, 200, 6_000, 200
 
 
-def trace(load: str, seed: int) -> Iterator[int]:
-    """Yield accesses: 80 % to 20 % of the items; Zipf 1.2, other items every 1,500; every third a scan; a loop over
-    250."""
+def tuner(inputs: ClaimInputs) -> Iterator[Measured]:
+    """Measure C30: the same accesses with the tuner and without, seed by seed; the shifting load decides."""
+    for load in ("shifting",) if inputs.settings.quick else ("shifting", "80-20"):
+        gains = [hit_rate(load, seed, tuned=True) - hit_rate(load, seed) for seed in range(inputs.seeds)]
+        of = f"{inputs.seeds} seeds"
+        yield Measured("difference", f"with the tuner − without, {load}", of_seeds(gains), of)
+
+
+def _accesses(load: str, seed: int) -> Iterator[int]:
+    """Yield accesses: Zipf 1.2, other items every 1,500; else 80 % to 20 % of the items."""
     chance = np.random.default_rng(seed)
     for at in range(ACCESSES):
-        match load:
-            case "80-20":
-                hot = chance.random() < 0.8
-                yield int(chance.integers(ITEMS // 5) if hot else chance.integers(ITEMS // 5, ITEMS))
-            case "shifting":
-                # Each stretch of 1,500 accesses counts from 500 items further on, so other items are the popular ones.
-                yield int(chance.zipf(1.2) - 1 + at // 1_500 * 500) % ITEMS
-            case "scan":
-                yield at % ITEMS if at % 3 == 0 else int(chance.zipf(1.3) - 1) % ITEMS
-            case _:
-                yield at % 250
+        if load == "shifting":
+            # Each stretch of 1,500 accesses counts from 500 items further on, so other items are the popular ones.
+            yield int(chance.zipf(1.2) - 1 + at // 1_500 * 500) % ITEMS
+        else:
+            hot = chance.random() < 0.8
+            yield int(chance.integers(ITEMS // 5) if hot else chance.integers(ITEMS // 5, ITEMS))
 
 
-def opened(cooldown: float, items: int, working: int) -> Migration:
-    """Return a Working tier over an Archive tier that holds everything."""
-    rows = [Tier("working", DictStore(), Quota(working)), Tier("archive", DictStore(), Quota(10**8))]
-    migration = Migration(rows, lambda _: None, 0, cooldown=cooldown)
-    for id in range(items):
-        migration.put(f"m{id}", b"content %d" % id, TOKENS, "archive", 0)
-    return migration
+def hit_rate(load: str, seed: int, tuned: bool = False) -> float:
+    """Return the hit rate of a Working tier over an Archive that holds everything, an access a second.
 
-
-def access(migration: Migration, id: str, now: float) -> bool:
-    """Read an item and promote it for the next time; return whether it was in Working."""
-    hit = migration.tier(id) == "working"
-    migration.get(id, now)
-    if not hit:
-        migration.promote(id, "working", Trigger.CACHE_MISS, now)
-    migration.run(now)
-    return hit
-
-
-def followed(load: str, seed: int, tuner: bool = False, cooldown: float = 30) -> tuple[float, int]:
-    """Return hit rate and moves of a trace, an access a second; the tuner reads the hit rate of every 200."""
-    migration, hits = opened(cooldown, ITEMS, 32_768), list[bool]()
-    for at, item in enumerate(trace(load, seed), 1):
-        hits.append(access(migration, f"m{item}", at))
-        if tuner and at % WINDOW == 0:
+    What is missed is promoted for the next time. The tuner reads the hit rate of every 200 accesses.
+    """
+    rows = [Tier("working", DictStore(), Quota(32_768)), Tier("archive", DictStore(), Quota(10**8))]
+    migration, hits = Migration(rows, lambda _: None, 0, cooldown=30), list[bool]()
+    for item in range(ITEMS):
+        migration.put(f"m{item}", b"content %d" % item, TOKENS, "archive", 0)
+    for now, item in enumerate(_accesses(load, seed), 1):
+        id = f"m{item}"
+        hits.append(migration.tier(id) == "working")
+        migration.get(id, now)
+        if not hits[-1]:
+            migration.promote(id, "working", Trigger.CACHE_MISS, now)
+        migration.run(now)
+        if tuned and now % WINDOW == 0:
             migration.tune(Readings(hit_rate=sum(hits[-WINDOW:]) / WINDOW))
-    return sum(hits) / len(hits), sum(edge.moves for edge in migration.edges.values())
+    return sum(hits) / len(hits)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from itertools import compress
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ctxbench.metrics.figures import difference_unless_fixed
 from ctxbench.metrics.statistics.comparison import (
@@ -31,7 +31,6 @@ from ctxbench.metrics.statistics.intervals import ALPHA, detectable
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import RunError
 
-from ..folder.contexts import Floats
 from .figures import About, MeasuredRun
 
 MOST_MOVED = 3
@@ -119,72 +118,101 @@ def compare(
     if before.encoding != after.encoding:
         what = f"{after.source} counts tokens in {after.encoding}, {before.source} in {before.encoding}"
         raise RunError(f"{what}: run again with --encoding {before.encoding}, or compare with another")
-    sides = paired(before, after)
-    if sides is None:
+    names = [name for name, digest in before.digests.items() if after.digests.get(name) == digest]
+    if not names:
         raise RunError(
             f"{before.source} is of other recordings: none of its {len(before.digests)} conversations is in "
             f"{after.source}: compare runs of the same recordings"
         )
+    units = {**before.units, **after.units}
+    pairing = _Pairing(before, after, names, [units.get(name, name) for name in names])
     about = {**after.metrics, **before.metrics}
-    comparisons, unpaired = list[Comparison](), conversations(before, after)
+    changed = tuple(name for name, digest in before.digests.items() if after.digests.get(name, digest) != digest)
+    comparisons = list[Comparison]()
+    unpaired = _on_one_side("conversation", before, after, before.digests, after.digests)
+    if changed:
+        unpaired.append(Unpaired("incomparable", "conversation", changed, "another recording under the same name"))
     libraries = dict[str, str]()
     for strategy, against in strategies:
-        libraries[strategy] = _library(before.libraries.get(against) if strategy == against else None, after, strategy)
-        unpaired += failures(sides, strategy, against)
+        known = before.libraries.get(against, "") if strategy == against else ""
+        now = after.libraries.get(strategy, "")
+        if library := f"{known}, then {now}" if known and now and known != now else now or known:
+            libraries[strategy] = library
+        unpaired += pairing.failures(strategy, against)
         for metric, description in about.items():
             rule = rules(metric, description)
-            comparison = None if rule is None else _compared(sides, strategy, against, metric, rule)
+            comparison = None if rule is None else pairing.compared(strategy, against, metric, description, rule)
             comparisons += [comparison] if comparison else []
     judged, family = _judged(comparisons, alpha)
-    names, units = len(sides.before.names), len(set(sides.units))
-    named = {strategy: library for strategy, library in libraries.items() if library}
-    return RunComparison(before.source, after.source, names, units, tuple(judged), tuple(unpaired), family, named)
+    counts = len(names), len(set(pairing.units))
+    return RunComparison(before.source, after.source, *counts, tuple(judged), tuple(unpaired), family, libraries)
 
 
-def _library(before: str | None, after: MeasuredRun, strategy: str) -> str:
-    """Return the package of a strategy with its version; with both versions where the run before had another."""
-    now = after.libraries.get(strategy, "")
-    return f"{before}, then {now}" if before and now and before != now else now or before or ""
+class _Pairing:
+    """Two runs, and the conversations whose name and content are the same in both."""
 
+    def __init__(self, before: MeasuredRun, after: MeasuredRun, names: Sequence[str], units: Sequence[str]) -> None:
+        self.runs, self.names, self.units = (before, after), names, units
+        places = ({name: at for at, name in enumerate(run.digests)} for run in self.runs)
+        self._at = [[where[name] for name in names] for where in places]
 
-def _compared(sides: Sides, strategy: str, against: str, metric: str, rule: ComparisonRule) -> Comparison | None:
-    """Return the comparison of a metric before it is judged, or None if neither side has the metric."""
-    one, other = sides
-    sums = one.sums(against, metric), other.sums(strategy, metric)
-    versions = one.version(metric), other.version(metric)
-    about = one.about(metric) or other.about(metric)
-    if about is None or (sums[0] is None and sums[1] is None):
-        return None
-    comparison = Comparison(strategy, against, metric, about, rule, Verdict("cannot tell"))
-    if None not in versions and versions[0] != versions[1]:
-        why = f"version {versions[0]} in {one.source}, version {versions[1]} in {other.source}"
-        return replace(comparison, verdict=Verdict("incomparable", why))
-    if one.measured is other.measured and (sums[0] is None or sums[1] is None):
-        lacks = against if sums[0] is None else strategy
-        return replace(comparison, verdict=Verdict("cannot tell", f"{lacks} has nothing to measure it by"))
-    if sums[1] is None:
-        return replace(comparison, verdict=Verdict("lost", f"not measured in {other.source}"))
-    if sums[0] is None:
-        return replace(comparison, verdict=Verdict("new", f"not measured in {one.source}"))
-    measured = in_both(sums[0], sums[1])
-    if not measured.any():
-        gone = bool(np.isnan(sums[1]).all()) and not np.isnan(sums[0]).all()
-        return replace(
-            comparison, verdict=Verdict("lost" if gone else "cannot tell", "no conversation has it on both sides")
-        )
-    names, units = (
-        [name for name, here in zip(every, measured, strict=True) if here] for every in (one.names, sides.units)
-    )
-    pairs = Pairs(about.form, sums[0][measured], sums[1][measured], units)
-    moved_by = difference_unless_fixed(metric, (strategy, against), difference(pairs, rule.margin.relative))
-    return replace(comparison, found=moved_by, moved=_moved(pairs, names, rule), beyond=_beyond(pairs, names, rule))
+    def compared(
+        self, strategy: str, against: str, metric: str, about: About, rule: ComparisonRule
+    ) -> Comparison | None:
+        """Return the comparison of a metric before it is judged, or None if neither side has the metric."""
+        before, after = self.runs
+        one, other = before.sums[against].get(metric), after.sums[strategy].get(metric)
+        if one is None and other is None:
+            return None
+        comparison = Comparison(strategy, against, metric, about, rule, Verdict("cannot tell"))
+        versions = [run.metrics[metric].version for run in self.runs if metric in run.metrics]
+        if len(set(versions)) > 1:
+            why = f"version {versions[0]} in {before.source}, version {versions[1]} in {after.source}"
+            return replace(comparison, verdict=Verdict("incomparable", why))
+        if before is after and (one is None or other is None):
+            lacks = against if one is None else strategy
+            return replace(comparison, verdict=Verdict("cannot tell", f"{lacks} has nothing to measure it by"))
+        if other is None:
+            return replace(comparison, verdict=Verdict("lost", f"not measured in {after.source}"))
+        if one is None:
+            return replace(comparison, verdict=Verdict("new", f"not measured in {before.source}"))
+        one, other = one[self._at[0]], other[self._at[1]]
+        measured = in_both(one, other)
+        if not measured.any():
+            gone = bool(np.isnan(other).all()) and not np.isnan(one).all()
+            return replace(
+                comparison, verdict=Verdict("lost" if gone else "cannot tell", "no conversation has it on both sides")
+            )
+        names, units = (list(compress(every, measured)) for every in (self.names, self.units))
+        pairs = Pairs(about.form, one[measured], other[measured], units)
+        moved_by = difference_unless_fixed(metric, (strategy, against), difference(pairs, rule.margin.relative))
+        return replace(comparison, found=moved_by, **_moved(pairs, names, rule))
+
+    def failures(self, strategy: str, against: str) -> list[Unpaired]:
+        """Return the conversations in which the strategy has figures on one side only: it failed on the other."""
+        strategies = (against, strategy)
+        no_figure = [
+            np.all([np.ones(len(at), bool), *(np.isnan(sums[at, 0]) for sums in run.sums[name].values())], axis=0)
+            for run, name, at in zip(self.runs, strategies, self._at, strict=True)
+        ]
+        unpaired = []
+        words: tuple[tuple[int, Literal["lost", "new"]], ...] = ((1, "lost"), (0, "new"))
+        for side, word in words:
+            run, name = self.runs[side], strategies[side]
+            reasons = run.failed.get(name, {})
+            if names := tuple(compress(self.names, no_figure[side] & ~no_figure[1 - side])):
+                why = next((f": {reasons[failed]}" for failed in names if failed in reasons), "")
+                unpaired.append(Unpaired(word, "conversation", names, f"{name} failed in {run.source}{why}", strategy))
+        return unpaired
 
 
 def _judged(comparisons: Sequence[Comparison], alpha: float) -> tuple[list[Comparison], int]:
     """Return the comparisons with verdicts, and in how many anything moved: p-values are adjusted for these."""
     # Replays repeat themselves, so most comparisons do not move: Holm over all 473 of `smoke` would leave little power.
     family = [
-        at for at, comparison in enumerate(comparisons) if comparison.found is not None and _is_tested(comparison.found)
+        at
+        for at, comparison in enumerate(comparisons)
+        if comparison.found is not None and not (isinstance(comparison.found.p, Missing) or comparison.found.nothing)
     ]
     adjusted = dict(zip(family, holm([float(comparisons[at].found.p) for at in family]), strict=True))  # type: ignore[union-attr, arg-type]
     level = alpha / max(len(family), 1)  # the strictest of Holm's levels
@@ -208,36 +236,24 @@ def _judged(comparisons: Sequence[Comparison], alpha: float) -> tuple[list[Compa
     return judged, len(family)
 
 
-def _is_tested(moved_by: Difference) -> bool:
-    return not isinstance(moved_by.p, Missing) and not moved_by.nothing
-
-
-def _moved(pairs: Pairs, names: Sequence[str], rule: ComparisonRule) -> tuple[MetricChange, ...]:
-    """Return the conversations that moved most, those that got worse first."""
-    gain = pairs.contributions() * (1 if rule.better == "higher" else -1)
+def _moved(pairs: Pairs, names: Sequence[str], rule: ComparisonRule) -> dict[str, Any]:
+    """Return the conversations that moved most, those that got worse first, and those that moved beyond the rule."""
+    sign = 1 if rule.better == "higher" else -1
+    gain = pairs.contributions() * sign
     order = np.argsort(gain, kind="stable")
     worst = [at for at in order if gain[at] < 0][:MOST_MOVED]
     best = [at for at in order[::-1] if gain[at] > 0][:MOST_MOVED]
     before, after = pairs.figures()
-    return tuple(
+    changes = (
         MetricChange(names[at], _value(before[at]), _value(after[at]), float(gain[at])) for at in (*worst, *best)
     )
-
-
-def _beyond(pairs: Pairs, names: Sequence[str], rule: ComparisonRule) -> tuple[str, ...]:
-    """Return the conversations that got worse by more than any single one may; both sides must have a figure."""
-    if rule.each is None:
-        return ()
-    before, after = pairs.figures()
-    loss = (before - after) * (1 if rule.better == "higher" else -1)
-    return tuple(name for name, limit in zip(names, loss, strict=True) if limit > rule.each)
+    # Both sides must have a figure: a comparison with NaN is false.
+    beyond = () if rule.each is None else compress(names, (before - after) * sign > rule.each)
+    return {"moved": tuple(changes), "beyond": tuple(beyond)}
 
 
 def _value(number: float) -> Value:
     return Missing("undefined", "nothing to measure here") if np.isnan(number) else float(number)
-
-
-Flags = NDArray[np.bool_]
 
 
 class Unpaired(NamedTuple):
@@ -249,66 +265,6 @@ class Unpaired(NamedTuple):
     why: str
     strategy: str = ""
     """The strategy that has no figures of these conversations; empty = they are not there under any."""
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two runs, confined to the conversations that both have, in one order."""
-
-    measured: MeasuredRun
-    names: tuple[str, ...]
-    at: tuple[int, ...]
-    """Their places in the run."""
-
-    @property
-    def source(self) -> str:
-        """Folder or file of the run."""
-        return self.measured.source
-
-    def about(self, metric: str) -> About | None:
-        """Return the description of a metric, or None if it was not measured here."""
-        return self.measured.metrics.get(metric)
-
-    def version(self, metric: str) -> str | None:
-        """Return the version of a metric, or None if it was not measured here."""
-        about = self.about(metric)
-        return about.version if about else None
-
-    def sums(self, strategy: str, metric: str) -> Floats | None:
-        """Return the sums of a metric by conversation, or None where the strategy has no such figure."""
-        sums = self.measured.sums[strategy].get(metric)
-        return None if sums is None else sums[list(self.at)]
-
-
-class Sides(NamedTuple):
-    """The two runs that are compared."""
-
-    before: Side
-    after: Side
-
-    @property
-    def units(self) -> list[str]:
-        """The independent unit of each paired conversation."""
-        units = {**self.before.measured.units, **self.after.measured.units}
-        return [units.get(name, name) for name in self.before.names]
-
-
-def paired(before: MeasuredRun, after: MeasuredRun) -> Sides | None:
-    """Pair the conversations whose name and content are the same; None if there are none."""
-    names = tuple(name for name, digest in before.digests.items() if after.digests.get(name) == digest)
-    if not names:
-        return None
-    places = [{name: at for at, name in enumerate(run.digests)} for run in (before, after)]
-    one, other = (tuple(where[name] for name in names) for where in places)
-    return Sides(Side(before, names, one), Side(after, names, other))
-
-
-def conversations(before: MeasuredRun, after: MeasuredRun) -> list[Unpaired]:
-    """Return the conversations that only one of the two runs has, and those with another content."""
-    one, other = before.digests, after.digests
-    changed = tuple(name for name in one if name in other and one[name] != other[name])
-    incomparable = Unpaired("incomparable", "conversation", changed, "another recording under the same name")
-    return [*_on_one_side("conversation", before, after, one, other), *[incomparable] * bool(changed)]
 
 
 def strategies(before: MeasuredRun, after: MeasuredRun) -> list[Unpaired]:
@@ -328,30 +284,3 @@ def _on_one_side(
         Unpaired("new", what, tuple(name for name in other if name not in one), f"not in {before.source}"),
     ]
     return [group for group in unpaired if group.names]
-
-
-def failures(sides: Sides, strategy: str, against: str) -> list[Unpaired]:
-    """Return the conversations in which the strategy has figures on one side only: it failed on the other."""
-    one, other = _failed(sides.before, against), _failed(sides.after, strategy)
-    unpaired = [
-        Unpaired("lost", "conversation", *_named(sides.after, other & ~one, strategy), strategy),
-        Unpaired("new", "conversation", *_named(sides.before, one & ~other, against), strategy),
-    ]
-    return [group for group in unpaired if group.names]
-
-
-def _failed(side: Side, strategy: str) -> Flags:
-    """Return in which conversations the strategy has no figure at all."""
-    tables = [table[list(side.at), 0] for table in side.measured.sums[strategy].values()]
-    none: Flags = np.ones(len(side.at), np.bool_)
-    for table in tables:
-        none &= np.isnan(table)
-    return none
-
-
-def _named(side: Side, which: Flags, strategy: str) -> tuple[tuple[str, ...], str]:
-    """Return the names of the conversations, and why there are no figures of them."""
-    names = tuple(name for name, here in zip(side.names, which, strict=True) if here)
-    reasons = side.measured.failed.get(strategy, {})
-    why = next((reasons[name] for name in names if name in reasons), "")
-    return names, f"{strategy} failed in {side.source}" + (f": {why}" if why else "")

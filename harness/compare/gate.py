@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -92,42 +92,36 @@ def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
     guarded = policy.strategies or tuple(baseline.sums)
     pairs = [(name, name) for name in guarded if name in baseline.sums and name in run.sums]
     compared = compare(baseline, run, pairs, policy.rule)
-    unpaired = [group for group in (_guarded(group, guarded) for group in strategies(baseline, run)) if group.names]
+    unpaired = [
+        group if group.word == "new" else group._replace(names=tuple(name for name in group.names if name in guarded))
+        for group in strategies(baseline, run)
+    ]
     named = policy.metrics.keys() - {REST}
     not_guarded = () if REST in policy.metrics else tuple(sorted(baseline.metrics.keys() - named))
     unknown = (*sorted(named - baseline.metrics.keys()), *(name for name in guarded if name not in baseline.sums))
+    unpaired = [group for group in unpaired if group.names]
     return Gate(replace(compared, unpaired=(*unpaired, *compared.unpaired)), policy, not_guarded, unknown)
 
 
-def _guarded(unpaired: Unpaired, strategies: Collection[str]) -> Unpaired:
-    """Return which guarded strategies are lost; new strategies are all returned."""
-    if unpaired.word == "new":
-        return unpaired
-    return unpaired._replace(names=tuple(name for name in unpaired.names if name in strategies))
-
-
 REST = "*"
+_Margin = Annotated[float, msgspec.Meta(ge=0, le=1e308)]  # no infinity
 
 
 class MetricPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The policy on one metric, as it is written in the file."""
 
-    absolute: float | None = None
-    relative: float | None = None
+    absolute: _Margin | None = None
+    relative: _Margin | None = None
     better: Direction | None = None
-    each: float | None = None
+    each: _Margin | None = None
 
     def rule(self, about: About) -> ComparisonRule | None:
         """Return the rule that it comes to, or None for a metric without a direction of its own or a given one."""
         better = self.better or about.better
         if better == "":
             return None
-        return ComparisonRule(self._margin(about.unit), better, self.each)
-
-    def _margin(self, unit: str) -> Margin:
-        if self.absolute is not None:
-            return Margin(self.absolute)
-        return usual_margin(unit) if self.relative is None else Margin(self.relative, relative=True)
+        relative = usual_margin(about.unit) if self.relative is None else Margin(self.relative, relative=True)
+        return ComparisonRule(relative if self.absolute is None else Margin(self.absolute), better, self.each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +197,6 @@ def _check(toml: Toml, keys: Keys, policy: MetricPolicy, measured: Collection[st
         raise toml.wrong(keys, f"unknown metric{nearest(name, every) or '; `ctxbench list metrics` has them all'}")
     if policy.absolute is not None and policy.relative is not None:
         raise toml.wrong((*keys, "relative"), "there is an absolute margin as well", "take one of them")
-    for part in ("absolute", "relative", "each"):
-        value = getattr(policy, part)
-        if value is not None and not 0 <= value < float("inf"):
-            raise toml.wrong((*keys, part), f"{value} is no margin", "0 or more")
     if name != REST and metric is not None and not metric.better and not policy.better:
         raise toml.wrong(keys, "has no direction of its own", 'add better = "lower" or better = "higher"')
 
@@ -220,7 +210,7 @@ class _BaselineFile(msgspec.Struct, forbid_unknown_fields=True):
     encoding: str
     conversations: dict[str, str]
     metrics: dict[str, About]
-    figures: dict[str, dict[str, object]]  # checked by `_sums`, which can name the place
+    figures: dict[str, dict[str, Literal[0] | list[float | tuple[float, float] | None]]]
 
 
 def write_baseline(run: MeasuredRun, file: Path) -> None:
@@ -299,34 +289,20 @@ def read_baseline(file: Path) -> MeasuredRun:
         raise RunError(f"{file}: damaged, or no baseline ({error}): {NEW}") from None
     if baseline.format != FORMAT:
         raise RunError(f"{file}: a baseline of format {baseline.format}, this version reads {FORMAT}: {NEW}")
-    size = len(baseline.conversations)
-    sums: dict[str, dict[str, Floats]] = {}
+    size, sums = len(baseline.conversations), dict[str, dict[str, Floats]]()
     for strategy, figures in baseline.figures.items():
         sums[strategy] = {}
         for name, column in figures.items():
             place = f"{file}: figures[{strategy!r}][{name!r}]"
             if name not in baseline.metrics:
                 raise RunError(f"{place}: no metric of this name is described in `metrics`: {NEW}")
-            sums[strategy][name] = _sums(column, baseline.metrics[name].form, size, place)
+            kind: type = float if baseline.metrics[name].form == "total" else tuple
+            rows = [0.0] * size if column == 0 else column
+            if len(rows) != size:
+                raise RunError(f"{place}: {len(rows)} figures for {size} conversations: {NEW}")
+            if wrong := [row for row in rows if row is not None and not isinstance(row, kind)]:
+                expected = "a number" if kind is float else "two numbers"
+                raise RunError(f"{place}: {wrong[0]!r} is not {expected}: {NEW}")
+            pairs = [(row, 1.0) if isinstance(row, float) else row or (np.nan, np.nan) for row in rows]
+            sums[strategy][name] = np.array(pairs).reshape(size, 2)
     return MeasuredRun(str(file), baseline.encoding, baseline.conversations, baseline.metrics, sums)
-
-
-def _sums(column: object, form: str, size: int, place: str) -> Floats:
-    """Return both sums of each conversation. Raises RunError for an entry that is no figure."""
-    rows = [0] * size if column == 0 and form == "total" else column
-    if not isinstance(rows, list) or len(rows) != size:
-        what = f"{len(rows)} figures" if isinstance(rows, list) else "no list"
-        raise RunError(f"{place}: {what} for {size} conversations: {NEW}")
-    sums = np.full((size, 2), np.nan)
-    for at, row in enumerate(rows):
-        if row is None:
-            continue
-        pair = [row, 1] if form == "total" else row
-        try:
-            sums[at] = msgspec.convert(pair, tuple[float, float])
-        except msgspec.ValidationError:
-            expected = "a number" if form == "total" else "two numbers"
-            raise RunError(f"{place}[{at}]: {row!r} is not {expected}: {NEW}") from None
-        if not np.isfinite(sums[at]).all():
-            raise RunError(f"{place}[{at}]: {row!r} is not a finite number: {NEW}")
-    return sums

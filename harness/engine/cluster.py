@@ -27,9 +27,8 @@ from ctxbench.strategies.adapters.process import Interpreter, interpreters_in_us
 
 from ..folder.remote import remote_folder
 from ..folder.store import parts_of
-from .schedule import Bundle, dispatch
 from .shard import ANSWERS, Done, PartTask, do_bundle
-from .workers import Engine
+from .workers import Bundle, Engine, dispatch
 
 HERE = "local"
 """The address of a Ray that begins and ends with the run."""

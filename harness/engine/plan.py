@@ -6,14 +6,14 @@ import os
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 from uuid import uuid4
 
 from msgspec import UNSET
@@ -112,11 +112,20 @@ class Plan:
                     "have its code read the environment"
                 )
         parsed = [parse(text) for text in self.strategies]
-        _check_bounds(parsed)
+        # The ceiling is told the evidence: in a table of strategies it would win.
+        if any(isinstance(stage, EvidenceOnly) for strategy in parsed for stage in _stages(strategy)):
+            raise SpecError(
+                "evidence_only is told what each probe rests on: it is a bound, and no strategy to compare. "
+                "Every run asks it its probes: leave it out"
+            )
         object.__setattr__(self, "models", self.models.checked(named(parsed)))
         check_extractors(parsed, self.models.summariser)
         _tokens(self.window)
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
+
+
+def _stages(strategy: Strategy) -> Sequence[Strategy]:
+    return strategy.stages if isinstance(strategy, Chain) else (strategy,)
 
 
 class Watcher(Protocol):
@@ -136,6 +145,10 @@ class Watcher(Protocol):
 
     def measured(self, conversations: int, messages: int, steps: int) -> None:
         """Count finished conversations with their messages; `steps` of them were replayed just now."""
+
+
+class _Nobody(Watcher):
+    """The observer of a run that nobody looks at."""
 
 
 def execute(
@@ -159,95 +172,56 @@ def execute(
     Parts in which calls of models failed are made again, from recorded replies but for those calls.
     Raises RunError if `out` cannot be written or holds another run.
     """
-    unfinished = _unfinished(plan)
+    manifest = _unfinished(plan)
     _make(out)
     with alone(out), nullcontext() if remote is None else remote.alone():
-        return _execute(plan, unfinished, out, jobs, engine, strict, overwrite, watcher, remote)
-
-
-def _execute(
-    plan: Plan,
-    unfinished: Manifest,
-    out: Path,
-    jobs: int,
-    engine: Engine | None,
-    strict: bool,
-    overwrite: bool,
-    watcher: Watcher | None,
-    remote: RemoteFolder | None,
-) -> Manifest:
-    if remote is not None:
-        remote.pull()
-    _enter(out, unfinished, overwrite)
-    if remote is not None:
-        remote.push_manifest()
-    problems = Problems(strict=strict)
-    opened = plan.inputs.open(problems)
-    if watcher is not None:
-        watcher.begin(opened.size, out, plan.strategies)
-    # One id for all workers: what each of them spends counts against the same limit.
-    models = replace(plan.models, command=plan.models.command or uuid4().hex, run=plan.models.run or str(out))
-    work = Work(
-        str(out),
-        plan.strategies,
-        plan.encoding,
-        models,
-        plan.probes,
-        plan.answers,
-        "" if remote is None else remote.address,
-    )
-    finished: dict[int, _ShardCount] = {}
-    media: Counter[MediaKind] = Counter()
-
-    def shards() -> Iterator[list[PartTask]]:
-        for number, group in enumerate(groups(_watched(opened.conversations(), problems, watcher))):
-            messages = sum(len(conversation.messages) for conversation in group)
-            finished[number] = _ShardCount(len(group), messages, len(work.parts))
-            said = chain.from_iterable(conversation.messages for conversation in group)
-            media.update(medium.kind for message in said for medium in message.media)
-            if watcher is not None:
-                calls = sum(1 for conversation in group for _ in conversation.calls())
-                watcher.sharded(number, len(group), messages, calls)
-            yield [PartTask(work, number, part, tuple(group) if part == OWN else ()) for part in work.parts]
-
-    def done(task: Done) -> None:
         if remote is not None:
-            remote.check()
-        shard = finished[task.shard]
-        shard.digest, shard.steps, shard.left = task.digest, shard.steps + task.steps, shard.left - 1
-        if not shard.left and watcher is not None:
-            watcher.measured(shard.conversations, shard.messages, shard.steps)
-
-    (engine or partial(run_shards, jobs=jobs))(shards(), done)
-    if remote is not None and engine is not None:
-        remote.pull()  # what workers of other machines have put there
-    remove_parts(out, len(finished), len(plan.strategies))  # of a stopped run over more recordings
-    if missing := missing_parts(out, len(finished), len(plan.strategies)):
-        raise RunError(f"{out}: parts have gone while the run went on ({missing[0]} …): run again")
-    manifest = replace(
-        unfinished,
-        complete=True,
-        conversations=sum(shard.conversations for shard in finished.values()),
-        shards=len(finished),
-        # Shards finish in any order; the digest must not depend on it.
-        digest=joint_digest(finished[number].digest for number in sorted(finished)),
-        problems=tuple(
-            LeftOutRecording(error.place.file, error.place.line, error.place.field, error.what, error.remedy)
-            for error in problems.errors
-        ),
-        ignored=tuple(problems.ignored),
-        files=digests_of(out),
-        notes=(*problems.notes, *_media_notes(media)),
-        spent=spent_on_run(models.path(), models.command, out),
-    )
-    write_manifest(out, manifest)
-    if remote is not None:
-        remote.push_manifest()
+            remote.pull()
+        manifest = _enter(out, manifest, overwrite)
+        if remote is not None:
+            remote.push_manifest()
+        problems = Problems(strict=strict)
+        opened = plan.inputs.open(problems)
+        # One id for all workers: what each of them spends counts against the same limit.
+        models = replace(plan.models, command=plan.models.command or uuid4().hex, run=plan.models.run or str(out))
+        address = "" if remote is None else remote.address
+        work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, address)
+        shards = _Shards(work, opened, watcher or _Nobody(), remote)
+        shards.watcher.begin(opened.size, out, plan.strategies)
+        (engine or partial(run_shards, jobs=jobs))(shards.tasks(), shards.done)
+        if remote is not None and engine is not None:
+            remote.pull()  # what workers of other machines have put there
+        counts = shards.counts
+        remove_parts(out, len(counts), len(plan.strategies))  # of a stopped run over more recordings
+        if missing := missing_parts(out, len(counts), len(plan.strategies)):
+            raise RunError(f"{out}: parts have gone while the run went on ({missing[0]} …): run again")
+        notes = list(problems.notes)
+        if shards.media:
+            media = media_counts(shards.media.elements())
+            notes.append(f"{media}: not counted in tokens; `ctxbench bill` adds them by each provider's rule")
+        manifest = replace(
+            manifest,
+            complete=True,
+            conversations=sum(shard.conversations for shard in counts),
+            shards=len(counts),
+            digest=joint_digest(shard.digest for shard in counts),
+            problems=tuple(
+                LeftOutRecording(error.place.file, error.place.line, error.place.field, error.what, error.remedy)
+                for error in problems.errors
+            ),
+            ignored=tuple(problems.ignored),
+            files=digests_of(out),
+            notes=tuple(notes),
+            spent=spent_on_run(models.path(), models.command, out),
+        )
+        write_manifest(out, manifest)
+        if remote is not None:
+            remote.push_manifest()
     return manifest
 
 
 @dataclass(slots=True)
-class _ShardCount:
+class _Shard:
     """A shard while it is worked on."""
 
     conversations: int
@@ -258,24 +232,40 @@ class _ShardCount:
     digest: str = ""
 
 
-def _media_notes(media: Counter[MediaKind]) -> Iterator[str]:
-    """Yield how many images, sounds, films and files the recordings have, which no count of tokens includes."""
-    if media:
-        counts = media_counts(media.elements())
-        yield f"{counts}: not counted in tokens; `ctxbench bill` adds them by each provider's rule"
+class _Shards:
+    """The shards of a run: what is to be done for each, and how far it has come."""
 
+    def __init__(self, work: Work, opened: InputFile, watcher: Watcher, remote: RemoteFolder | None) -> None:
+        self.counts: list[_Shard] = []
+        self.media: Counter[MediaKind] = Counter()
+        self.watcher = watcher
+        self._work, self._opened, self._remote = work, opened, remote
 
-def _check_bounds(strategies: Iterable[Strategy]) -> None:
-    """Raise SpecError if the ceiling is among the strategies."""
-    # The ceiling is told the evidence: in a table of strategies it would win.
-    stages = (
-        part for strategy in strategies for part in (strategy.stages if isinstance(strategy, Chain) else (strategy,))
-    )
-    if any(isinstance(stage, EvidenceOnly) for stage in stages):
-        raise SpecError(
-            "evidence_only is told what each probe rests on: it is a bound, and no strategy to compare. "
-            "Every run asks it its probes: leave it out"
-        )
+    def tasks(self) -> Iterator[list[PartTask]]:
+        """Yield the tasks of each shard, as its conversations are read."""
+        parts = self._work.parts
+        for number, group in enumerate(groups(self._conversations())):
+            said = [message for conversation in group for message in conversation.messages]
+            self.counts.append(_Shard(len(group), len(said), len(parts)))
+            self.media.update(medium.kind for message in said for medium in message.media)
+            calls = sum(1 for conversation in group for _ in conversation.calls())
+            self.watcher.sharded(number, len(group), len(said), calls)
+            yield [PartTask(self._work, number, part, tuple(group) if part == OWN else ()) for part in parts]
+
+    def _conversations(self) -> Iterator[Conversation]:
+        for conversation in self._opened.conversations():
+            self.watcher.read(conversation, self._opened.problems.consumed)
+            yield conversation
+        self.watcher.all_read()
+
+    def done(self, task: Done) -> None:
+        """Take note of a finished task."""
+        if self._remote is not None:
+            self._remote.check()
+        shard = self.counts[task.shard]
+        shard.digest, shard.steps, shard.left = task.digest, shard.steps + task.steps, shard.left - 1
+        if not shard.left:
+            self.watcher.measured(shard.conversations, shard.messages, shard.steps)
 
 
 def _unfinished(plan: Plan) -> Manifest:
@@ -309,18 +299,13 @@ def _unfinished(plan: Plan) -> Manifest:
     )
 
 
-_DIGITS = 12
-"""Most digits of a context window."""
-
-
 def _tokens(window: str) -> int:
     """Return the size of a context window that is written as a model or as a number. Raises SpecError."""
     if not re.fullmatch(r"-?\d+", window):
         return window_of(window or USUAL_MODEL)
-    if len(window) > _DIGITS:
-        raise SpecError(f"a context window of {window[:_DIGITS]}… tokens: none is so large, give a model's")
-    if int(window) < 1:
-        raise SpecError(f"a context window of {window} tokens holds nothing: give 1 or more, or a model")
+    if len(window) > 12 or int(window) < 1:
+        what = f"a context window of {window[:12]} tokens holds nothing, or more than any model's"
+        raise SpecError(f"{what}: give 1 or more, or a model")
     return int(window)
 
 
@@ -338,10 +323,11 @@ def _make(out: Path) -> None:
         raise unwritable(out, error) from None
 
 
-def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> None:
+def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> Manifest:
     """Make the folder ready: new, or with the same run in it, which is marked as not complete from here on.
 
-    A run that has measured nothing gives way to any other.
+    Returns the manifest with what was spent here before. A run that has measured nothing gives way to any other.
+    Raises RunError if the folder holds a run of another plan, or by other versions.
     """
     try:
         if (out / "manifest.json").exists():
@@ -352,9 +338,15 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> None:
             else:
                 stored = read_manifest(out)
                 unfinished = replace(unfinished, spent=stored.spent)
+                # Parts of two versions in one folder would be figures of neither.
+                differ = [key for key, value in asdict(unfinished.plan).items() if getattr(stored.plan, key) != value]
+                differ += [key for key, value in unfinished.versions.items() if stored.versions.get(key) != value]
                 # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
-                if has_parts(out):
-                    _check_same(out, unfinished, stored)
+                if differ and has_parts(out):
+                    what = ", ".join(_IN_WORDS.get(key, key) for key in differ)
+                    raise RunError(
+                        f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out"
+                    )
                 if stored.complete:
                     remove_damaged(out, stored)
         # Before the manifest, under which parts of another run would count as this one's if it stopped here.
@@ -362,30 +354,10 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> None:
         write_manifest(out, unfinished)
     except OSError as error:
         raise unwritable(out, error) from None
+    return unfinished
 
 
 _IN_WORDS = {"names": "recordings", "form": "format"}
-
-
-def _check_same(out: Path, unfinished: Manifest, stored: Manifest) -> None:
-    """Raise RunError if the folder holds a run of another plan, or by other versions."""
-    # Parts of two versions in one folder would be figures of neither.
-    differ = [key for key, value in asdict(unfinished.plan).items() if getattr(stored.plan, key) != value]
-    differ += [key for key, value in unfinished.versions.items() if stored.versions.get(key) != value]
-    if differ:
-        what = ", ".join(_IN_WORDS.get(key, key) for key in differ)
-        raise RunError(f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out")
-
-
-def _watched(
-    conversations: Iterator[Conversation], problems: Problems, watcher: Watcher | None
-) -> Iterator[Conversation]:
-    for conversation in conversations:
-        if watcher is not None:
-            watcher.read(conversation, problems.consumed)
-        yield conversation
-    if watcher is not None:
-        watcher.all_read()
 
 
 def groups(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]]:
@@ -488,22 +460,15 @@ class InputFile:
         return read(self.batches, self.problems, chain.from_iterable(inputs.of_scenarios()))
 
 
-class DefaultStrategies(NamedTuple):
-    """Strategies of a run that names none."""
-
-    names: tuple[str, ...]
-    hidden: int = 0
-    """Conversations for which `recorded` is left out: a summary of their agent is not in the recording."""
-
-
-def default_strategies(inputs: RunInputs) -> DefaultStrategies:
+def default_strategies(inputs: RunInputs) -> tuple[tuple[str, ...], int]:
     """Return DEFAULT_STRATEGIES, and `recorded` where a recorded agent or its provider changed what was sent.
 
     The files are read for that, unless some are elsewhere. Strategies are compared over the conversations that all of
-    them finish: where `recorded` has no result in some, it would take these from all others, and is left out.
+    them finish: where `recorded` has no result in some, it would take these from all others, and is left out. The
+    number is that of the conversations for which it is left out: a summary of their agent is not in the recording.
     """
     if any(is_remote(name) or is_address(name) for name in inputs.names):
-        return DefaultStrategies(DEFAULT_STRATEGIES)
+        return DEFAULT_STRATEGIES, 0
     opened = inputs.open(Problems())
     changed = hidden = 0
     for conversation in read(opened.batches, opened.problems):
@@ -514,4 +479,4 @@ def default_strategies(inputs: RunInputs) -> DefaultStrategies:
         changed += bool(before) or edited
         hidden += any(compaction.hidden for compaction in before)
     names = (*DEFAULT_STRATEGIES, RECORDED) if changed and not hidden else DEFAULT_STRATEGIES
-    return DefaultStrategies(names, hidden)
+    return names, hidden

@@ -7,11 +7,11 @@ any order, by any worker. The answers to its probes come last, since they read a
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from time import perf_counter
+from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -25,7 +25,7 @@ from ctxbench.strategies.base import Strategy, budget_of
 from ctxbench.strategies.bounds import EvidenceOnly, LastTurn
 from ctxbench.strategies.chain import parse
 
-from ..answers.answer import answer_usually
+from ..answers.answer import answer_offline
 from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
 from ..folder.files import joint_digest
 from ..folder.remote import remote_folder
@@ -33,13 +33,12 @@ from ..folder.schema import SCHEMAS
 from ..folder.store import ResultPart, parts_of, read_conversations, unwritable
 from ..models import Models, Settings
 from ..probes.ask import CEILING, FLOOR
-from ..probes.probe_run import ProbeResult, bounded, interviewed, write_probes
+from ..probes.probe_run import ProbeResult, ask_bounds, ask_probes, write_probes
 from ..replay import ContextLog, ConversationIndex, RecordedContext, failure_reason, replay
 from .tables import write_cells, write_recordings
 
 ReplayOutcome = tuple[ContextLog, list[ProbeResult]]
-Asked = dict[str, list[tuple[str, list[ProbeResult]]]]
-"""By strategy the conversations with their probes."""
+T = TypeVar("T")
 
 OWN, ANSWERS = -1, -2
 """Parts of a shard that are no strategy's."""
@@ -85,7 +84,6 @@ class Done(msgspec.Struct, frozen=True):
     """Of the shard's conversations."""
     steps: int = 0
     """Steps replayed now; none if the part was finished before."""
-    seconds: float = 0.0
 
 
 class PartWriter:
@@ -98,14 +96,13 @@ class PartWriter:
 
     def do(self, task: PartTask) -> Done:
         """Write a part, unless it is there. Raises RunError if it cannot be written."""
-        began = perf_counter()
         work, number = task.work, task.shard
         try:
             shard = self._opened(task)
             steps: int | None = None
             with no_cycles():
                 if task.part == ANSWERS:
-                    answer_usually(Path(work.folder), number, shard.counter, shard.models)
+                    answer_offline(Path(work.folder), number, shard.counter, shard.models)
                 else:
                     steps = shard.write_own() if task.part == OWN else shard.write_part(task.part)
             if work.remote:
@@ -118,24 +115,20 @@ class PartWriter:
             raise unwritable(Path(work.folder), error) from None
         except pa.ArrowException as error:
             raise RunError(f"{work.folder}: a part is damaged ({error}): run again with --overwrite") from None
-        return Done(number, task.part, shard.digest, steps or 0, perf_counter() - began)
+        return Done(number, task.part, shard.digest, steps or 0)
 
     def _opened(self, task: PartTask) -> _OpenShard:
         key = task.work, task.shard  # a process of a cluster outlives a run
-        # The own part comes with its conversations, so it opens the
-        # shard anew; the others find it here or read the folder.
+        # The own part comes with its conversations, so it opens the shard anew; the others find it here or read the
+        # folder.
         shard = None if task.part == OWN else self._shards.pop(key, None)
         if shard is None:
             while len(self._shards) >= self._kept:
                 del self._shards[next(iter(self._shards))]
-            shard = _OpenShard(task.work, task.shard, task.conversations or _stored(task))
+            path = ResultPart(Path(task.work.folder), task.shard).path("recordings")
+            shard = _OpenShard(task.work, task.shard, task.conversations or tuple(read_conversations(path)))
         self._shards[key] = shard  # as the newest
         return shard
-
-
-def _stored(task: PartTask) -> tuple[Conversation, ...]:
-    """Return the conversations of a shard as its own part has them."""
-    return tuple(read_conversations(ResultPart(Path(task.work.folder), task.shard).path("recordings")))
 
 
 class _OpenShard:
@@ -163,7 +156,13 @@ class _OpenShard:
                 )
             return None
         own.remove()
-        write_probes(own, _bounds(self._indexes, work.strategies, self.models, work.probes))
+        bounds: dict[str, Strategy] = {FLOOR: LastTurn(), CEILING: EvidenceOnly()}
+        probes = {
+            name: [(index.conversation.id, ask_bounds(index, bound, self.models)) for index in self._indexes]
+            for name, bound in bounds.items()
+            if work.probes and name not in work.strategies
+        }
+        write_probes(own, probes)
         write_recordings(own, self._digests, self._conversations, self._indexes)
         return 0
 
@@ -175,14 +174,18 @@ class _OpenShard:
             return None
         part.remove()
         strategy = parse(spec)
-        budget, wrong = _budget(strategy)
-        outcomes = [wrong or _replayed(index, strategy, self.models, work.probes) for index in self._indexes]
+        budget = _attempted(lambda: budget_of(strategy))
+        outcomes = [
+            budget if isinstance(budget, str) else _replayed(index, strategy, self.models, work.probes)
+            for index in self._indexes
+        ]
         pairs = zip(self._conversations, outcomes, strict=True)
         # Conversations that failed have no probes.
         probed = [(said.id, outcome[1]) for said, outcome in pairs if not isinstance(outcome, str)]
         write_probes(part, {spec: probed})
         logs = [outcome if isinstance(outcome, str) else outcome[0] for outcome in outcomes]
-        return write_cells(part, spec, budget, self._indexes, logs, self._repeats(logs, strategy))
+        known = None if isinstance(budget, str) else budget
+        return write_cells(part, spec, known, self._indexes, logs, self._repeats(logs, strategy))
 
     def _repeats(self, logs: Sequence[ContextLog | str], strategy: Strategy) -> list[bool | None]:
         """Replay one conversation a second time, and return for each whether it sent the same; None for the others.
@@ -234,18 +237,17 @@ def no_cycles() -> Iterator[None]:
 
 def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
     """Return whether a call of the strategy's models had no reply. A reply that is of no use is one."""
-    events, probes = _table(part, "events"), _table(part, "probes").select(EVENTS_OF_PROBES)
+    events, probes = (
+        pq.read_table(path, schema=SCHEMAS[name]) if (path := part.path(name)).exists() else SCHEMAS[name].empty_table()
+        for name in ("events", "probes")
+    )
+    probes = probes.select(EVENTS_OF_PROBES)
     texts = (events["event"], pc.list_flatten(probes["events"]))
     # `failed` is the tag of an event and stands first in its JSON. A part without any needs no tallies.
     if not any(pc.any(pc.starts_with(column, '{"event":"failed"')).as_py() for column in texts):
         return False
     tallies = strategy_tallies(events.to_pandas(), probes.to_pandas(), models.summariser, models.embedder)
     return any(tally.failed for tally in tallies)
-
-
-def _table(part: ResultPart, name: str) -> pa.Table:
-    path, schema = part.path(name), SCHEMAS[name]
-    return pq.read_table(path, schema=schema) if path.exists() else schema.empty_table()
 
 
 # Both live as long as the process, so that the shards of a worker share counts and open connections.
@@ -259,38 +261,25 @@ def _models(settings: Settings) -> Models:
     return Models(settings)
 
 
-def _replayed(index: ConversationIndex, strategy: Strategy, models: Models, probes: bool) -> ReplayOutcome | str:
-    """Replay one conversation through one strategy. If the strategy raises, return why: it loses this result alone."""
-    log = ContextLog(index.conversation.messages)
+def _attempted(action: Callable[[], T]) -> T | str:
+    """Return what an action of a strategy returns, or, if it raises, why."""
     try:
-        if probes and index.conversation.probes:
-            return log, interviewed(index, strategy, models, log)
-        for step in replay(index.conversation, strategy, RecordedContext(index, models)):
-            log.add(step)
+        return action()
     except Stopped:
         raise
     except (Exception, SystemExit) as error:  # a plug-in may raise, or exit, as it likes
         return failure_reason(error)
-    return log, []
 
 
-def _bounds(indexes: Sequence[ConversationIndex], strategies: Sequence[str], models: Models, probes: bool) -> Asked:
-    """Ask the bounds that are no strategies of the run the probes of each conversation."""
-    if not probes:
-        return {}
-    bounds: dict[str, Strategy] = {FLOOR: LastTurn(), CEILING: EvidenceOnly()}
-    return {
-        name: [(index.conversation.id, bounded(index, bound, models)) for index in indexes]
-        for name, bound in bounds.items()
-        if name not in strategies
-    }
+def _replayed(index: ConversationIndex, strategy: Strategy, models: Models, probes: bool) -> ReplayOutcome | str:
+    """Replay one conversation through one strategy. If the strategy raises, return why: it loses this result alone."""
 
+    def outcome() -> ReplayOutcome:
+        log = ContextLog(index.conversation.messages)
+        if probes and index.conversation.probes:
+            return log, ask_probes(index, strategy, models, log)
+        for step in replay(index.conversation, strategy, RecordedContext(index, models)):
+            log.add(step)
+        return log, []
 
-def _budget(strategy: Strategy) -> tuple[int | None, str]:
-    """Return the budget that the strategy promises; if it raises, None and why: it then loses all its results."""
-    try:
-        return budget_of(strategy), ""
-    except Stopped:
-        raise
-    except (Exception, SystemExit) as error:
-        return None, failure_reason(error)
+    return _attempted(outcome)

@@ -1,7 +1,11 @@
-"""Do the tasks of a run in this process, or in several workers side by side.
+"""Divide a run into bundles of tasks, and do them in this process or in several workers side by side.
 
 Workers come from a fork server that has everything imported once. They get tasks as bytes and write their parts
 themselves, so that nothing but step counts comes back.
+
+One process does a bundle. As long as there are many shards it has all tasks of a shard: another process would have to
+read and count the shard's conversations again, which costs more than most strategies do. The strategies of the last
+shards are divided, so that no process is idle while others have work.
 """
 
 from __future__ import annotations
@@ -10,10 +14,12 @@ import multiprocessing
 import os
 import signal
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
 from threading import Thread
@@ -25,11 +31,12 @@ import msgspec
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.adapters.process import Interpreter, interpreters_in_use, use_interpreters
 
-from .schedule import dispatch
-from .shard import Done, PartTask, PartWriter, do_packed
-from .threads import one_thread
+from . import one_thread
+from .shard import ANSWERS, OWN, Done, PartTask, PartWriter, do_packed
 
 T = TypeVar("T")
+Ref = TypeVar("Ref")
+Bundle = list[PartTask]
 
 LEFT_TO_THE_PARENT = {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}
 """Signals that a terminal sends to all processes at once. SIGTERM is none: the pool itself ends workers by that."""
@@ -52,6 +59,74 @@ def run_shards(shards: Iterable[list[PartTask]], done: Callable[[Done], None], *
         return
     with _pool(do_packed, jobs) as (submit, finished):
         dispatch(shards, jobs, lambda bundle: submit(msgspec.msgpack.encode(bundle)), finished, done)
+
+
+LAST = 4
+"""Shards that count as the last ones, at least, and the bundles into which their strategies are divided, at least."""
+
+
+def stages(shards: Iterable[list[PartTask]], processes: int) -> Iterator[list[list[Bundle]]]:
+    """Yield the stages of each shard: bundles that may be done at once, when those of the stage before are done."""
+    ahead, coming = deque[list[PartTask]](), iter(shards)
+    last = max(LAST, processes)
+    while True:
+        while len(ahead) < last and (tasks := next(coming, None)) is not None:
+            ahead.append(tasks)
+        if not ahead:
+            return
+        number = LAST * -(-processes // len(ahead))
+        tasks = ahead.popleft()
+        if len(ahead) == last - 1:
+            yield [[tasks]]
+            continue
+        own, answers = ([task for task in tasks if task.part == part] for part in (OWN, ANSWERS))
+        strategies = [task for task in tasks if task.part not in (OWN, ANSWERS)]
+        divided = [strategies[at::number] for at in range(min(number, len(strategies)))]
+        yield [stage for stage in ([own], divided, [answers]) if stage and stage[0]]
+
+
+@dataclass(slots=True)
+class _Shard:
+    """A shard that is worked on."""
+
+    stages: list[list[Bundle]]
+    """Stages that are not begun."""
+    left: int = 0
+    """Bundles of the stage under way that are not done."""
+
+
+def dispatch(
+    shards: Iterable[list[PartTask]],
+    processes: int,
+    submit: Callable[[Bundle], Ref],
+    finished: Callable[[Sequence[Ref]], Iterator[tuple[Ref, list[Done]]]],
+    done: Callable[[Done], None],
+) -> None:
+    """Have the tasks of all shards done, calling `done` as each is finished.
+
+    `submit` gives a bundle to the next process that is free, and `finished` waits for some of those under way. At most
+    two bundles a process are under way before another shard is begun: memory does not grow with the recordings.
+    """
+    coming = stages(shards, processes)
+    under_way: dict[Ref, _Shard] = {}
+
+    def begin(shard: _Shard) -> None:
+        bundles = shard.stages.pop(0)
+        shard.left = len(bundles)
+        under_way.update((submit(bundle), shard) for bundle in bundles)
+
+    while True:
+        while len(under_way) < 2 * processes and (new := next(coming, None)) is not None:
+            begin(_Shard(new))
+        if not under_way:
+            return
+        for ref, results in finished(list(under_way)):
+            shard = under_way.pop(ref)
+            for result in results:
+                done(result)
+            shard.left -= 1
+            if not shard.left and shard.stages:
+                begin(shard)
 
 
 FEWER = ", with fewer --jobs"

@@ -28,7 +28,7 @@ from ctxbench.strategies.plugins import quote_files
 
 from ..compare.figures import About, measured, overall
 from ..folder.run import Run, uneven
-from ..folder.schema import Manifest, without_text
+from ..folder.schema import without_text
 from ..folder.steps import steps_of
 from ..folder.store import TABLES
 
@@ -113,10 +113,13 @@ def bench(run: Run, models: Sequence[str] = (), prices: Prices = BUNDLED, *, tex
         "failed": sum(map(len, run_figures.failed.values())),
     }
     manifest = run.manifest if text else without_text(run.manifest)
+    plan = msgspec.to_builtins(manifest.plan) | {"window": manifest.window}
+    plan["recordings"] = ", ".join(plan.pop("names")) or "-"
+    del plan["strategies"]
     return Bench(
         run.folder.resolve().name,
         identity(run.folder),
-        _plan(manifest),
+        {name: without_secrets(str(value)) for name, value in plan.items() if value is not None},
         manifest.versions,
         sizes,
         manifest.digest,
@@ -151,14 +154,6 @@ def _curves(steps: pd.DataFrame, survival: pd.DataFrame) -> dict[str, list[Metri
     rounds = rounds[rounds["values"] > 0]
     add(rounds.strategy, rounds.age, "survival/by_round", rounds.kept / rounds["values"])
     return points
-
-
-def _plan(manifest: Manifest) -> dict[str, str]:
-    """Return the plan, without the strategies."""
-    plan = msgspec.to_builtins(manifest.plan) | {"window": manifest.window}
-    plan["recordings"] = ", ".join(plan.pop("names")) or "-"
-    del plan["strategies"]
-    return {name: without_secrets(str(value)) for name, value in plan.items() if value is not None}
 
 
 def _json(content: object) -> str:

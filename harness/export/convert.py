@@ -15,7 +15,7 @@ import gzip
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from os.path import realpath
 from pathlib import Path
 from typing import IO, Any, cast
@@ -101,32 +101,26 @@ def write_lines(lines: Iterable[bytes], to: Path) -> int:
     - is standard output. A file whose name ends in .gz or .zst is compressed. Raises RunError if there is no line, or
     if the file cannot be written: one that is there then stays as it is.
     """
+    count = 0
     try:
-        if str(to) == "-":
-            count = _write(lines, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
-            return count
-        with placed(Path(realpath(to))) as draft, _packed(draft, to.suffix.lower()) as file:
-            return _write(lines, file)
+        with nullcontext(sys.stdout.buffer) if str(to) == "-" else _packed(to) as file:
+            for line in lines:
+                count += 1
+                for part in (line, b"\n"):  # added up, they would be a copy of what may be very long
+                    file.write(part)
+            if not count:
+                raise RunError("there is no conversation to be written")
+        sys.stdout.buffer.flush()
     except OSError as error:
         raise RunError(f"{to}: cannot be written: {error.strerror or error}") from None
-
-
-def _write(lines: Iterable[bytes], file: IO[bytes]) -> int:
-    count = 0
-    for line in lines:
-        for part in (line, b"\n"):  # added up, they would be a copy of what may be very long
-            file.write(part)
-        count += 1
-    if not count:
-        raise RunError("there is no conversation to be written")
     return count
 
 
 @contextmanager
-def _packed(path: Path, suffix: str) -> Iterator[IO[bytes]]:
-    """Open a file that compresses as the suffix says, or a plain one."""
-    with path.open("wb") as file:
+def _packed(to: Path) -> Iterator[IO[bytes]]:
+    """Open a draft of a file that compresses as its suffix says, or a plain one."""
+    suffix = to.suffix.lower()
+    with placed(Path(realpath(to))) as draft, draft.open("wb") as file:
         if suffix == ".gz":
             with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:  # neither its name nor the time is in it
                 yield cast("IO[bytes]", packed)

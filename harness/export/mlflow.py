@@ -22,7 +22,7 @@ from ctxbench.scenarios.errors import MissingExtra, NotLogged
 from ctxbench.scenarios.secrets import MASK, hide, without_secrets
 
 from ..models.provider import shown
-from .bench import Bench, LoggedStrategy, MetricPoint, exact, measures, metric_keys, name_of
+from .bench import Bench, MetricPoint, exact, measures, metric_keys, name_of
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -95,6 +95,9 @@ def client(where: TrackingStore) -> MlflowClient:
         return mlflow.MlflowClient(tracking_uri=where.uri)
 
 
+_INNERMOST = ("Connection refused", "Name or service not known", "timed out")
+
+
 @contextmanager
 def trouble(where: TrackingStore) -> Iterator[None]:
     """Turn whatever keeps MLflow from being written to into one NotLogged, without secrets."""
@@ -105,16 +108,9 @@ def trouble(where: TrackingStore) -> Iterator[None]:
     try:
         yield
     except (MlflowException, RequestException, SQLAlchemyError, OSError, ValueError) as error:  # no address at all
-        raise NotLogged(f"MLflow at {where.name} cannot be written to: {_why(error)}") from None
-
-
-def _why(error: BaseException) -> str:
-    """Return the innermost reason, in one line."""
-    text = str(error)
-    for reason in ("Connection refused", "Name or service not known", "timed out"):
-        if reason in text:
-            return reason.lower()
-    return shown(text) or type(error).__name__
+        reasons = (reason for reason in _INNERMOST if reason in str(error))
+        why = next(reasons, "").lower() or shown(str(error)) or type(error).__name__
+        raise NotLogged(f"MLflow at {where.name} cannot be written to: {why}") from None
 
 
 RUN, CONTENT, KIND, PARENT = "ctxbench.run", "ctxbench.content", "ctxbench.kind", "mlflow.parentRunId"
@@ -153,11 +149,17 @@ def write(
         logged = list(
             into.search_runs([experiment_id], f"tags.`{RUN}` = '{bench.identity}' and tags.`{KIND}` = 'bench'")
         )
-        how_to_see = _how_to_see(where, experiment_id, _save_view(into, experiment_id, bench, measured))
+        view = _save_view(into, experiment_id, bench, measured)
+        page = f"/#/experiments/{experiment_id}/runs?viewStateShareKey={view}&compareRunsMode=CHART"
+        if where.uri.startswith("sqlite:"):
+            command = shlex.join(["mlflow", "ui", "--backend-store-uri", where.uri])
+            how_to_see = f"{command}   and open http://127.0.0.1:5000{page}   (pip install 'ctxbench[tracking]')"
+        else:
+            how_to_see = f"{where.name.replace(MASK, '').rstrip('/')}{page}"
         if any(run.data.tags.get(CONTENT) == content for run in logged):
             return LogResult("unchanged", where.name, experiment, text, how_to_see)
         # Whole before the old one goes: parameters cannot be changed, and metrics keep their old values (decision 30).
-        parent = _Writing(into, experiment_id, bench, measured).all(report)
+        parent = _write(bench, into, experiment_id, measured, report)
         into.set_tag(parent, CONTENT, content)  # last: a parent without it was cut short, and gives way
         into.set_terminated(parent, "FINISHED", measured)
         for run in logged:
@@ -167,52 +169,18 @@ def write(
     return LogResult(word, where.name, experiment, text, how_to_see)
 
 
-def _how_to_see(where: TrackingStore, experiment: str, view: str) -> str:
-    page = f"/#/experiments/{experiment}/runs?viewStateShareKey={view}&compareRunsMode=CHART"
-    if not where.uri.startswith("sqlite:"):
-        return f"{where.name.replace(MASK, '').rstrip('/')}{page}"
-    command = shlex.join(["mlflow", "ui", "--backend-store-uri", where.uri])
-    return f"{command}   and open http://127.0.0.1:5000{page}   (pip install 'ctxbench[tracking]')"
+def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, report: Path) -> str:
+    """Write everything; return the parent's id."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
 
+    sizes, names = bench.sizes, bench.parameters["recordings"]
+    source = msgspec.json.encode({"recordings": names, "sha256": bench.digest}).decode()
+    profile = msgspec.json.encode(sizes).decode()
+    dataset = Dataset(names[:500], bench.digest[:36], "local", source[:60_000], None, profile)
+    versions = {f"version.{name_of(package)}": version for package, version in bench.versions.items()}
+    every = {RUN: bench.identity, "mlflow.source.name": "ctxbench", "mlflow.source.type": "LOCAL", **versions}
 
-@dataclass(frozen=True, slots=True)
-class _Writing:
-    """A bench being written to MLflow."""
-
-    into: MlflowClient
-    experiment: str
-    bench: Bench
-    measured: int
-
-    def all(self, report: Path) -> str:
-        """Write everything; return the parent's id."""
-        bench, sizes = self.bench, self.bench.sizes
-        note = f"{sizes['strategies']} strategies over {sizes['conversations']:,} conversations, "
-        note += f"{sizes['calls']:,} calls. A child run for each strategy: select them and press *Compare*. "
-        if sizes["compared"] < sizes["conversations"]:
-            note += f"Figures are over the {sizes['compared']:,} conversations that every strategy finished. "
-        note += "The report is the artifact `report/report.html`."
-        parent = self._run(bench.name, {KIND: "bench", "mlflow.note.content": note}, {}, sizes)
-        for entry in bench.entries:
-            self._entry(parent, entry)
-        self.into.log_text(parent, bench.manifest, "manifest.json")
-        self.into.log_artifacts(parent, str(report), "report")
-        return parent
-
-    def _entry(self, parent: str, entry: LoggedStrategy) -> None:
-        # The page that compares runs opens on the figure that was logged first.
-        first = {name: entry.numbers[name] for name in measures(self.bench.metrics) if name in entry.numbers}
-        figures = {**first, **entry.numbers, "conversations_failed": len(entry.failed)}
-        tags = {KIND: "strategy", PARENT: parent}
-        if entry.missing:
-            tags["ctxbench.missing"] = "; ".join(f"{name}: {why}" for name, why in entry.missing.items())
-        child = self._run(entry.name, tags, entry.parameters, figures, entry.curves)
-        self.into.log_text(child, exact(entry, self.bench.metrics), "figures.json")
-        failed = len(entry.failed) == self.bench.sizes["conversations"]
-        self.into.set_terminated(child, "FAILED" if failed else "FINISHED", self.measured)
-
-    def _run(
-        self,
+    def create(
         name: str,
         tags: Mapping[str, str],
         parameters: Mapping[str, str],
@@ -220,34 +188,41 @@ class _Writing:
         curves: Sequence[MetricPoint] = (),
     ) -> str:
         """Create a run with everything but its files; return its id."""
-        from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
-
-        bench = self.bench
-        tags = {
-            **tags,
-            RUN: bench.identity,
-            "mlflow.source.name": "ctxbench",
-            "mlflow.source.type": "LOCAL",
-            **{f"version.{name_of(package)}": version for package, version in bench.versions.items()},
-        }
-        bounded = {key: _short(text, LONGEST_TAG) for key, text in tags.items()}
-        run_id = self.into.create_run(self.experiment, self.measured, bounded, _short(name, LONGEST_TAG)).info.run_id
+        bounded = {key: _short(text, LONGEST_TAG) for key, text in (tags | every).items()}
+        run_id = str(into.create_run(experiment, measured, bounded, _short(name, LONGEST_TAG)).info.run_id)
         params = [
             Param(name_of(key), _short(text, LONGEST)) for key, text in {**bench.parameters, **parameters}.items()
         ]
         keys = metric_keys(dict.fromkeys((*bench.metrics, *figures)))
-        metrics = [Metric(keys[name], float(number), self.measured, 0) for name, number in figures.items()]
-        metrics += [Metric(name_of(name), number, self.measured, step) for name, step, number in curves]
+        metrics = [Metric(keys[name], float(number), measured, 0) for name, number in figures.items()]
+        metrics += [Metric(name_of(name), number, measured, step) for name, step, number in curves]
         for at in range(0, len(params), MOST_PARAMETERS):
-            self.into.log_batch(run_id, params=params[at : at + MOST_PARAMETERS])
+            into.log_batch(run_id, params=params[at : at + MOST_PARAMETERS])
         for at in range(0, len(metrics), MOST_METRICS):
-            self.into.log_batch(run_id, metrics=metrics[at : at + MOST_METRICS])
-        names = bench.parameters["recordings"]
-        source = msgspec.json.encode({"recordings": names, "sha256": bench.digest}).decode()
-        profile = msgspec.json.encode(bench.sizes).decode()
-        dataset = Dataset(names[:500], bench.digest[:36], "local", source[:60_000], None, profile)
-        self.into.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "replayed")])])
-        return str(run_id)
+            into.log_batch(run_id, metrics=metrics[at : at + MOST_METRICS])
+        into.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "replayed")])])
+        return run_id
+
+    note = f"{sizes['strategies']} strategies over {sizes['conversations']:,} conversations, "
+    note += f"{sizes['calls']:,} calls. A child run for each strategy: select them and press *Compare*. "
+    if sizes["compared"] < sizes["conversations"]:
+        note += f"Figures are over the {sizes['compared']:,} conversations that every strategy finished. "
+    note += "The report is the artifact `report/report.html`."
+    parent = create(bench.name, {KIND: "bench", "mlflow.note.content": note}, {}, sizes)
+    for entry in bench.entries:
+        # The page that compares runs opens on the figure that was logged first.
+        first = {name: entry.numbers[name] for name in measures(bench.metrics) if name in entry.numbers}
+        figures = {**first, **entry.numbers, "conversations_failed": len(entry.failed)}
+        tags = {KIND: "strategy", PARENT: parent}
+        if entry.missing:
+            tags["ctxbench.missing"] = "; ".join(f"{name}: {why}" for name, why in entry.missing.items())
+        child = create(entry.name, tags, entry.parameters, figures, entry.curves)
+        into.log_text(child, exact(entry, bench.metrics), "figures.json")
+        has_failed = len(entry.failed) == sizes["conversations"]
+        into.set_terminated(child, "FAILED" if has_failed else "FINISHED", measured)
+    into.log_text(parent, bench.manifest, "manifest.json")
+    into.log_artifacts(parent, str(report), "report")
+    return parent
 
 
 def _content(bench: Bench, report: Path) -> str:

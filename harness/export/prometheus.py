@@ -33,24 +33,9 @@ def prometheus(run: Run, models: Sequence[str]) -> str:
     """Return the run as text. Raises MissingExtra without prometheus_client, RunError for a model without a price."""
     try:
         from prometheus_client import CollectorRegistry, generate_latest
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     except ModuleNotFoundError:
         raise MissingExtra("prometheus_client", "prometheus") from None
-    metrics = list(_metrics(run, models))
-
-    class Collected:
-        """The metrics, as a registry collects them."""
-
-        def collect(self) -> Iterator[Metric]:
-            yield from metrics
-
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(Collected())
-    return generate_latest(registry).decode()
-
-
-def _metrics(run: Run, models: Sequence[str]) -> Iterator[Metric]:
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
     billed = conversation_bills(run, [Scheme(model) for model in dict.fromkeys(models)])
     columns = ["conversation", "strategy", "model", "tokens", "found", "read", "output"]
     bills = _summed(run, billed[columns], [*BY, "model"])
@@ -81,26 +66,30 @@ def _metrics(run: Run, models: Sequence[str]) -> Iterator[Metric]:
         labels = [printable_line(str(row[name])) for name in BY]
         summaries.add_metric(labels, int(row["summaries"]))
         saved.add_metric(labels, int(row["saved"]))
-    yield from (usage, rate, summaries, saved)
+
+    class Collected:
+        """The metrics, as a registry collects them."""
+
+        def collect(self) -> Iterator[Metric]:
+            yield from (usage, rate, summaries, saved)
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Collected())
+    return generate_latest(registry).decode()
 
 
 def _summed(run: Run, rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return sums over conversations, in the order of the run."""
-    scenarios = scenarios_of(run)
+    """Return sums over conversations, in the order of the run, by strategy and scenario.
+
+    A scenario is the kind of an embedded one, or the name of the file that the conversation was read from.
+    """
+    conversations, scenarios = run.table("conversations"), {}
+    for name, source in zip(conversations.conversation, map(str, conversations.source), strict=True):
+        path, colon, line = source.rpartition(":")
+        file = Path(path if colon and line.isdecimal() else source).name
+        is_embedded = source.startswith(EMBEDDED)
+        scenarios[str(name)] = source.removeprefix(EMBEDDED).partition("/")[0] if is_embedded else file
     placed = rows.assign(
         strategy=rows.strategy.astype(str), scenario=[scenarios[str(name)] for name in rows.conversation]
     )
     return placed.drop(columns="conversation").groupby(by, observed=True, sort=False).sum().reset_index()
-
-
-def scenarios_of(run: Run) -> dict[str, str]:
-    """Map each conversation to its kind of embedded scenario, or to the name of the file that it was read from."""
-    rows = run.table("conversations")
-    return {str(name): _scenario(str(source)) for name, source in zip(rows.conversation, rows.source, strict=True)}
-
-
-def _scenario(source: str) -> str:
-    if source.startswith(EMBEDDED):
-        return source.removeprefix(EMBEDDED).partition("/")[0]
-    path, colon, line = source.rpartition(":")
-    return Path(path if colon and line.isdecimal() else source).name

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ctxbench.metrics.figures import display_name
 from ctxbench.scenarios.errors import MissingExtra, NotLogged
 from ctxbench.scenarios.secrets import hide, without_secrets
 
-from .bench import Bench, LoggedStrategy, measures, metric_keys, name_of
-
-if TYPE_CHECKING:
-    from wandb import Run
+from .bench import Bench, measures, metric_keys, name_of
 
 PROJECT = "ctxbench"
 
@@ -35,6 +31,8 @@ def write(bench: Bench, folder: Path, address: str = "", project: str = PROJECT)
     folder.mkdir(parents=True, exist_ok=True)
     settings = wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True)
     settings.base_url = address or settings.base_url
+    names = metric_keys(bench.metrics)
+    names |= {name: f"1 measures/{at} {display_name(name)}" for at, name in enumerate(measures(bench.metrics), 1)}
     try:
         for entry in bench.entries:
             with wandb.init(
@@ -48,17 +46,12 @@ def write(bench: Bench, folder: Path, address: str = "", project: str = PROJECT)
                 reinit="finish_previous",
                 settings=settings,
             ) as run:
-                _log(run, bench, entry)
+                for name, step, value in sorted(entry.curves, key=lambda point: point.step):
+                    run.log({name_of(name): value}, step=step)
+                figures = {names[name]: value for name, value in entry.numbers.items()}
+                run.summary.update({**figures, "missing": entry.missing})
         wandb.teardown()  # `finish` returns before the last file is written; ending the service waits for it
     except wandb.errors.Error as error:
         where = without_secrets(address) or folder
         raise NotLogged(f"Weights & Biases at {where} cannot be written to: {without_secrets(str(error))}") from None
     return folder / "wandb"
-
-
-def _log(run: Run, bench: Bench, entry: LoggedStrategy) -> None:
-    for name, step, value in sorted(entry.curves, key=lambda point: point.step):
-        run.log({name_of(name): value}, step=step)
-    names = metric_keys(bench.metrics)
-    names |= {name: f"1 measures/{at} {display_name(name)}" for at, name in enumerate(measures(bench.metrics), 1)}
-    run.summary.update({names[name]: value for name, value in entry.numbers.items()} | {"missing": entry.missing})

@@ -9,7 +9,6 @@ wrote for it alone has the numbers below.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -108,60 +107,3 @@ class ListColumn:
     def _part(self, rows: slice) -> tuple[Ints, Ints]:
         offsets = self._offsets[rows.start : rows.stop + 1]
         return offsets, self._values[offsets[0] : offsets[-1]]
-
-
-class LogColumns:
-    """The context log of a whole run as columns, made from its table `steps`. `rows` are slices of that table."""
-
-    def __init__(self, steps: pa.Table) -> None:
-        self._steps = steps
-
-    @cached_property
-    def at(self) -> Ints:
-        """Recorded messages before each call."""
-        return self._ints("at")
-
-    @cached_property
-    def kept(self) -> Ints:
-        """First messages of each request that are those of the request before."""
-        return self._ints("kept")
-
-    @cached_property
-    def tokens(self) -> Ints:
-        """Tokens of each request."""
-        return self._ints("tokens_sent")
-
-    def added(self, rows: slice) -> Iterator[list[NumberSpan]]:
-        """Yield the spans that each of some rows adds after the kept messages."""
-        for starts, stops in zip(self._starts[rows], self._stops[rows], strict=True):
-            yield list(zip(starts, stops, strict=True))
-
-    def entries(self, rows: slice) -> Iterator[tuple[int, list[NumberSpan], tuple[str, ...], int, list[int]]]:
-        """Yield each of some rows as (kept, spans added, tools added, tokens, marks)."""
-        columns = (self.kept[rows].tolist(), self.added(rows), self._tools[rows], self.tokens[rows].tolist())
-        return zip(*columns, self._marks[rows], strict=True)
-
-    def identity(self, rows: slice) -> tuple[object, ...]:
-        """Return a value that is equal where the requests of the rows are."""
-        lists = (column.identity(rows) for column in (self._starts, self._stops, self._marks))
-        return (self.kept[rows].tobytes(), self.tokens[rows].tobytes(), *lists, tuple(self._tools[rows]))
-
-    @cached_property
-    def _starts(self) -> ListColumn:
-        return ListColumn(self._steps.column("added_from"))
-
-    @cached_property
-    def _stops(self) -> ListColumn:
-        return ListColumn(self._steps.column("added_to"))
-
-    @cached_property
-    def _marks(self) -> ListColumn:
-        return ListColumn(self._steps.column("marks"))
-
-    @cached_property
-    def _tools(self) -> list[tuple[str, ...]]:
-        return [tuple(names) for names in values_of(self._steps.column("tools_added"))]
-
-    def _ints(self, name: str) -> Ints:
-        values: Ints = self._steps.column(name).to_numpy().astype(np.int64)
-        return values

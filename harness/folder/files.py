@@ -48,23 +48,18 @@ def text_digest(data: bytes) -> str:
     return blake2b(data, digest_size=_BYTES).hexdigest()
 
 
-def file_digest(path: Path) -> str:
-    """Return the BLAKE2b of a file, in hex. Raises OSError."""
-    digest = blake2b(digest_size=_BYTES)
-    with open_file(path) as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 def file_digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """Return the digests of files by their paths in a folder, empty for one that is missing or cannot be read."""
 
     def digest(name: str) -> tuple[str, str]:
+        digest = blake2b(digest_size=_BYTES)
         try:
-            return name, file_digest(folder / name)
+            with open_file(folder / name) as file:
+                while block := file.read(_BLOCK):
+                    digest.update(block)
         except OSError:
             return name, ""
+        return name, digest.hexdigest()
 
     with ThreadPoolExecutor(_THREADS) as pool:
         return dict(pool.map(digest, names))

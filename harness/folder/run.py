@@ -44,6 +44,8 @@ KEYS = ["conversation", "strategy"]
 # Bytes of a table up to which it is kept in memory once it was read.
 _KEPT = 64 << 20
 _CONFINES = ("conversation",)
+# Tables of a strategy whose parts are kept where the rows of one conversation after the other are read.
+_PARTS = 8
 # Ids would take as much memory as all the rest.
 _COUNTED = [name for name in SCHEMAS["messages"].names if name not in ("id", "time")]
 
@@ -131,14 +133,10 @@ class Run:
         """Yield all recorded conversations."""
         with self.readable():
             for part in sorted((self.folder / "recordings").glob("*.jsonl.zst")):
-                if self.shards is not None and shard_of(part) not in self.shards:
-                    continue
-                conversations = read_conversations(part)
-                yield from (
-                    conversation
-                    for conversation in conversations
-                    if self.chosen is None or conversation.id in self.chosen
-                )
+                if self.shards is None or shard_of(part) in self.shards:
+                    for conversation in read_conversations(part):
+                        if self.chosen is None or conversation.id in self.chosen:
+                            yield conversation
 
     @cached_property
     def media(self) -> dict[str, dict[int, tuple[Media, ...]]]:
@@ -170,12 +168,11 @@ class Run:
 
     def conversation(self, name: str) -> Conversation:
         """Return one recorded conversation by its id. Raises RunError if it is not in the run."""
+        if name not in self._shards:
+            raise RunError(f"{self.folder}: no conversation {name!r} is in this run")
         with self.readable():
-            for part in sorted((self.folder / "conversations").glob("*.parquet")):
-                if name in pq.read_table(part, columns=["conversation"]).column(0).to_pylist():
-                    conversations = read_conversations(self.folder / "recordings" / f"{part.stem}.jsonl.zst")
-                    return next(conversation for conversation in conversations if conversation.id == name)
-        raise RunError(f"{self.folder}: no conversation {name!r} is in this run")
+            said = read_conversations(ResultPart(self.folder, self._shards[name]).path("recordings"))
+            return next(conversation for conversation in said if conversation.id == name)
 
     def contexts(self, conversation: Conversation, strategy: str) -> Iterator[Messages]:
         """Yield the context of each step, rebuilt from the log. Raises RunError if the strategy was not run."""
@@ -208,16 +205,6 @@ class Run:
         rows = self.rows("contexts", conversation, strategy)
         with self.readable():
             return [(msgspec.json.decode(row["message"], type=Message), row["tokens"]) for row in rows]
-
-    def all_written(self, strategy: str) -> Iterator[tuple[str, Message]]:
-        """Yield the messages that a strategy wrote, each with its conversation, in order."""
-        if not (self.folder / "contexts").is_dir():
-            return
-        with self.readable():
-            where = pc.field("strategy") == strategy
-            rows = pq.read_table(self.folder / "contexts", columns=["conversation", "message"], filters=where)
-            for row in rows.to_pylist():
-                yield row["conversation"], msgspec.json.decode(row["message"], type=Message)
 
     def tokens(self, conversation: str) -> list[int]:
         """Return the tokens of each recorded message of a conversation, in order."""
@@ -276,34 +263,26 @@ class Run:
             return []
         number = strategies.index(strategy) if strategy in strategies else None  # a bound has no part of its own
         path = ResultPart(self.folder, shard, number).path(table)
-        if not path.is_file():
-            return []
-        with self.readable():
-            if self.shards is None or len(self.shards) > 1:
-                where = pc.field("conversation") == conversation
-                if strategy is not None:
-                    where &= pc.field("strategy") == strategy
-                part = pq.read_table(path, filters=where, columns=columns, use_threads=False)
-            else:  # a worker that answers a shard asks for each conversation and strategy: it reads each file once
-                whole, places = self._part(path)
-                key = (conversation,) if strategy is None else (conversation, strategy)
-                chosen = whole.take(pa.array(places[key], pa.int64()))
-                part = chosen if columns is None else chosen.select(columns)
-            rows: list[dict[str, Any]] = part.to_pylist()
-        return rows
-
-    def _part(self, path: Path) -> tuple[pa.Table, Mapping[tuple[str, ...], list[int]]]:
-        """Return one file, cached, with the places of its rows by conversation and, where it has that, strategy."""
         if path not in self._parts:
-            table, places = _read_part(path, None), defaultdict[tuple[str, ...], list[int]](list)
-            keys = (table.column(name).to_pylist() for name in KEYS if name in table.column_names)
+            with self.readable():
+                part = _read_part(path, None) if path.is_file() else SCHEMAS[table].empty_table()
+            places = defaultdict[tuple[str, ...], list[int]](list)
+            keys = (part.column(name).to_pylist() for name in KEYS if name in part.column_names)
             for at, key in enumerate(zip(*keys, strict=True)):
                 places[key].append(at)
-            self._parts[path] = table, places
-        return self._parts[path]
+            # Whoever asks for one conversation after the other asks for those of a shard: its parts are kept.
+            while len(self._parts) >= _PARTS * len(strategies):
+                del self._parts[next(iter(self._parts))]
+            self._parts[path] = part, places
+        whole, places = self._parts[path]
+        key = (conversation,) if strategy is None or len(next(iter(places), ())) == 1 else (conversation, strategy)
+        chosen = whole.take(pa.array(places.get(key, []), pa.int64()))
+        rows: list[dict[str, Any]] = (chosen if columns is None else chosen.select(columns)).to_pylist()
+        return rows
 
     @cached_property
-    def _parts(self) -> dict[Path, tuple[pa.Table, Mapping[tuple[str, ...], list[int]]]]:
+    def _parts(self) -> dict[Path, tuple[pa.Table, dict[tuple[str, ...], list[int]]]]:
+        """Files that were read, with the places of their rows by conversation and, where a table has that, strategy."""
         return {}
 
     @cached_property

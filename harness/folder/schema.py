@@ -136,11 +136,6 @@ _BY = "strategy "
 """Start of the names of `Manifest.versions` that stand for packages of strategies."""
 
 
-def _stands_in(name: str, strategy: str) -> bool:
-    """Return whether a strategy, or a stage of a chain, is the one of this name."""
-    return any(stage.strip().partition("(")[0] == name for stage in strategy.split("|"))
-
-
 # A field that nobody wrote is an error: the manifest of another version must not be read as one of this.
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `manifest.json`. Until the run is complete, `spent` is the only field with a default in it."""
@@ -170,11 +165,12 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def libraries(self) -> dict[str, str]:
         """Map each strategy of other packages to these, with their versions: `langchain 1.5.2`."""
         brought = {name.removeprefix(_BY): whose for name, whose in self.versions.items() if name.startswith(_BY)}
-        named = {
-            strategy: [whose for name, whose in brought.items() if _stands_in(name, strategy)]
-            for strategy in self.plan.strategies
-        }
-        return {strategy: ", ".join(dict.fromkeys(versions)) for strategy, versions in named.items() if versions}
+        libraries: dict[str, str] = {}
+        for strategy in self.plan.strategies:
+            stages = [stage.strip().partition("(")[0] for stage in strategy.split("|")]
+            if versions := dict.fromkeys(whose for name, whose in brought.items() if name in stages):
+                libraries[strategy] = ", ".join(versions)
+        return libraries
 
     def signed(self) -> Manifest:
         """Return the manifest with its own digest."""

@@ -266,8 +266,7 @@ def parts_of(folder: Path, shard: int, strategies: int) -> list[ResultPart]:
 
 def missing_parts(folder: Path, shards: int, strategies: int) -> list[str]:
     """Return the parts that a finished run of so many shards and strategies lacks, by their names."""
-    parts = (part for shard in range(shards) for part in parts_of(folder, shard, strategies))
-    return [part.name for part in parts if not part.is_whole()]
+    return [part.name for shard in range(shards) for part in parts_of(folder, shard, strategies) if not part.is_whole()]
 
 
 def part_files(folder: Path) -> list[str]:
@@ -301,12 +300,10 @@ def damage(folder: Path, manifest: Manifest) -> dict[str, str]:
 def remove_damaged(folder: Path, manifest: Manifest) -> None:
     """Remove the parts of a finished run that have damage; with its own part a shard loses all others."""
     for name in damage(folder, manifest):
-        shard, _, strategy = name.rpartition("/")[2].partition(".")[0].partition("-")
-        if strategy:
-            ResultPart(folder, int(shard), int(strategy)).remove()
-        else:
-            for part in reversed(parts_of(folder, int(shard), len(manifest.plan.strategies))):
-                part.remove()
+        shard, _, strategy = Path(name).name.partition(".")[0].partition("-")
+        parts = parts_of(folder, int(shard), len(manifest.plan.strategies))
+        for part in [ResultPart(folder, int(shard), int(strategy))] if strategy else reversed(parts):
+            part.remove()
 
 
 def whole_shards(folder: Path, strategies: int) -> list[int]:
@@ -327,7 +324,7 @@ def shard_of(path: Path) -> int:
 
 def has_parts(folder: Path) -> bool:
     """Return whether anything has been measured here."""
-    return any(is_part(path.name) for table in TABLES for path in (folder / table).glob("*"))
+    return bool(part_files(folder))
 
 
 def is_free(folder: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 import msgspec
@@ -51,19 +51,22 @@ class LabelledSet:
 
 
 def sets_of(answers: Iterable[Labelled]) -> list[LabelledSet]:
-    """Group answers into sets, ordered by name."""
-    answers_by_set: dict[str, list[Labelled]] = defaultdict(list)
+    """Group answers into sets, ordered by name. A set's digest is of its content, in whatever order."""
+    by_set: dict[str, list[Labelled]] = defaultdict(list)
     for answer in answers:
-        answers_by_set[answer.set].append(answer)
-    return [
-        LabelledSet(name, _digest(answers_by_set[name]), tuple(answers_by_set[name])) for name in sorted(answers_by_set)
-    ]
+        by_set[answer.set].append(answer)
+    sets = []
+    for name in sorted(by_set):
+        lines = sorted(map(msgspec.json.encode, by_set[name]))
+        digest = sha256(b"".join(line + b"\n" for line in lines)).hexdigest()[:16]
+        sets.append(LabelledSet(name, digest, tuple(by_set[name])))
+    return sets
 
 
 def part_of(whole: LabelledSet, only: dict[str, str]) -> LabelledSet:
     """Return the answers that have these values of GROUPS; perhaps none."""
     answers = tuple(answer for answer in whole.answers if all(getattr(answer, name) == only[name] for name in only))
-    return LabelledSet(whole.name, whole.digest, answers, (*whole.only, *sorted(only.items())), whole.sample)
+    return replace(whole, answers=answers, only=(*whole.only, *sorted(only.items())))
 
 
 def sample_of(whole: LabelledSet, size: int, seed: int = 0, by_system: bool = False) -> LabelledSet:
@@ -78,27 +81,12 @@ def sample_of(whole: LabelledSet, size: int, seed: int = 0, by_system: bool = Fa
     # By a hash, so that a larger sample has the smaller one in it (decision 26).
     chosen = _by_system(whole.answers, size, seed) if by_system else _spread(whole.answers, size, seed, set())
     answers = tuple(answer for answer in whole.answers if answer.id in chosen)
-    sample = Sample(len(answers), len(whole.answers), seed, by_system)
-    return LabelledSet(whole.name, whole.digest, answers, whole.only, sample)
-
-
-def with_exact_dates(answer: Labelled) -> Labelled:
-    """Return the answer as one about a conversation, where a date less exact than the accepted one is wrong."""
-    return msgspec.structs.replace(answer, exact_dates=True)
+    return replace(whole, answers=answers, sample=Sample(len(answers), len(whole.answers), seed, by_system))
 
 
 def as_item(answer: Labelled) -> GradedItem:
     """Return the item that a grader is given: everything but the label."""
-    return GradedItem(
-        answer.id,
-        answer.question,
-        answer.accepted,
-        answer.candidate,
-        answer.kind,
-        answer.rubric,
-        answer.evidence,
-        answer.exact_dates,
-    )
+    return GradedItem(**{name: getattr(answer, name) for name in GradedItem.__struct_fields__})
 
 
 def _by_system(answers: Sequence[Labelled], size: int, seed: int) -> set[str]:
@@ -108,41 +96,32 @@ def _by_system(answers: Sequence[Labelled], size: int, seed: int) -> set[str]:
         answers_of[answer.system].append(answer)
     chosen: set[str] = set()
     used: set[str] = set()
-    remaining = size
     # The systems with the fewest answers first: what they lack of their share is given to those that follow.
     for at, system in enumerate(sorted(answers_of, key=lambda name: (len(answers_of[name]), name))):
         # 12 of systems with 2, 10 and 10 answers: 12 // 3 = 4, but 2 are there; 10 // 2 = 5; 5 // 1 = 5.
-        share = remaining // (len(answers_of) - at)
+        share = (size - len(chosen)) // (len(answers_of) - at)
         sampled = _spread(answers_of[system], min(share, len(answers_of[system])), seed, used)
         used |= {answer.group for answer in answers_of[system] if answer.id in sampled}
         chosen |= sampled
-        remaining -= len(sampled)
     return chosen
 
 
 def _spread(answers: Sequence[Labelled], size: int, seed: int, used: set[str]) -> set[str]:
-    """Return the ids of `size` answers, one round of all questions after the other; questions in `used` come a round
-    later."""
+    """Return the ids of `size` answers, one round of all questions after the other.
+
+    Questions in `used` come a round later.
+    """
+
+    def draw(*names: str) -> bytes:
+        return sha256("\0".join([str(seed), *names]).encode("utf-8", "surrogatepass")).digest()
+
     answers_of: dict[str, list[Labelled]] = defaultdict(list)
-    for answer in sorted(answers, key=lambda answer: _draw(seed, answer.group, answer.system, answer.id)):
+    for answer in sorted(answers, key=lambda answer: draw(answer.group, answer.system, answer.id)):
         answers_of[answer.group].append(answer)
-    ranked = [
-        # The round comes first: each question's first answer before any question's second.
-        (at + (group in used), _draw(seed, group), answer.id)
+    # The round comes first: each question's first answer before any question's second.
+    ranked = sorted(
+        (at + (group in used), draw(group), answer.id)
         for group in answers_of
         for at, answer in enumerate(answers_of[group])
-    ]
-    return {name for _, _, name in sorted(ranked)[:size]}
-
-
-def _draw(seed: int, *names: str) -> bytes:
-    """Return a pseudo-random key that is always the same for the same names."""
-    return sha256("\0".join([str(seed), *names]).encode("utf-8", "surrogatepass")).digest()
-
-
-def _digest(answers: Sequence[Labelled]) -> str:
-    """Return a digest of the content of a set, in whatever order."""
-    digest = sha256()
-    for line in sorted(map(msgspec.json.encode, answers)):
-        digest.update(line + b"\n")
-    return digest.hexdigest()[:16]
+    )
+    return {name for _, _, name in ranked[:size]}

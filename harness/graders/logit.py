@@ -8,19 +8,21 @@ docs/decisions/0025-model-graders.md says why this prompt, with figures.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ctxbench.metrics.grading import Grade, GradedItem
-from ctxbench.metrics.language import sentences
+from ctxbench.metrics.language import sentences, terms
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.spec import spec
 from ctxbench.strategies.base import ModelError
 
 from ..models import Models
 from ..models.recorded import Choice
-from .llm import PROMPTS, READ, GraderPrompt, GraderUsage, cut, digest, on_topic, one_line, seen
+from .llm import PROMPTS, READ, GraderPrompt, Length, cut, digest, seen
+from .profiles import GraderUsage
 
 _PARTS_ASKED = 3
 _PARTS = re.compile(r"(?<=[?？])|[!！。‹›]")
@@ -51,14 +53,9 @@ class Logit:
     """Empty = the run's grader. Only `local` reports how likely a token is."""
     threshold: float = 0.0
     """An answer is correct above this."""
-    longest: int = 1_500
-    """Characters of a candidate that are read."""
+    longest: Length = 1_500
     prompt: str = ""
     """The digest of its prompt, to accept only this one."""
-
-    def __post_init__(self) -> None:
-        if self.longest < 100:
-            raise ValueError("longest is 100 characters or more")
 
     def digest(self) -> str:
         """Return a digest of the prompt, and of how texts are read."""
@@ -85,48 +82,51 @@ class LogitGrader:
     def _graded(self, item: GradedItem) -> Grade | Missing:
         if not item.accepted:
             return Missing("unsupported", f"a question of the kind {item.kind} has no answer to compare with")
-        question, candidate = _questions_of(seen(item.question)), seen(item.candidate)
+        candidate = seen(item.candidate)
         if not candidate.strip():
             return Grade(False, -LARGEST, "the answer is empty")
+        # The parts of the question that ask, or all of it if none has a question mark.
+        asked = seen(item.question)
+        parts = (part.strip() for part in _PARTS.split(asked))
+        question = " ".join(part for part in parts if part.endswith(("?", "？"))) or asked
         scores: dict[str, float] = {}
-        for accepted in map(seen, item.accepted):
-            score = self._whole(question, accepted, candidate)
-            if isinstance(score, Missing):
-                return score
-            scores[accepted] = score
+        try:
+            for accepted in map(seen, item.accepted):
+                scores[accepted] = self._score(question, accepted, candidate)
+        except ModelError as error:
+            return Missing("failed", str(error))
+        if not all(map(math.isfinite, scores.values())):
+            return Missing("unusable", f"{self.how.model}: neither Yes nor No is among its likeliest tokens")
         best = max(scores, key=lambda accepted: scores[accepted])
         score = scores[best]
         return Grade(score > self.how.threshold, score, f"logit(Yes) - logit(No) is {score:.2f} for {best[:60]!r}")
 
-    def _whole(self, question: str, accepted: str, candidate: str) -> float | Missing:
+    def _score(self, question: str, accepted: str, candidate: str) -> float:
         """Return the lowest score of the sentences of an accepted answer: the candidate has to say all of it.
 
-        A sentence that is slipped into an accepted answer makes it harder to reach, never easier.
+        Who writes the accepted answer decides what is right: a sentence that is slipped into it can only make an answer
+        look wrong. -inf if the model takes neither Yes nor No to be likely. Raises ModelError.
         """
-        # Who writes the accepted answer decides what is right: what is put into it can only make an answer look wrong.
         least, parts = LARGEST, sentences(accepted)
         for part in parts if 1 < len(parts) <= _PARTS_ASKED else [accepted]:
             # Of the defences against attacks the one that counted; it cost one answer of 120 (decision 25).
-            read = cut(on_topic(candidate, question, part), self.how.longest)
-            score = self._score(one_line(question), one_line(part), one_line(read))
-            if isinstance(score, Missing):
-                return score
-            least = min(least, score)
+            read = cut(_on_topic(candidate, question, part), self.how.longest)
+            # On one line each, with single white space.
+            text = filled(*(" ".join(said.split()) for said in (question, part, read)))
+            choice = self._models.choose(Choice(self.how.model, PREFIX, text, (YES, NO), PROMPT.full))
+            self.used.add(choice.input_tokens)
+            if not choice.logprobs:
+                return -math.inf
+            least = min(least, round(choice.of(YES) - choice.of(NO), 4))
         return least
 
-    def _score(self, question: str, accepted: str, candidate: str) -> float | Missing:
-        text = filled(question, accepted, candidate)
-        try:
-            choice = self._models.choose(Choice(self.how.model, PREFIX, text, (YES, NO), PROMPT.full))
-        except ModelError as error:
-            return Missing("failed", str(error))
-        self.used.add(choice.input_tokens)
-        if not choice.logprobs:
-            return Missing("unusable", f"{self.how.model}: neither Yes nor No is among its likeliest tokens")
-        return round(choice.of(YES) - choice.of(NO), 4)
 
+def _on_topic(text: str, *topics: str) -> str:
+    """Return the sentences that share a word with the topics, or all of them if none does.
 
-def _questions_of(question: str) -> str:
-    """Return the parts of a question that ask, or all of it if none has a question mark."""
-    parts = (part.strip() for part in _PARTS.split(question))
-    return " ".join(part for part in parts if part.endswith(("?", "？"))) or question
+    As a rule a sentence of an answer does, and one that speaks to the grader or fills space does not.
+    """
+    topic_terms = {term for topic in topics for term in terms(topic)}
+    parts = sentences(re.sub("[‹›]", "\n", text))
+    relevant = [part for part in parts if not topic_terms.isdisjoint(terms(part))]
+    return " ".join(relevant or parts)

@@ -11,16 +11,12 @@ from typing import NamedTuple
 import msgspec
 
 from ctxbench.metrics.grading.agreement import Agreement, Estimate, Known, corrected
-from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import cache_folder, read_file
 
 from ..folder.files import placed
 from .labels import Sample
-
-SCHEMA = 1
-"""To be raised when an older profile would be read wrongly."""
 
 
 class Threshold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,40 +36,23 @@ class Threshold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     own_kappa: Estimate
 
 
-class Flips(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How often one attack got the verdict that it aims at."""
+class GraderUsage(msgspec.Struct, forbid_unknown_fields=True):
+    """The usage of all model calls of a grader, replayed or not, at today's prices: the same in every run."""
 
-    attack: str
-    tried: int
-    flipped: int
-    interval: Ends | Missing
-    missing: int = 0
-    """Attacked answers that were not graded."""
-
-
-class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The effect of answers that speak to the grader (`harness/graders/attacks.py`)."""
-
-    answers: int
-    raised: tuple[int, int]
-    """Attacks on answers graded wrong: tried, and turned to right."""
-    lowered: tuple[int, int]
-    """Attacks on answers graded right: tried, and turned to wrong."""
-    missing: int
-    share: Estimate
-    """Share of attacks that turned the verdict; the interval is by question."""
-    attacks: tuple[Flips, ...]
-
-
-class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The usage and cost of the grader's model calls, replayed or not, at the prices of the bundled map."""
-
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    dollars: float
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    dollars: float = 0.0
     unpriced: int = 0
     """Calls whose price is not known: they are not in the dollars."""
+
+    def add(self, input_tokens: int, output_tokens: int = 0, cost: float | None = 0.0, calls: int = 1) -> None:
+        """Count one more answered call, or several."""
+        self.calls += calls
+        self.input_tokens += input_tokens
+        self.output_tokens += output_tokens
+        self.dollars += cost or 0.0
+        self.unpriced += cost is None
 
 
 class BesidePeople(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -96,7 +75,6 @@ class BesidePeople(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The agreement of a grader with the labels of one set."""
 
-    schema: int = SCHEMA
     grader: str
     """The grader's name, with everything that its grades depend on."""
     set: str
@@ -124,8 +102,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     less_exact: int = 0
     """Answers called wrong since their date, which fits, is less exact than the accepted one."""
     threshold: Threshold
-    injection: Injection | None = None
-    cost: Cost | None = None
+    cost: GraderUsage | None = None
     """None = the grader asks no model."""
 
     @property
@@ -137,10 +114,6 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def graded(self) -> int:
         """Number of answers with a grade."""
         return self.whole.answers
-
-    def to_json(self) -> bytes:
-        """Return the profile as JSON, the same bytes for the same figures."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
 
 
 def corrected_by(profile: Profile, share: float, answers: float) -> Estimate:
@@ -158,7 +131,6 @@ SHIPPED = Path(__file__).parent / "shipped"
 
 # What of a grader's name tells its versions apart: `rules(1)`, `llm(model='…', prompt='…')`, `name@digest`.
 _VERSION = re.compile(r"\(\d+\)$|(?:, )?\bprompt='[0-9a-f]*'|@[0-9a-f]+\b")
-_PLAIN = re.compile(r"[^A-Za-z0-9]+")
 
 
 class QuotedProfile(NamedTuple):
@@ -169,52 +141,49 @@ class QuotedProfile(NamedTuple):
     """Empty if the profile is of the very grader that was asked for."""
 
 
-class _Schema(msgspec.Struct):
-    schema: int
-
-
 class Profiles:
-    """All profiles of some folders, the first folder's first. Raises RunError for a damaged one."""
+    """All profiles of some folders. Raises RunError for a damaged one."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
-        self._found: dict[tuple[str, str, str, bool], Profile] = {}
-        # Of another version of ctxbench: reported, not read, since their figures may mean something else.
-        self.passed_over: list[str] = []
-        for folder in folders or (user_folder(), SHIPPED):
-            for path in sorted(folder.glob("*.json")):
-                profile = self._read(path)
-                if profile is not None:
-                    key = profile.grader, profile.set, str(profile.only), profile.sample is None
-                    # The user's folder is read before ours: a grader calibrated again is quoted by that.
-                    self._found.setdefault(key, profile)
+        profiles: dict[tuple[str, str, str, bool], Profile] = {}
+        # The user's folder comes before ours: a grader calibrated again is quoted by that.
+        for path in (path for folder in folders or (user_folder(), SHIPPED) for path in sorted(folder.glob("*.json"))):
+            if (profile := _read(path)) is not None:
+                profiles.setdefault((profile.grader, profile.set, str(profile.only), profile.sample is None), profile)
+        self._profiles = tuple(profiles.values())
 
     def of(self, grader: str) -> list[QuotedProfile]:
-        """Return the grader's profiles, the best first; those of its other versions if it has none."""
-        exact = [QuotedProfile(profile) for profile in self._found.values() if profile.grader == grader]
-        if exact:
-            return _best(exact)
-        kind = unversioned(grader)
-        others = [profile for profile in self._found.values() if unversioned(profile.grader) == kind]
-        return _best([QuotedProfile(profile, f"measured on {profile.grader}, not {grader}") for profile in others])
+        """Return the grader's profiles, the best first; those of its other versions if it has none.
 
-    def _read(self, path: Path) -> Profile | None:
-        try:
-            data = read_file(path)
-            # The version first: the rest of another version's file need not fit.
-            if (schema := msgspec.json.decode(data, type=_Schema).schema) != SCHEMA:
-                self.passed_over.append(f"{path}: a profile of version {schema}, not {SCHEMA}: calibrate again")
-                return None
-            return msgspec.json.decode(data, type=Profile)
-        except OSError as error:
-            raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise RunError(f"{path}: is no profile of a grader ({error}): remove it, and calibrate again") from None
+        Of several on the same answers only the best: no sample stands beside the whole.
+        """
+        quoted = [QuotedProfile(profile) for profile in self._profiles if profile.grader == grader] or [
+            QuotedProfile(profile, f"measured on {profile.grader}, not {grader}")
+            for profile in self._profiles
+            if unversioned(profile.grader) == unversioned(grader)
+        ]
+        best: dict[tuple[str, str, str], QuotedProfile] = {}
+        for quote in sorted(quoted, key=_rank):
+            best.setdefault((quote.profile.grader, quote.profile.set, str(quote.profile.only)), quote)
+        return list(best.values())
 
 
-def profile_of(grader: str, folders: Sequence[Path] = ()) -> QuotedProfile | Missing:
-    """Return the profile to quote beside this grader's scores."""
-    profiles = Profiles(folders).of(grader)
-    return profiles[0] if profiles else Missing("unsupported", f"{grader} was not calibrated: ctxbench lab calibrate")
+def _read(path: Path) -> Profile | None:
+    """Return a profile; None if it has another layout, as those of other versions of ctxbench."""
+    try:
+        return msgspec.json.decode(read_file(path), type=Profile)
+    except msgspec.ValidationError:
+        return None
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RunError(f"{path}: is no profile of a grader ({error}): remove it, and calibrate again") from None
+
+
+def _rank(quote: QuotedProfile) -> tuple[bool, bool, int, str]:
+    profile = quote.profile
+    # People's labels before a model's, a whole set before a part of it, then the most answers. False sorts first.
+    return profile.labelled_by != "people", bool(profile.only), -profile.graded, profile.set
 
 
 def user_folder() -> Path:
@@ -223,41 +192,24 @@ def user_folder() -> Path:
 
 
 def keep(profile: Profile, folder: Path) -> Path:
-    """Write a profile in place of an older one of the same grader, set and part or sample. Raises RunError."""
-    path = folder / file_name(profile)
+    """Write a profile in place of an older one of the same grader, set and part or sample. Raises RunError.
+
+    The file's name is readable, and differs by grader, set, part, and for a sample; its bytes are the same for the same
+    figures.
+    """
+    part = [f"{name}={value}" for name, value in sorted(profile.only.items())]
+    part += ["sample"] * (profile.sample is not None)
+    words = re.sub(r"[^A-Za-z0-9]+", "-", " ".join([unversioned(profile.grader), profile.set, *part]))
+    digest = sha256("\0".join([profile.grader, profile.set, *part]).encode()).hexdigest()[:8]
+    path = folder / f"{words.strip('-').lower()[:80]}-{digest}.json"
     try:
         with placed(path) as draft:
-            draft.write_bytes(profile.to_json())
+            draft.write_bytes(msgspec.json.format(msgspec.json.encode(profile), indent=1) + b"\n")
     except OSError as error:
         raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
     return path
 
 
-def file_name(profile: Profile) -> str:
-    """Return a readable file name that differs by grader, set, part, and for a sample."""
-    part = [f"{name}={value}" for name, value in sorted(profile.only.items())] + ["sample"] * (
-        profile.sample is not None
-    )
-    whole = "\0".join([profile.grader, profile.set, *part])
-    words = _PLAIN.sub("-", " ".join([unversioned(profile.grader), profile.set, *part])).strip("-").lower()
-    return f"{words[:80]}-{sha256(whole.encode()).hexdigest()[:8]}.json"
-
-
 def unversioned(grader: str) -> str:
     """Return the grader's name without what tells its versions apart."""
     return _VERSION.sub("", grader)
-
-
-def _best(quoted: Sequence[QuotedProfile]) -> list[QuotedProfile]:
-    """Return the profiles, the best first; only the best of the same answers, so that no sample stands beside the
-    whole."""
-    best: dict[tuple[str, str, str], QuotedProfile] = {}
-    for profile in sorted(quoted, key=_rank):
-        best.setdefault((profile.profile.grader, profile.profile.set, str(profile.profile.only)), profile)
-    return list(best.values())
-
-
-def _rank(quoted: QuotedProfile) -> tuple[bool, bool, int, str]:
-    profile = quoted.profile
-    # People's labels before a model's, a whole set before a part of it, then the most answers. False sorts first.
-    return profile.labelled_by != "people", bool(profile.only), -profile.graded, profile.set

@@ -14,18 +14,23 @@ import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ctxbench.metrics.grading import Grade, GradedItem
+from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.spec import spec
 
 from ..models import Models
-from .llm import READ, GraderUsage, cut, digest, seen
+from ..models.recorded import at_once
+from .llm import READ, Length, cut, digest, seen
+from .profiles import GraderUsage
+
+if TYPE_CHECKING:
+    from .ragas_models import RagasCalls
 
 Name = Literal[
     "faithfulness",
@@ -84,8 +89,7 @@ class Ragas:
     """Empty = the run's grader."""
     threshold: float = 0.5
     """An answer is correct from this score on."""
-    longest: int = 8_000
-    """Characters of one text that are shown."""
+    longest: Length = 8_000
     prompt: str = ""
     """The digest of the version of ragas, which has its prompts, to accept only this one."""
     embedder: str = ""
@@ -114,13 +118,10 @@ class RagasGrader:
     def __init__(self, how: Ragas, models: Models) -> None:
         """Prepare the metric. Raises MissingExtra where ragas, or a library that it needs, cannot be imported."""
         _prepare()
-        from .ragas_models import RagasMetric
-
-        self._metric = metric = METRICS[how.metric]
-        embedder = models.settings.embedder if "embeddings" in metric.needs else ""
-        self.how = replace(how, embedder=embedder, prompt=how.digest())
-        self._scorer = RagasMetric(metric.kind, metric.needs, dict(metric.options), models)
-        self._models, self.used = models, GraderUsage()
+        self._metric, self._models, self._counter = METRICS[how.metric], models, TokenCounter()
+        embedder = models.settings.embedder if "embeddings" in self._metric.needs else ""
+        self.how, self.used = replace(how, embedder=embedder, prompt=how.digest()), GraderUsage()
+        self._calls().metric(self._metric)  # fails early where a library is missing
 
     @property
     def name(self) -> str:
@@ -129,45 +130,42 @@ class RagasGrader:
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         """Return a grade for each item: several at once, each in a thread with an event loop of its own."""
-        pool = ThreadPoolExecutor(self._models.settings.concurrency if self._metric.needs else 1)
-        try:
-            graded = list(pool.map(self._graded, items))
-        finally:
-            pool.shutdown(cancel_futures=True)
-        for _, used in graded:
-            self.used.take(used)
+        workers = self._models.settings.concurrency if self._metric.needs else 1
+        graded = at_once(self._graded, items, workers)
+        for _, calls in graded:
+            for charge in calls.charged:
+                self.used.add(*charge)
         return [grade for grade, _ in graded]
 
-    def _graded(self, item: GradedItem) -> tuple[Grade | Missing, GraderUsage]:
-        used, scores = GraderUsage(), list[float]()
+    def _calls(self) -> RagasCalls:
+        from .ragas_models import RagasCalls
+
+        name = f"ragas-{self.how.metric}@{self.how.prompt}"
+        return RagasCalls(self._models, self._counter, self.how.model, name)
+
+    def _graded(self, item: GradedItem) -> tuple[Grade | Missing, RagasCalls]:
+        how, calls, scores = self.how, self._calls(), list[float]()
         references = item.accepted if "reference" in self._metric.asks else ("",)
         if not references:
-            return Missing("undefined", f"{self.how.metric} needs an accepted answer"), used
+            return Missing("undefined", f"{how.metric} needs an accepted answer"), calls
         for reference in references:
-            score = self._score(item, reference, used)
+            fields: dict[str, str | list[str]] = {
+                "user_input": cut(seen(item.question), how.longest),
+                "response": cut(seen(item.candidate), how.longest),
+                "reference": cut(seen(reference), how.longest),
+                "retrieved_contexts": [cut(seen(text), how.longest) for text in item.evidence],
+            }
+            inputs = {name: fields[name] for name in self._metric.asks}
+            if lacking := [name for name, value in inputs.items() if not value or value == [""]]:
+                return Missing("undefined", f"{how.metric} needs a {lacking[0]}, and the item has none"), calls
+            score = calls.score(self._metric, inputs)
             if isinstance(score, Missing):
-                return score, used
+                return score, calls
+            if math.isnan(score):
+                return Missing("undefined", f"{how.metric} came to no number"), calls
             scores.append(score)
         best = max(scores)
-        return Grade(best >= self.how.threshold, best, f"{self.how.metric} {best:.3f}"), used
-
-    def _score(self, item: GradedItem, reference: str, used: GraderUsage) -> float | Missing:
-        fields: dict[str, str | list[str]] = {
-            "user_input": self._shown(item.question),
-            "response": self._shown(item.candidate),
-            "reference": self._shown(reference),
-            "retrieved_contexts": [self._shown(text) for text in item.evidence],
-        }
-        inputs = {name: fields[name] for name in self._metric.asks}
-        if lacking := [name for name, value in inputs.items() if not value or value == [""]]:
-            return Missing("undefined", f"{self.how.metric} needs a {lacking[0]}, and the item has none")
-        value = self._scorer.score(inputs, self.how.model, f"ragas-{self.how.metric}@{self.how.prompt}", used)
-        if not isinstance(value, Missing) and math.isnan(value):
-            return Missing("undefined", f"{self.how.metric} came to no number")
-        return value
-
-    def _shown(self, text: str) -> str:
-        return cut(seen(text), self.how.longest)
+        return Grade(best >= how.threshold, best, f"{how.metric} {best:.3f}"), calls
 
 
 def _prepare() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ValidationError
@@ -15,90 +15,86 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.strategies.base import ModelError
 
-from ..models import Unusable
+from ..models import Reply, Unusable
 from ..models.recorded import ModelRequest
-from .llm import GraderUsage
 
 if TYPE_CHECKING:
     from ..models import Models
+    from .ragas import RagasInputs
 
 TOKENS = 2_000
 """The most tokens of a reply: lists of statements are long."""
 
 
-class RagasMetric:
-    """A metric of ragas over our models."""
+class RagasCalls:
+    """The model calls of a metric of ragas for one item."""
 
-    def __init__(self, kind: str, needs: Sequence[str], options: Mapping[str, Any], models: Models) -> None:
-        """`kind` is a class in `ragas.metrics.collections`, `needs` are the models that it takes."""
-        self._kind, self._needs, self._options = getattr(collections, kind), needs, options
-        self._models, self._counter = models, TokenCounter()
-        self._metric(_Calls("", "", models, self._counter, GraderUsage()))  # fails early where a library is missing
-
-    def score(self, inputs: Mapping[str, Any], model: str, prompt: str, used: GraderUsage) -> float | Missing:
-        """Return the metric's value, or why there is none: ragas takes some failures for a score."""
-        calls = _Calls(model, prompt, self._models, self._counter, used)
-        try:
-            value = float(asyncio.run(self._metric(calls).ascore(**inputs)).value)
-        except Exception as error:
-            if calls.problem is not None:
-                return calls.problem
-            return Missing("unusable", f"ragas: {type(error).__name__}: {error}")
-        if calls.problem is not None:
-            return calls.problem
-        return Missing("undefined", "ragas found no statement to judge") if calls.nothing else value
-
-    def _metric(self, calls: _Calls) -> Any:
-        parts = {"llm": _Llm(calls), "embeddings": _Embeddings(calls)}
-        return self._kind(**{name: parts[name] for name in self._needs}, **self._options)
-
-
-class _Calls:
-    """The model calls for one item."""
-
-    def __init__(self, model: str, prompt: str, models: Models, counter: TokenCounter, used: GraderUsage) -> None:
-        self.model, self.prompt, self.models, self.counter, self.used = model, prompt, models, counter, used
-        self.problem: Missing | None = None
+    def __init__(self, models: Models, counter: TokenCounter, model: str = "", prompt: str = "") -> None:
+        self._models, self._counter, self._model, self._prompt = models, counter, model, prompt
+        self.charged: list[tuple[int, int, float | None]] = []
+        """Input tokens, output tokens and cost of each call that was answered."""
+        self._problem: Missing | None = None
         # Set when the model cut a text into no statements at all: ragas would score that 0.
-        self.nothing = False
+        self._nothing = False
+
+    def metric(self, metric: RagasInputs) -> Any:
+        """Return the metric over these calls. Raises ImportError where a library that it needs is missing."""
+        parts = {"llm": _Llm(self), "embeddings": _Embeddings(self)}
+        needs = {name: parts[name] for name in metric.needs}
+        return getattr(collections, metric.kind)(**needs, **dict(metric.options))
+
+    def score(self, metric: RagasInputs, inputs: Mapping[str, Any]) -> float | Missing:
+        """Return the metric's value, or why there is none: ragas takes some failures for a score."""
+        try:
+            value: float | Missing = float(asyncio.run(self.metric(metric).ascore(**inputs)).value)
+        except Exception as error:
+            value = Missing("unusable", f"ragas: {type(error).__name__}: {error}")
+        else:
+            if self._nothing:
+                value = Missing("undefined", "ragas found no statement to judge")
+        return value if self._problem is None else self._problem
 
     def chat(self, prompt: str, kind: type[BaseModel]) -> BaseModel:
         """Return a reply of that kind. Raises ModelError, and remembers it."""
         schema = kind.model_json_schema()
-        request = ModelRequest(self.model, prompt, 0.0, TOKENS, schema=schema, prompt=self.prompt)
         try:
-            reply = self.models.chat(request, self.counter)
-            self.used.add(reply.input_tokens, reply.output_tokens, reply.cost)
+            reply = self._models.chat(
+                ModelRequest(self._model, prompt, 0.0, TOKENS, schema=schema, prompt=self._prompt), self._counter
+            )
+            self._charge(reply)
             parsed = kind.model_validate_json(reply.text)
         except Unusable as error:
-            self.used.add(error.reply.input_tokens, error.reply.output_tokens, error.reply.cost)
+            self._charge(error.reply)
             raise self._failed("unusable", str(error)) from None
         except ModelError as error:
             raise self._failed("failed", str(error)) from None
         except ValidationError as error:
             what = error.errors()[0]["msg"]
-            raise self._failed("unusable", f"{self.model}: its reply is not what ragas asked for: {what}") from None
-        self.nothing = self.nothing or any(value == [] for _, value in parsed)
+            raise self._failed("unusable", f"{self._model}: its reply is not what ragas asked for: {what}") from None
+        self._nothing = self._nothing or any(value == [] for _, value in parsed)
         return parsed
 
     def embed(self, text: str) -> list[float]:
         """Return a unit vector. Raises ModelError, and remembers it."""
         try:
-            embedded = self.models.embed([text], False, self.counter)
+            embedded = self._models.embed([text], False, self._counter)
         except ModelError as error:
             raise self._failed("failed", str(error)) from None
         if embedded.called is not None:
-            self.used.add(embedded.called.input_tokens, 0, embedded.called.cost)
+            self.charged.append((embedded.called.input_tokens, 0, embedded.called.cost))
         return [float(value) for value in embedded.vectors[0]]
 
+    def _charge(self, reply: Reply) -> None:
+        self.charged.append((reply.input_tokens, reply.output_tokens, reply.cost))
+
     def _failed(self, why: Literal["failed", "unusable"], detail: str) -> ModelError:
-        if self.problem is None:
-            self.problem = Missing(why, detail)
+        if self._problem is None:
+            self._problem = Missing(why, detail)
         return ModelError(detail)
 
 
 class _Llm(InstructorBaseRagasLLM):  # type: ignore[misc]
-    def __init__(self, calls: _Calls) -> None:
+    def __init__(self, calls: RagasCalls) -> None:
         self._calls = calls
 
     def generate(self, prompt: str, response_model: type[BaseModel]) -> BaseModel:
@@ -109,7 +105,7 @@ class _Llm(InstructorBaseRagasLLM):  # type: ignore[misc]
 
 
 class _Embeddings(BaseRagasEmbedding):  # type: ignore[misc]
-    def __init__(self, calls: _Calls) -> None:
+    def __init__(self, calls: RagasCalls) -> None:
         super().__init__()
         self._calls = calls
 

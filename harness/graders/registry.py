@@ -16,8 +16,8 @@ from ctxbench.scenarios.errors import SetupError, SpecError
 from ctxbench.scenarios.spec import parse, spec
 
 from ..models import Models, Settings
-from .llm import PAIRWISE, Llm, LlmGrader, rubrics
-from .logit import PROMPT, Logit, LogitGrader
+from .llm import Llm, LlmGrader
+from .logit import Logit, LogitGrader
 from .ragas import Ragas, RagasGrader
 
 
@@ -43,17 +43,6 @@ def grader(name: str, settings: Settings | None = None, models: Models | None = 
         return RulesGrader()
     available = models or Models(settings or Settings())
     return _MAKERS[type(specification)](_with_model(specification, available.settings), available)
-
-
-def prompts() -> dict[str, str]:
-    """Return the digest of every prompt, by its name."""
-    every = (*rubrics("strict"), *rubrics("lenient"), PAIRWISE, PROMPT)
-    return {prompt.name: prompt.digest for prompt in every}
-
-
-def model_of(grader: Grader) -> str:
-    """Return the model that a grader asks, or an empty text. Used to warn where it also answers: it favours itself."""
-    return str(getattr(getattr(grader, "how", None), "model", ""))
 
 
 def _with_model(how: Any, settings: Settings) -> Any:

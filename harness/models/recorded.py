@@ -6,7 +6,8 @@ An answer that holds no text is an answer: it was paid for, it is recorded, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -21,6 +22,7 @@ from .cassette import Cassette, CassetteEntry, canonical, key_of
 from .purse import Charge, Purse
 
 Mode = Literal["auto", "replay", "record"]
+T, R = TypeVar("T"), TypeVar("R")
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
@@ -270,3 +272,13 @@ def _schema(text: str) -> dict[str, Any]:
     return (
         schema if isinstance(schema, dict) and schema.get("type") == "object" else {"type": "object", "properties": {}}
     )
+
+
+def at_once(call: Callable[[T], R], items: Sequence[T], workers: int) -> list[R]:
+    """Return the result of a call for each item, in order. The first is made alone: it opens what all share."""
+    first = [call(item) for item in items[:1]]
+    pool = ThreadPoolExecutor(workers)
+    try:
+        return [*first, *pool.map(call, items[1:])]
+    finally:
+        pool.shutdown(cancel_futures=True)  # when the user stops it: no more calls

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
@@ -31,7 +31,7 @@ from ..replay import (
     replay_view,
     start_view,
 )
-from .ask import Asker, OfBound, OfCopies, OfReplays, ProbeReply, ReplayedModels, questions
+from .ask import Ask, ProbeReply, RememberedModels, ask_bound, ask_copies, ask_replays, questions
 
 
 @dataclass(slots=True)
@@ -62,14 +62,14 @@ class ProbeResult:
     """Whether an accepted answer is there; None if none had been said."""
 
 
-def interviewed(index: ConversationIndex, strategy: Strategy, models: ModelCalls, log: ContextLog) -> list[ProbeResult]:
+def ask_probes(index: ConversationIndex, strategy: Strategy, models: ModelCalls, log: ContextLog) -> list[ProbeResult]:
     """Replay a conversation into its log, and ask its probes on the way. Raises what the strategy raises."""
     # Started anew `layered` would take some 98 ms a probe, a copy takes 4.5 (decision 22).
-    replayed = None if is_copyable(strategy) else ReplayedModels(models)
-    services = RecordedContext(index, replayed or models)
+    remembered = None if is_copyable(strategy) else RememberedModels(models)
+    services = RecordedContext(index, remembered or models)
     view = start_view(strategy, services)
-    asker = OfReplays(strategy, index, replayed) if replayed is not None else OfCopies(view, services, models)
-    probing = _ProbeRun(index, asker, log)
+    anew = None if remembered is None else ask_replays(strategy, index, remembered)
+    probing = _ProbeRun(index, anew or ask_copies(view, services, models), log)
     results = list(probing.after(-1))
     for number, step in enumerate(replay_view(index.conversation, view, services)):
         log.add(step)
@@ -77,114 +77,97 @@ def interviewed(index: ConversationIndex, strategy: Strategy, models: ModelCalls
     return results
 
 
-def bounded(index: ConversationIndex, bound: Strategy, models: ModelCalls) -> list[ProbeResult]:
+def ask_bounds(index: ConversationIndex, bound: Strategy, models: ModelCalls) -> list[ProbeResult]:
     """Ask a bound, which needs nothing but the history, the probes of a conversation."""
-    probing = _ProbeRun(index, OfBound(bound, index, models), ContextLog(index.conversation.messages))
-    return list(probing.all())
+    probing = _ProbeRun(index, ask_bound(bound, index, models), ContextLog(index.conversation.messages))
+    return [probing.result(probe, question, None) for due in probing.due.values() for probe, question in due]
 
 
 class _ProbeRun:
     """The probes of one conversation while they are asked."""
 
-    def __init__(self, index: ConversationIndex, asker: Asker, log: ContextLog) -> None:
-        self._index, self._asker, self._log = index, asker, log
+    def __init__(self, index: ConversationIndex, ask: Ask, log: ContextLog) -> None:
+        self._index, self._ask, self._log = index, ask, log
         self._substitutions, self._events_seen = Substitutions(), 0
-        # Probes by the step that they are asked after.
-        self._due: dict[int, list[tuple[PlacedProbe, Message]]] = defaultdict(list)
+        self._places = {message.id: at for at, message in enumerate(index.conversation.messages)}
+        self.due: dict[int, list[tuple[PlacedProbe, Message]]] = defaultdict(list)
+        """Probes with their questions, by the step that they are asked after."""
         calls = list(index.conversation.calls())
         for probe, question in zip(index.asked, questions(index.asked, index.ids), strict=True):
             # With calls at 2, 5 and 9 a probe after 5 messages belongs to step 1: a call at its very place comes before
             # it, as in `replay_view`. One after 1 message belongs to -1, before the first step.
-            self._due[bisect_right(calls, probe.stop) - 1].append((probe, question))
-        self._places = {message.id: at for at, message in enumerate(index.conversation.messages)}
-
-    def all(self) -> Iterator[ProbeResult]:
-        """Ask every probe, with no step before it."""
-        for due in self._due.values():
-            for probe, question in due:
-                yield self._probed(probe, question, None)
+            self.due[bisect_right(calls, probe.stop) - 1].append((probe, question))
 
     def after(self, step: int) -> Iterator[ProbeResult]:
         """Ask the probes between a step and the next; -1 = before the first step."""
-        for _, event in self._log.events[self._events_seen :]:
-            self._substitutions.hear((event,))
+        self._substitutions.follow(event for _, event in self._log.events[self._events_seen :])
         self._events_seen = len(self._log.events)
-        for probe, question in self._due.get(step, ()):
-            yield self._probed(probe, question, step if step >= 0 else None)
+        for probe, question in self.due.get(step, ()):
+            yield self.result(probe, question, step if step >= 0 else None)
 
-    def _probed(self, probe: PlacedProbe, question: Message, step: int | None) -> ProbeResult:
-        """Ask one probe. If the strategy raises, the result says why: it loses this probe alone."""
+    def result(self, probe: PlacedProbe, question: Message, step: int | None) -> ProbeResult:
+        """Ask one probe after a step, if there is one. If the strategy raises, it loses this probe alone."""
         try:
-            return self._result(probe, question, step, self._asker.ask(probe, question))
+            return self._result(probe, question, step, self._ask(probe, question))
         except Stopped:
             raise
         except (Exception, SystemExit) as error:  # of a plug-in, which may raise anything
             return ProbeResult(probe, step, failure_reason(error))
 
     def _result(self, probe: PlacedProbe, question: Message, step: int | None, reply: ProbeReply) -> ProbeResult:
-        index, context = self._index, reply.context
-        marks, recorded = context.marks, index.conversation.tools
-        sent = self._log.as_recorded(context.messages, probe.stop)
-        if marks and not 0 <= min(marks) <= max(marks) < len(sent):
-            raise StrategyTypeError(f"the marks of the Context are {marks}, and it has {len(sent)} messages, from 0")
-        written = self._own(sent, question)
-        added, kept = self._entry(sent, question, written, step)
+        index, context, log = self._index, reply.context, self._log
+        recording, recorded_tools = index.conversation.messages, index.conversation.tools
+        sent = log.as_recorded(context.messages, probe.stop)
+        if context.marks and not 0 <= min(context.marks) <= max(context.marks) < len(sent):
+            raise StrategyTypeError(
+                f"the marks of the Context are {context.marks}, and it has {len(sent)} messages, from 0"
+            )
+        kept = 0 if step is None else shared_prefix(log.sent, sent)
+        added: list[tuple[int, int]] = []
+        # What was written for this probe alone is numbered -2, -3 …: no number of the log is below 0.
+        written: dict[Message, int] = {}
+        for store, start, stop in sent[kept:].spans:
+            if store is recording:
+                added.append((start, stop))
+                continue
+            for message in store[start:stop]:
+                number = log.number(message)
+                if message == question:
+                    place = QUESTION
+                elif number is not None:
+                    place = len(recording) + number
+                else:
+                    place = written.setdefault(message, QUESTION - 1 - len(written))
+                added.append((place, place + 1))
+        for message in written:
+            check_well_formed(message, Message)
         # A copy: what this question recalls or archives must not count for the next one.
         substitutions = self._substitutions.copy()
-        substitutions.hear(reply.events)
-        offers = any(tool not in recorded for tool in context.tools)
-        what = SentText(sent, index.conversation.messages, index.ledger, question.id)
-        loadable = self._loadable(substitutions, what, offers)
+        substitutions.follow(reply.events)
+        what = SentText(sent, recording, index.ledger, question.id)
+        loadable = self._loadable(substitutions, what, any(tool not in recorded_tools for tool in context.tools))
         stood_for = substitutions.stood_for(what.written)
         names = frozenset(name for name, _ in loadable)
+        full = index.ledger.upto(probe.stop) + index.ledger.tokens(question)
         return ProbeResult(
             probe,
             step,
             kept=kept,
-            added=added,
+            added=tuple(added),
             written=tuple(written),
             tokens_written=tuple(map(index.ledger.tokens, written)),
-            marks=marks,
-            tools=None if context.tools == recorded else context.tools,
+            marks=context.marks,
+            tools=None if context.tools == recorded_tools else context.tools,
             events=reply.events,
             loadable=loadable,
             recalled=_recalled(reply.events),
-            tokens_full=PRIMING + index.tools(recorded) + index.ledger.upto(probe.stop) + index.ledger.tokens(question),
+            tokens_full=PRIMING + index.tools(recorded_tools) + full,
             tokens_sent=PRIMING + index.tools(context.tools) + what.tokens,
             evidence=tuple(
                 what.retained(evidence, stood_for, names, index.counter.text) for evidence in probe.evidence
             ),
             answer=what.says(probe) if probe.answers else None,
         )
-
-    def _own(self, sent: Messages, question: Message) -> list[Message]:
-        """Return the messages that were written for this probe alone."""
-        recording, messages = self._index.conversation.messages, dict[Message, None]()
-        for store, start, stop in sent.spans:
-            for message in () if store is recording else store[start:stop]:
-                if message != question and self._log.number(message) is None:
-                    check_well_formed(message, Message)
-                    messages[message] = None
-        return list(messages)
-
-    def _entry(
-        self, sent: Messages, question: Message, written: list[Message], step: int | None
-    ) -> tuple[tuple[tuple[int, int], ...], int]:
-        """Return the context as spans added to the step's context, and how many messages of that it keeps."""
-        size, log = len(self._index.conversation.messages), self._log
-        kept = 0 if step is None else shared_prefix(log.sent, sent)
-        # The question is -1, the first message written for this probe -2, the next -3: no number of the log is below 0.
-        own = {message: QUESTION - 1 - number for number, message in enumerate(written)}
-        added: list[tuple[int, int]] = []
-        for store, start, stop in sent[kept:].spans:
-            if store is self._index.conversation.messages:
-                added.append((start, stop))
-                continue
-            for message in store[start:stop]:
-                number = log.number(message)
-                place = QUESTION if message == question else own[message] if number is None else size + number
-                added.append((place, place + 1))
-        return tuple(added), kept
 
     def _loadable(self, substitutions: Substitutions, sent: SentText, offers: bool) -> tuple[tuple[str, str], ...]:
         """Return the messages that are not sent as recorded but can be loaded, with the key to load each."""
@@ -211,56 +194,48 @@ FOCUS = "focus"
 """The tier that is sent: what leaves it is in one below."""
 
 
+@dataclass(slots=True)
 class Substitutions:
     """Texts that stand for messages which are not sent, from the events that a strategy has reported so far."""
 
-    __slots__ = ("_by", "_recalled", "_texts", "archived", "held")
-
-    def __init__(self) -> None:
-        # Each summarised message, with the strategy and the level of the summary that stands for it now.
-        self._by: dict[str, tuple[str, int]] = {}
-        self._texts: dict[tuple[str, int], str] = {}
-        self._recalled: set[str] = set()
-        self.archived: dict[str, str] = {}
-        """The messages in the archive, by what the model asks for them with."""
-        self.held: dict[str, str] = {}
-        """The messages in a tier below what is sent, and in which."""
+    archived: dict[str, str] = field(default_factory=dict)
+    """The messages in the archive, by what the model asks for them with."""
+    held: dict[str, str] = field(default_factory=dict)
+    """The messages in a tier below what is sent, and in which."""
+    summarised: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Each summarised message, with the strategy and the level of the summary that stands for it now."""
+    texts: dict[tuple[str, int], str] = field(default_factory=dict)
+    recalled: set[str] = field(default_factory=set)
 
     def copy(self) -> Substitutions:
         """Return a copy to go on from, without what was recalled: that holds for one call only."""
-        copied = Substitutions()
-        copied._by, copied._texts = dict(self._by), dict(self._texts)
-        copied.archived, copied.held = dict(self.archived), dict(self.held)
-        return copied
+        return Substitutions(dict(self.archived), dict(self.held), dict(self.summarised), dict(self.texts))
 
-    def hear(self, events: Iterable[Event]) -> None:
+    def follow(self, events: Iterable[Event]) -> None:
         """Take the next events into account."""
         for event in events:
             match event:
                 case Summarised(replaced, summary, level, by):
-                    self._by.update(dict.fromkeys(replaced, (by, level)))
-                    self._texts[by, level] = summary
+                    self.summarised.update(dict.fromkeys(replaced, (by, level)))
+                    self.texts[by, level] = summary
                 case Recalled(sources):
-                    self._recalled.update(sources)
+                    self.recalled.update(sources)
                 case Archived(message, uuid):
                     self.archived[uuid] = message
                 case Deleted(uuids):
                     for uuid in uuids:
                         self.archived.pop(uuid, None)
                 case Moved(sources, source, to):
-                    for name in sources:
-                        if source == FOCUS or name in self.held:
-                            self.held[name] = to
+                    self.held.update((name, to) for name in sources if source == FOCUS or name in self.held)
                 case _:
                     pass
 
     def stood_for(self, written: Iterable[Message]) -> frozenset[str]:
         """Return the ids of the messages of which a summary, or a recalled text, is sent among the written ones."""
         texts = [message.text for message in written]
-        sent = {who for who, text in self._texts.items() if any(text in text_sent for text_sent in texts)}
-        return frozenset(name for name, who in self._by.items() if who in sent) | (
-            frozenset(self._recalled) if texts else frozenset()
-        )
+        sent = {who for who, text in self.texts.items() if any(text in text_sent for text_sent in texts)}
+        by_summary = frozenset(name for name, who in self.summarised.items() if who in sent)
+        return by_summary | self.recalled if texts else by_summary
 
 
 FIELDS = ("kept", "marks", "tokens_full", "tokens_sent")

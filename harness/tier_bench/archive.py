@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,7 +22,6 @@ from ctxbench.metrics.extract import extract
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.metrics.values import values
-from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
 from ctxbench.strategies.tiers.archive.archive import blocks
@@ -30,83 +29,18 @@ from ctxbench.strategies.tiers.archive.codec import Dictionary
 from ctxbench.strategies.tiers.archive.quantisation import Quantised, exact
 
 from ..models.embedding import Lexical
-
-_PLAIN_LEVEL = 9
-_LONG = 27
-
-Coder = Callable[[bytes], int]
-
-
-def items_of(conversations: Iterable[Conversation], counter: TokenCounter) -> list[ArchivedMessage]:
-    """Return every message under the id `conversation/message`."""
-    return [
-        ArchivedMessage(f"{conversation.id}/{message.id}", counter.message(message), message)
-        for conversation in conversations
-        for message in conversation.messages
-    ]
-
-
-def json_blocks(items: Sequence[ArchivedMessage], coding: Coding) -> list[bytes]:
-    """Return the blocks of an archive as lines of JSON, before any coding."""
-    return [as_json(block) for block in _cut(items, coding)]
-
-
-def as_json(items: Sequence[ArchivedMessage]) -> bytes:
-    """Return messages as lines of JSON."""
-    return b"\n".join(msgspec.json.encode(item.message) for item in items)
-
-
-def as_text(items: Sequence[ArchivedMessage]) -> bytes:
-    """Return the texts of messages, a line each."""
-    return b"\n".join(item.message.text.encode() for item in items)
-
-
-def _cut(items: Sequence[ArchivedMessage], coding: Coding) -> list[Sequence[ArchivedMessage]]:
-    return [block for block, _ in blocks(items, coding.block_tokens)]
-
-
-def _under_every_coder(name: str, parts: Sequence[bytes]) -> Corpus:
-    together = b"\n".join(parts)
-    model = f"order-{BOUND_ORDER} model"
-    return Corpus(
-        name,
-        len(together),
-        (
-            Size(PLAIN, sum(map(_zstd(_PLAIN_LEVEL), parts))),
-            *strongest(parts),
-            Size("zstd -22 --long", _zstd(22, long=True)(together), alone=False),
-            Size(model, sum(map(adaptive_bytes, parts)), computed=True),
-            Size(f"{model}, all", adaptive_bytes(together), alone=False, computed=True),
-        ),
-    )
-
-
-def strongest(parts: Sequence[bytes]) -> tuple[Size, ...]:
-    """Return the sizes of blocks, each coded alone, under three coders at their strongest level."""
-    return (
-        Size("zstd -19", sum(map(_zstd(19), parts))),
-        Size("xz -9e", sum(len(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME)) for data in parts)),
-        _brotli(parts),
-    )
-
-
-def _zstd(level: int, long: bool = False) -> Coder:
-    if not long:
-        return lambda data: len(zstandard.ZstdCompressor(level=level).compress(data))
-    settings = zstandard.ZstdCompressionParameters.from_level(level, window_log=_LONG, enable_ldm=True)
-    return lambda data: len(zstandard.ZstdCompressor(compression_params=settings).compress(data))
-
-
-def _brotli(parts: Sequence[bytes]) -> Size:
-    try:
-        compress = import_module("brotli").compress
-    except ModuleNotFoundError:
-        return Size("brotli 11", Missing("unsupported", "brotli is not installed: pip install 'ctxbench[tiers]'"))
-    return Size("brotli 11", sum(len(compress(data, quality=11, lgwin=24)) for data in parts))
-
+from .bench import Bench
 
 PLAIN = "zstd -9"
 """The coder that the archive is compared with."""
+MODEL = f"order-{BOUND_ORDER} model"
+SHARE = 0.1
+"""Tokens of a summary as a share of the block's: 10:1 (004 §2.3)."""
+NEAREST = 10
+RERANKED = (0, 100, 200)
+READS = 1000
+ROUNDS = 5
+"""Rounds of which the fastest counts: a shared machine only ever makes it slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +61,6 @@ class Corpus:
     name: str
     original: int
     sizes: tuple[Size, ...]
-
-    def of(self, name: str) -> int:
-        """Return the size under a coder that cannot be missing."""
-        bytes_coded = next(size.bytes for size in self.sizes if size.name == name)
-        assert isinstance(bytes_coded, int)
-        return bytes_coded
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +88,8 @@ class Coded:
     bytes_each: int
     kept_bytes_each: int
     """Bytes kept of a vector to re-rank by, where that is done."""
-    recall: tuple[tuple[int, float], ...]
-    """Candidates re-ranked (0 = none), each with the share of the true nearest 10 in the hits."""
+    recall: dict[int, float]
+    """Share of the true nearest 10 in the hits, by the number of candidates re-ranked (0 = none)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +126,90 @@ class ArchiveMeasurement:
     speed: Speed
 
 
-SHARE = 0.1
-"""Tokens of a summary as a share of the block's: 10:1 (004 §2.3)."""
-NEAREST = 10
-RERANKED = (0, 100, 200)
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Archive recordings in a temporary folder, and measure sizes, losses and speed."""
+
+    recordings: str | tuple[str, ...] = "standard"
+    format: str = ""
+    level: Annotated[int, msgspec.Meta(ge=1, le=22)] = 19
+    """Compression level of zstd."""
+    dictionary: Literal["none", "trained", "raw"] = "raw"
+    """raw: the text of earlier blocks; trained: the parts of it that zstd picks."""
+
+    def measure(self, bench: Bench) -> ArchiveMeasurement:
+        """Measure the archive tier on the recordings."""
+        conversations, counter = bench.read(self.recordings, self.format), TokenCounter()
+        items, coding = items_of(conversations, counter), Coding(level=self.level, dictionary=self.dictionary)
+        # Without ids, times, roles and calls the texts have less to repeat.
+        corpora = {"messages": as_json, "texts alone": as_text}
+        lossless = tuple(_corpus(name, coded_blocks(items, coding, write)) for name, write in corpora.items())
+        size, speed = written(items, coding)
+        return ArchiveMeasurement(
+            coding=coding,
+            conversations=len(conversations),
+            messages=len(items),
+            tokens=sum(item.tokens for item in items),
+            archive=size,
+            lossless=lossless,
+            summary=summarised(items, coding, counter),
+            vectors=coded(conversations, counter),
+            speed=speed,
+        )
+
+
+def items_of(conversations: Iterable[Conversation], counter: TokenCounter) -> list[ArchivedMessage]:
+    """Return every message under the id `conversation/message`."""
+    return [
+        ArchivedMessage(f"{conversation.id}/{message.id}", counter.message(message), message)
+        for conversation in conversations
+        for message in conversation.messages
+    ]
+
+
+def as_json(items: Sequence[ArchivedMessage]) -> bytes:
+    """Return messages as lines of JSON."""
+    return b"\n".join(msgspec.json.encode(item.message) for item in items)
+
+
+def as_text(items: Sequence[ArchivedMessage]) -> bytes:
+    """Return the texts of messages, a line each."""
+    return b"\n".join(item.message.text.encode() for item in items)
+
+
+def coded_blocks(
+    items: Sequence[ArchivedMessage], coding: Coding, write: Callable[[Sequence[ArchivedMessage]], bytes] = as_json
+) -> list[bytes]:
+    """Return the blocks of an archive as bytes, before any compression."""
+    return [write(block) for block, _ in blocks(items, coding.block_tokens)]
+
+
+def _corpus(name: str, parts: Sequence[bytes]) -> Corpus:
+    together = b"\n".join(parts)
+    long = zstandard.ZstdCompressionParameters.from_level(22, window_log=27, enable_ldm=True)
+    sizes = (
+        Size(PLAIN, sum(len(zstandard.ZstdCompressor(level=9).compress(part)) for part in parts)),
+        *strongest(parts),
+        Size("zstd -22 --long", len(zstandard.ZstdCompressor(compression_params=long).compress(together)), alone=False),
+        Size(MODEL, sum(map(adaptive_bytes, parts)), computed=True),
+        Size(f"{MODEL}, all", adaptive_bytes(together), alone=False, computed=True),
+    )
+    return Corpus(name, len(together), sizes)
+
+
+def strongest(parts: Sequence[bytes]) -> tuple[Size, ...]:
+    """Return the sizes of blocks, each coded alone, under three coders at their strongest level."""
+    brotli: int | Missing
+    try:
+        compress = import_module("brotli").compress
+        brotli = sum(len(compress(part, quality=11, lgwin=24)) for part in parts)
+    except ModuleNotFoundError:
+        brotli = Missing("unsupported", "brotli is not installed: pip install 'ctxbench[tiers]'")
+    return (
+        Size("zstd -19", sum(len(zstandard.ZstdCompressor(level=19).compress(part)) for part in parts)),
+        Size("xz -9e", sum(len(lzma.compress(part, preset=9 | lzma.PRESET_EXTREME)) for part in parts)),
+        Size("brotli 11", brotli),
+    )
 
 
 class BlockSummary(NamedTuple):
@@ -215,11 +223,10 @@ class BlockSummary(NamedTuple):
 
 def summaries(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenCounter) -> Iterator[BlockSummary]:
     """Yield the extractive summary of each block."""
-    share = coding.summary or SHARE
-    for block in _cut(items, coding):
+    for block, _ in blocks(items, coding.block_tokens):
         texts = [item.message.text for item in block if item.message.text]
         size = sum(map(counter.text, texts))
-        yield BlockSummary(texts, size, extract(texts, int(size * share), counter.text))
+        yield BlockSummary(texts, size, extract(texts, int(size * (coding.summary or SHARE)), counter.text))
 
 
 def summarised(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenCounter) -> Lossy | Missing:
@@ -227,19 +234,15 @@ def summarised(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenC
     tokens = summary_tokens = original = stored = values_there = values_kept = 0
     for texts, size, summary in summaries(items, coding, counter):
         tokens, summary_tokens = tokens + size, summary_tokens + counter.text(summary)
-        original += sum(len(content.encode()) for content in texts)
+        original += sum(len(text.encode()) for text in texts)
         stored += len(Dictionary().compress(summary.encode(), coding.level))
-        block_values = {value.text for content in texts for value in values(content)}
-        values_there, values_kept = (
-            values_there + len(block_values),
-            values_kept + len(block_values & {value.text for value in values(summary)}),
-        )
+        block_values = {value.text for text in texts for value in values(text)}
+        values_there += len(block_values)
+        values_kept += len(block_values & {value.text for value in values(summary)})
     if not tokens:
         return Missing("undefined", "the messages have no texts")
-    share_kept: Value = (
-        values_kept / values_there if values_there else Missing("undefined", "there are no values in the texts")
-    )
-    return Lossy(tokens, summary_tokens, original, stored, share_kept)
+    kept = values_kept / values_there if values_there else Missing("undefined", "there are no values in the texts")
+    return Lossy(tokens, summary_tokens, original, stored, kept)
 
 
 def coded(conversations: Sequence[Conversation], counter: TokenCounter) -> Coded | Missing:
@@ -254,109 +257,75 @@ def coded(conversations: Sequence[Conversation], counter: TokenCounter) -> Coded
     quantised = Quantised(vectors)
     if quantised.exact:
         return Missing("undefined", f"{len(texts)} texts are too few to learn centroids from")
-    nearest = exact(vectors, queries, NEAREST)
-    recall = []
+    nearest = exact(vectors, queries, NEAREST).tolist()
+    recall = {}
     for rerank in RERANKED:
-        places = quantised.search(queries, NEAREST, rerank)
-        same = [len(set(one) & set(other)) for one, other in zip(nearest.tolist(), places.tolist(), strict=True)]
-        recall.append((rerank, float(np.mean(same)) / NEAREST))
+        hits = quantised.search(queries, NEAREST, rerank).tolist()
+        same = [len(set(one) & set(other)) for one, other in zip(nearest, hits, strict=True)]
+        recall[rerank] = float(np.mean(same)) / NEAREST
     sizes = (quantised.bytes_each, quantised.kept_bytes_each)
-    return Coded(len(texts), len(questions), vectors.shape[1], *sizes, tuple(recall))
-
-
-READS = 1000
-ROUNDS = 5
-"""Rounds of which the fastest counts: a shared machine only ever makes it slower."""
-
-
-def written(items: Sequence[ArchivedMessage], coding: Coding, folder: Path) -> tuple[int, Speed]:
-    """Write an archive of these messages and read every one back. Return the bytes of its files, and its speed."""
-    file, began = str(folder / "archive.db"), perf_counter()
-    archive = ArchiveTier(BlockTable(file), coding)
-    archive.put(items)
-    archive.seal()
-    writing = perf_counter() - began
-    content = sum(part.raw_bytes for part in archive.parts)
-    decompress, bare = decompression(archive)
-    reading = _best(lambda: _compare(archive, items), 1)
-    taken = sorted(gets(archive, items))
-    archive.close()
-    opening = _best(lambda: ArchiveTier(BlockTable(file)).close())
-    get = (taken[len(taken) // 2], taken[len(taken) * 99 // 100], taken[-1])
-    return archive.size, Speed(content / writing, decompress, bare, content / reading, get, opening)
+    return Coded(len(texts), len(questions), vectors.shape[1], *sizes, recall)
 
 
 @contextmanager
 def archive_of(items: Sequence[ArchivedMessage], coding: Coding) -> Iterator[ArchiveTier]:
-    """Write an archive of these messages into a temporary file, and read every one back before it is used."""
+    """Write an archive of these messages into a temporary file."""
     with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
         archive = ArchiveTier(BlockTable(str(Path(folder) / "archive.db")), coding)
         archive.put(items)
         archive.seal()
-        _compare(archive, items)
         yield archive
         archive.close()
+
+
+def written(items: Sequence[ArchivedMessage], coding: Coding) -> tuple[int, Speed]:
+    """Write an archive of these messages and read every one back. Return the bytes of its files, and its speed."""
+    with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
+        file, began = str(Path(folder) / "archive.db"), perf_counter()
+        archive = ArchiveTier(BlockTable(file), coding)
+        archive.put(items)
+        archive.seal()
+        writing = perf_counter() - began
+        content = sum(part.raw_bytes for part in archive.parts)
+        decompress, bare = decompression(archive)
+        reading = _fastest(lambda: compare(archive, items), 1)
+        taken = sorted(gets(archive, items))
+        archive.close()
+        opening = _fastest(lambda: ArchiveTier(BlockTable(file)).close())
+    get = (taken[len(taken) // 2], taken[len(taken) * 99 // 100], taken[-1])
+    return archive.size, Speed(content / writing, decompress, bare, content / reading, get, opening)
 
 
 def decompression(archive: ArchiveTier) -> tuple[float, float]:
     """Return the bytes a second at which contents are read, checked and decompressed, and at which only the latter."""
     content = sum(part.raw_bytes for part in archive.parts)
     frames = [archive.frame(part) for part in archive.parts]
-    decompress = _best(lambda: [archive.content(part) for part in archive.parts])
-    bare = _best(lambda: [dictionary.decompress(frame) for dictionary, frame in frames])
+    decompress = _fastest(lambda: [archive.content(part) for part in archive.parts])
+    bare = _fastest(lambda: [dictionary.decompress(frame) for dictionary, frame in frames])
     return content / decompress, content / bare
 
 
-def _best(do: Callable[[], object], rounds: int = ROUNDS) -> float:
-    best = float("inf")
+def _fastest(do: Callable[[], object], rounds: int = ROUNDS) -> float:
+    taken = []
     for _ in range(rounds):
         began = perf_counter()
         do()
-        best = min(best, perf_counter() - began)
-    return best
+        taken.append(perf_counter() - began)
+    return min(taken)
 
 
-def _compare(archive: ArchiveTier, items: Sequence[ArchivedMessage]) -> None:
+def compare(archive: ArchiveTier, items: Sequence[ArchivedMessage]) -> None:
+    """Read every message back. Raises AssertionError if one is not what it was."""
     for item, read_back in zip(items, archive.items(), strict=True):
         if item != read_back:
             raise AssertionError(f"{item.id} did not come back as it was")
 
 
-def gets(
-    archive: ArchiveTier, items: Sequence[ArchivedMessage], clock: Callable[[], float] = perf_counter
-) -> list[float]:
+def gets(archive: ArchiveTier, items: Sequence[ArchivedMessage]) -> list[float]:
     """Return the seconds of each of many reads of one message."""
     taken = []
     for item in Random(0).choices(items, k=READS):
-        began = clock()
+        began = perf_counter()
         archive.get(item.id)
-        taken.append(clock() - began)
+        taken.append(perf_counter() - began)
     return taken
-
-
-def archived(
-    conversations: Sequence[Conversation], coding: Coding, counter: TokenCounter, say: Callable[[str], None]
-) -> ArchiveMeasurement:
-    """Measure the archive tier on these conversations."""
-    items = items_of(conversations, counter)
-    if not items:
-        raise RunError("no message was read: name recordings or a scenario")
-    say("coding with zstd, xz, brotli and the models")
-    plain = [as_text(block) for block in _cut(items, coding)]
-    # Without ids, times, roles and calls the texts have less to repeat.
-    corpora = (_under_every_coder("messages", json_blocks(items, coding)), _under_every_coder("texts alone", plain))
-    say("writing the archive and reading it")
-    with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
-        size, speed = written(items, coding, Path(folder))
-    say("summaries and embeddings")
-    return ArchiveMeasurement(
-        coding=coding,
-        conversations=len(conversations),
-        messages=len(items),
-        tokens=sum(item.tokens for item in items),
-        archive=size,
-        lossless=corpora,
-        summary=summarised(items, coding, counter),
-        vectors=coded(conversations, counter),
-        speed=speed,
-    )

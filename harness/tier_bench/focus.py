@@ -1,17 +1,16 @@
-"""Measure what truncations of the Focus tier keep of recordings: `ctxbench lab bench-tier focus`.
+"""Measure what truncations of the Focus tier keep of recordings: `ctxbench lab tiers focus`.
 
-A preset of `ctxbench run`: the whole history and the strategies are replayed into a run folder, and their figures are
-read from it. One row is added, a bound: the most evidence that fits beside what is never cut.
+The whole history and the strategies are replayed into a run folder, and their figures are read from it. One row is
+added, a bound: the most evidence that fits beside what is never cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, get_args
 
+import msgspec
 import numpy as np
-import pandas as pd
 
 from ctxbench.metrics.figures import METRICS, recall_interval
 from ctxbench.metrics.probes import Latency, latency, placed_probes
@@ -20,111 +19,135 @@ from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.tiers.focus.strategy import TruncationMode
 
-from ..engine.plan import Plan, RunInputs, Watcher, execute
-from ..folder.run import Run, load, uneven
+from ..answers.tally import Tally, run_tallies
+from ..folder.run import Run, uneven
 from ..folder.steps import steps_of
-from ..models import Settings
 from ..replay import ConversationIndex
+from .bench import Bench
 
 WHOLE, BOUND = "none", "bound (evidence first)"
+_NO_BOUND = Missing("undefined", "the bound is for probes")
 
 
-class FocusRow(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FocusRow:
     """The figures of one strategy over the conversations that every strategy finished."""
 
     strategy: str
-    calls: int
-    tokens: int
-    share: Value
-    """Share of the tokens of the whole history."""
-    over: int
-    """Requests over the limit."""
-    over_budget: int
-    """Calls at which the strategy reports that its own limit cannot be met."""
     context_recall: Interval | Missing
-    answer_in_context: Value
-    grounding: Value
-    latency: Latency | Missing
-    """Of building a context, in microseconds."""
     probes: int
     """Probes that rest on an earlier message."""
+    calls: int = 0
+    tokens: int = 0
+    share: Value = _NO_BOUND
+    """Share of the tokens of the whole history."""
+    over: int = 0
+    """Requests over the limit."""
+    over_budget: int = 0
+    """Calls at which the strategy reports that its own limit cannot be met."""
+    answer_in_context: Value = _NO_BOUND
+    grounding: Value = _NO_BOUND
+    latency_us: Latency | Missing = _NO_BOUND
+    """Of building a context, in microseconds."""
 
 
-def bench(
-    inputs: RunInputs,
-    strategies: Sequence[str],
-    encoding: str,
-    folder: Path,
-    models: Settings = Settings(),  # noqa: B008
-    watcher: Watcher | None = None,
-) -> Run:
-    """Replay the whole history and some strategies into a folder, and return the run.
+@dataclass(frozen=True, slots=True)
+class FailedStrategy:
+    """A conversation in which a strategy failed: it counts in no figure."""
 
-    Raises UserError as `ctxbench run` does.
-    """
-    plan = Plan(inputs, (WHOLE, *strategies), encoding, models=models, answers=False)
-    execute(plan, folder, watcher=watcher)
-    return load(folder)
+    conversation: str
+    strategy: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class FocusMeasurement:
+    """The figures of all strategies within one limit."""
+
+    limit: int
+    conversations: int
+    rows: list[FocusRow]
+    """The whole history, the bound, and then every other strategy."""
+    failed: list[FailedStrategy]
+    replies: list[Tally]
+    """Replies of the models that strategies name for themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """Put recorded calls and probes through the Focus tier, and measure what it keeps within its limit."""
+
+    recordings: str | tuple[str, ...] = "standard"
+    format: str = ""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10**12)] = 8192
+    """Token limit of a request."""
+    truncations: tuple[TruncationMode, ...] = get_args(TruncationMode)
+    beside: tuple[str, ...] | None = None
+    """Strategies to compare with; None = window, summary and retrieval under the same limit."""
+
+    @property
+    def strategies(self) -> list[str]:
+        """All strategies, the whole history first."""
+        ours = [f"focus(limit={self.limit}, truncation={name!r})" for name in dict.fromkeys(self.truncations)]
+        if self.beside is not None:
+            return [WHOLE, *ours, *self.beside]
+        # They count neither tool schemas nor the tokens that start the reply.
+        return [
+            *(WHOLE, *ours),
+            f"window(max_tokens={self.limit}, reserve=0)",
+            f"summary(threshold=1000000, max_tokens={self.limit})",
+            f"retrieval(max_tokens={self.limit})",
+        ]
+
+    def measure(self, bench: Bench) -> FocusMeasurement:
+        """Replay the strategies. Raises UserError as `ctxbench run` does."""
+        conversations = bench.read(self.recordings, self.format)
+        run = bench.run(conversations, self.strategies)
+        failed = [
+            FailedStrategy(name, strategy, why)
+            for strategy, names in run.failures.items()
+            for name, why in names.items()
+        ]
+        return FocusMeasurement(self.limit, len(conversations), rows(run, self.limit), failed, run_tallies(run))
 
 
 def rows(run: Run, limit: int) -> list[FocusRow]:
     """Return a row for the whole history, the bound, and then every other strategy."""
     left_out = uneven(run.failures, run.manifest.conversations)
-    steps, probes = steps_of(run), run.table("probes")
-    steps, probes = steps[~steps.conversation.isin(left_out)], probes[~probes.conversation.isin(left_out)]
-    over_budget = _calls_over_budget(run, left_out)
-    whole, *others = (
-        _row(
-            strategy,
-            steps[steps.strategy == strategy],
-            probes[probes.strategy == strategy],
-            limit,
-            over_budget.get(strategy, 0),
-            run.units,
+    steps, probes, events = (
+        table[~table.conversation.isin(left_out)] for table in (steps_of(run), run.table("probes"), run.table("events"))
+    )
+    over = events[events.kind == "over_budget"][["strategy", "conversation", "step"]].astype({"strategy": str})
+    calls_over_budget = over.drop_duplicates().strategy.value_counts()
+
+    def row(strategy: str) -> FocusRow:
+        asked, sent = probes[probes.strategy == strategy], steps[steps.strategy == strategy]
+        tokens, full = int(sent.tokens_sent.sum()), int(sent.tokens_full.sum())
+        return FocusRow(
+            strategy=strategy,
+            context_recall=recall_interval(asked, strategy, run.units),
+            probes=int(asked.evidence.map(len).gt(0).sum()),
+            calls=len(sent),
+            tokens=tokens,
+            share=tokens / full if full else Missing("undefined", "no calls"),
+            over=int((sent.tokens_sent > limit).sum()),
+            over_budget=int(calls_over_budget.get(strategy, 0)),
+            answer_in_context=METRICS["answer_in_context"].of(asked),
+            grounding=METRICS["grounding"].of(sent),
+            latency_us=latency(sent.latency_ns.to_numpy() / 1000),
         )
-        for strategy in run.manifest.plan.strategies
-    )
+
+    whole, *others = map(row, run.manifest.plan.strategies)
     counter = TokenCounter(run.manifest.plan.encoding)
-    shares = {
-        conversation.id: fitting_shares(conversation, limit, counter)
-        for conversation in run.conversations()
-        if conversation.id not in left_out
-    }
-    return [whole, _bound(shares, run.units), *others]
-
-
-def _row(
-    strategy: str, steps: pd.DataFrame, probes: pd.DataFrame, limit: int, over_budget: int, units: Mapping[str, str]
-) -> FocusRow:
-    sent, full = int(steps.tokens_sent.sum()), int(steps.tokens_full.sum())
-    return FocusRow(
-        strategy,
-        calls=len(steps),
-        tokens=sent,
-        share=sent / full if full else Missing("undefined", "no calls"),
-        over=int((steps.tokens_sent > limit).sum()),
-        over_budget=over_budget,
-        context_recall=recall_interval(probes, strategy, units),
-        answer_in_context=METRICS["answer_in_context"].of(probes),
-        grounding=METRICS["grounding"].of(steps),
-        latency=latency(steps.latency_ns.to_numpy() / 1000),
-        probes=int(probes.evidence.map(len).gt(0).sum()),
-    )
-
-
-def _calls_over_budget(run: Run, left_out: Collection[str]) -> dict[str, int]:
-    events = run.table("events")
-    events = events[(events.kind == "over_budget") & ~events.conversation.isin(left_out)]
-    calls = events[["strategy", "conversation", "step"]].astype({"strategy": str}).drop_duplicates()
-    return {str(strategy): len(rows) for strategy, rows in calls.groupby("strategy")}
-
-
-def _bound(shares: dict[str, list[float]], units: Mapping[str, str]) -> FocusRow:
-    nothing = Missing("undefined", "the bound is for probes")
-    names = [units[name] for name, values in shares.items() for _ in values]
-    recall = share_interval([share for values in shares.values() for share in values], names)
-    return FocusRow(BOUND, 0, 0, nothing, 0, 0, recall, nothing, nothing, nothing, len(names))
+    shares, units = list[float](), list[str]()
+    for conversation in run.conversations():
+        if conversation.id not in left_out:
+            fitting = fitting_shares(conversation, limit, counter)
+            shares += fitting
+            units += [run.units[conversation.id]] * len(fitting)
+    return [whole, FocusRow(BOUND, share_interval(shares, units), len(shares)), *others]
 
 
 def fitting_shares(conversation: Conversation, limit: int, counter: TokenCounter) -> list[float]:

@@ -1,4 +1,4 @@
-"""Measure how often each way to search finds the evidence of an answer: `ctxbench lab bench-tier rag`.
+"""Measure how often each way to search finds the evidence of an answer: `ctxbench lab tiers rag`.
 
 For every answerable probe, the tier holds the messages before it, and evidence recall@k is the share of its evidence
 among the first `k` hits. System messages are always sent, so they are not in the tier: a probe that rests on them alone
@@ -8,27 +8,30 @@ probe in turn: the tier measured is one that grew, not one that was built in one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, combinations
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ctxbench.metrics.probes import Latency, latency, recall
 from ctxbench.metrics.statistics.intervals import Interval, interval, share_interval
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.scenarios.errors import SetupError
+from ctxbench.scenarios.errors import RunError, SetupError
 from ctxbench.scenarios.model import Conversation, Probe, independent_units
+from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.strategies.base import ModelError
-from ctxbench.strategies.tiers.rag import Embed, Fusion, Rag, RagRules, Retriever, passage
+from ctxbench.strategies.tiers.rag import RETRIEVERS, Embed, Fusion, Rag, RagRules, Retriever, passage
 from ctxbench.strategies.tiers.rag.vectors import Index, Vectors
 
 from ..models import Models
+from .bench import Bench, Counting, uncounted
 
-K = (5, 10)
 RERANKED = 20
 """Passages that are ranked again, in the ways that rerank."""
 
@@ -48,14 +51,15 @@ class SearchOutcome(NamedTuple):
     conversation: str
     unit: str
     """The independent unit of the conversation."""
-    probe: str
     category: str
-    recalls: tuple[float, ...]
-    """Evidence recall at each of K."""
+    """Of the probe."""
+    recalls: tuple[float, float]
+    """Evidence recall at k, and at twice that."""
     seconds: float
 
 
-class Built(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Built:
     """The size of one conversation's tier, and the time to build it."""
 
     conversation: str
@@ -68,16 +72,73 @@ class Built(NamedTuple):
     edges: int
 
 
-class RagRow(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RagRow:
     """The figures of one way over all probes."""
 
-    way: Way
-    recalls: tuple[Interval | Missing, ...]
-    """Evidence recall at each of K."""
+    name: str
+    retrievers: tuple[Retriever, ...]
+    recall: Interval | Missing
+    """Evidence recall at k."""
+    recall_at_twice: Interval | Missing
+    """Evidence recall at 2 k."""
     categories: dict[str, Interval | Missing]
-    """Recall at the first K, by the probes' category."""
-    latency: Latency | Missing
-    """Milliseconds of a search, including the question's embedding."""
+    """Recall at k, by the probes' category."""
+    milliseconds: Latency | Missing
+    """Of a search, including the question's embedding."""
+
+
+@dataclass(frozen=True, slots=True)
+class RagComparison:
+    """Recall at k of the best fusion less that of the best single retriever, in pairs of probes."""
+
+    best: str
+    single: str
+    difference: Interval | Missing
+
+
+@dataclass(frozen=True, slots=True)
+class RagMeasurement:
+    """Evidence recall and latency of every way to search."""
+
+    k: int
+    probes: int
+    ways: list[RagRow]
+    fusion: RagComparison | None
+    """None if there are no two retrievers."""
+    conversations: list[Built]
+
+
+@dataclass(frozen=True, slots=True)
+class RagBench:
+    """Search the RAG tier for the evidence of every probe, and measure recall and latency.
+
+    Each retriever alone, every two and all three are tested: fused by ranks, by scores, and ranked again.
+    """
+
+    recordings: str | tuple[str, ...] = "standard"
+    format: str = ""
+    """For LoCoMo with its audited evidence: "locomo(corrections='errors.json')"."""
+    retrievers: tuple[Retriever, ...] = RETRIEVERS
+    k: PositiveInt = 5
+    """Hits that are looked at; a second figure is of twice as many."""
+    index: Index = "exact"
+    """Index of the vectors; hnsw needs the extra `hnswlib`."""
+    words: bool = True
+    """Whether content words are in the graph as well, beside values, names and nouns."""
+    embedder: str = "offline"
+
+    def measure(self, bench: Bench) -> RagMeasurement:
+        """Search for every probe. Raises RunError if no conversation has a probe with evidence."""
+        conversations = bench.read(self.recordings, self.format)
+        models = Models(replace(bench.models, embedder=self.embedder).checked())
+        retrievers = tuple(name for name in RETRIEVERS if name in self.retrievers)
+        rules = RagRules(retrievers=retrievers, words=self.words, index=self.index)
+        outcomes, built = searched(conversations, rules, models, self.k, counting=bench.counting)
+        if not outcomes:
+            raise RunError("no conversation has a probe with evidence: there is nothing to look for")
+        found = rows(outcomes, retrievers)
+        return RagMeasurement(self.k, len(outcomes) // len(found), found, against(outcomes, found), built)
 
 
 def ways(retrievers: Sequence[Retriever]) -> list[Way]:
@@ -95,19 +156,20 @@ def ways(retrievers: Sequence[Retriever]) -> list[Way]:
 
 
 def searched(
-    conversation: Conversation,
-    unit: str,
+    conversations: Sequence[Conversation],
     rules: RagRules,
-    every: Sequence[Way],
     models: Models,
-    counter: TokenCounter,
+    k: int = 5,
+    *,
+    counting: Counting = uncounted,
     timed: bool = True,
-) -> tuple[list[SearchOutcome], Built]:
-    """Search for each probe of a conversation, which belongs to an independent unit, in every way.
+) -> tuple[list[SearchOutcome], list[Built]]:
+    """Return the outcomes of every way for each probe with evidence, and the tiers of the conversations that have any.
 
     For times that compare, each search is `timed` as the first of its question; else it may know what an earlier one
-    has worked out.
+    has worked out. Raises SetupError if the embedder gives no usable reply.
     """
+    counter, units = TokenCounter(), independent_units({each.id: each.meta for each in conversations})
 
     def embed(texts: Sequence[str], query: bool) -> NDArray[np.float32]:
         try:
@@ -118,17 +180,29 @@ def searched(
                 "vectors are recorded"
             ) from None
 
-    embedder: Embed = embed if timed else _remembering(embed)
-    rag = Rag(rules, embedder if "vector" in rules.retrievers else None)
+    outcomes, built = list[SearchOutcome](), list[Built]()
+    with counting(len(conversations), "conversations") as done:
+        for conversation in conversations:
+            embedder = (embed if timed else _remembering(embed)) if "vector" in rules.retrievers else None
+            found, tier = _searched(conversation, units[conversation.id], Rag(rules, embedder), k, timed)
+            if found:
+                outcomes += found
+                built.append(tier)
+            done()
+    return outcomes, built
+
+
+def _searched(
+    conversation: Conversation, unit: str, rag: Rag, k: int, timed: bool
+) -> tuple[list[SearchOutcome], Built]:
     passages = [(at, passage(message)) for at, message in enumerate(conversation.messages) if message.role != "system"]
     upcoming = iter([(at, message) for at, message in passages if message.text.strip()])
     next_passage = next(upcoming, None)
-    outcomes: list[SearchOutcome] = []
+    every, outcomes = ways(rag.rules.retrievers), list[SearchOutcome]()
     adding = embedding = 0.0
     for end, probe in _probes(conversation):
         reached = []
-        # The probes come in order of their places, so each message is
-        # added once and a search sees none that came later.
+        # Probes come in order of their places: each message is added once, and a search sees none that came later.
         while next_passage is not None and next_passage[0] <= end:
             reached.append(next_passage[1])
             next_passage = next(upcoming, None)
@@ -137,11 +211,15 @@ def searched(
         between = perf_counter()
         rag.embed()
         adding, embedding = adding + between - began, embedding + perf_counter() - between
-        if any(name in rag for name in probe.evidence):
-            for way in every:
-                if timed:
-                    rag.forget()
-                outcomes.append(_outcome(way, rag, probe, conversation.id, unit))
+        evidence = [name for name in probe.evidence if name in rag]
+        for way in every if evidence else ():
+            if timed:
+                rag.forget()
+            began = perf_counter()
+            hits = rag.search(probe.question, 2 * k, by=way.by, fusing=way.fusing)
+            took, ids = perf_counter() - began, [hit.passage.id for hit in hits]
+            recalls = tuple(float(recall(ids, evidence, size)) for size in (k, 2 * k))  # type: ignore[arg-type]
+            outcomes.append(SearchOutcome(way.name, conversation.id, unit, probe.category, recalls, took))  # type: ignore[arg-type]
     return outcomes, Built(conversation.id, len(rag), adding, embedding, *rag.graph.size)
 
 
@@ -160,16 +238,6 @@ def _remembering(embed: Embed) -> Embed:
     return remembering
 
 
-def _outcome(way: Way, rag: Rag, probe: Probe, conversation: str, unit: str) -> SearchOutcome:
-    began = perf_counter()
-    hits = rag.search(probe.question, max(K), by=way.by, fusing=way.fusing)
-    took = perf_counter() - began
-    ids = [hit.passage.id for hit in hits]
-    evidence = [name for name in probe.evidence if name in rag]
-    recalls = tuple(float(recall(ids, evidence, k)) for k in K)  # type: ignore[arg-type]  # something is held
-    return SearchOutcome(way.name, conversation, unit, probe.id, probe.category, recalls, took)
-
-
 def _probes(conversation: Conversation) -> list[tuple[int, Probe]]:
     """Return the answerable probes with evidence, each with the place of the message before it, in order."""
     places = {message.id: at for at, message in enumerate(conversation.messages)}
@@ -178,28 +246,49 @@ def _probes(conversation: Conversation) -> list[tuple[int, Probe]]:
     return sorted(((places.get(probe.after, last), probe) for probe in probes), key=lambda placed: placed[0])
 
 
-def rows(outcomes: Sequence[SearchOutcome], every: Sequence[Way]) -> list[RagRow]:
+def rows(outcomes: Sequence[SearchOutcome], retrievers: Sequence[Retriever]) -> list[RagRow]:
     """Return the figures of each way."""
-    return [_row(way, [outcome for outcome in outcomes if outcome.way == way.name]) for way in every]
+    found = []
+    for way in ways(retrievers):
+        mine = [outcome for outcome in outcomes if outcome.way == way.name]
+        categories = {
+            category: _recall([outcome for outcome in mine if outcome.category == category])
+            for category in sorted({outcome.category for outcome in mine})
+        }
+        times = latency([outcome.seconds * 1000 for outcome in mine])
+        found.append(RagRow(way.name, way.by, _recall(mine), _recall(mine, 1), categories, times))
+    return found
 
 
-def _row(way: Way, outcomes: Sequence[SearchOutcome]) -> RagRow:
-    recalls = tuple(_recall(outcomes, at) for at in range(len(K)))
-    categories = {
-        category: _recall([outcome for outcome in outcomes if outcome.category == category], 0)
-        for category in sorted({outcome.category for outcome in outcomes})
-    }
-    return RagRow(way, recalls, categories, latency([outcome.seconds * 1000 for outcome in outcomes]))
-
-
-def _recall(outcomes: Sequence[SearchOutcome], at: int) -> Interval | Missing:
+def _recall(outcomes: Sequence[SearchOutcome], at: int = 0) -> Interval | Missing:
     return share_interval([outcome.recalls[at] for outcome in outcomes], [outcome.unit for outcome in outcomes])
 
 
-class IndexRecall(NamedTuple):
-    """An index of vectors beside an exact search of the same vectors, at the first K."""
+def against(outcomes: Sequence[SearchOutcome], every: Sequence[RagRow]) -> RagComparison | None:
+    """Compare the best fusion with the best single retriever; None if there are no two retrievers.
 
-    kind: Index
+    Both were picked by the same probes. There are more fusions than retrievers, so the fusion is flattered.
+    """
+    singles = [row for row in every if len(row.retrievers) == 1]
+    fused = [row for row in every if len(row.retrievers) > 1]
+    if not singles or not fused or not outcomes:
+        return None
+
+    def mean(row: RagRow) -> float:
+        return 0.0 if isinstance(row.recall, Missing) else row.recall.mean
+
+    best, single = (max(candidates, key=mean).name for candidates in (fused, singles))
+    by = {name: [outcome for outcome in outcomes if outcome.way == name] for name in (best, single)}
+    pairs = list(zip(by[best], by[single], strict=True))
+    differences = [one.recalls[0] - other.recalls[0] for one, other in pairs]
+    return RagComparison(best, single, interval(differences, [one.unit for one, _ in pairs]))
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRecall:
+    """An index of vectors beside an exact search of the same vectors, at 5."""
+
+    index: Index
     nearest: Interval | Missing
     """Share of the exact nearest messages that the index finds."""
     evidence: Interval | Missing
@@ -208,7 +297,7 @@ class IndexRecall(NamedTuple):
     """Evidence recall of the exact search."""
 
 
-def index_recall(conversations: Sequence[Conversation], kind: Index, models: Models) -> IndexRecall:
+def index_recall(conversations: Sequence[Conversation], kind: Index, models: Models, k: int = 5) -> IndexRecall:
     """Search the messages before each probe by an index of their vectors, and exactly.
 
     Messages are added as they come, so no search is narrowed to some of them: such a search compares each vector, and
@@ -218,8 +307,8 @@ def index_recall(conversations: Sequence[Conversation], kind: Index, models: Mod
     groups: list[str] = []
     units = independent_units({conversation.id: conversation.meta for conversation in conversations})
     for conversation in conversations:
-        messages = [message for message in conversation.messages if message.role != "system" and message.text.strip()]
         places = {message.id: at for at, message in enumerate(conversation.messages)}
+        messages = [message for message in conversation.messages if message.role != "system" and message.text.strip()]
         held = {message.id: places[message.id] for message in messages}
         came = np.array(list(held.values()), np.int64)
         vectors = models.embed([message.text for message in messages], False, TokenCounter()).vectors
@@ -237,67 +326,9 @@ def index_recall(conversations: Sequence[Conversation], kind: Index, models: Mod
             added += len(new)
             for store in (exact, index):
                 store.add(new, vectors[new])
-            found = [store.search(query, K[0]).numbers.tolist() for store in (index, exact)]
+            found = [store.search(query, k).numbers.tolist() for store in (index, exact)]
             of_index, nearest = ([messages[at].id for at in numbers] for numbers in found)
-            recalls.append(
-                (recall(of_index, nearest, K[0]), *(recall(ids, evidence, K[0]) for ids in (of_index, nearest)))
-            )
+            recalls.append((recall(of_index, nearest, k), *(recall(ids, evidence, k) for ids in (of_index, nearest))))
             groups.append(units[conversation.id])
     columns = np.array(recalls, np.float64).reshape(-1, 3).T.tolist()
     return IndexRecall(kind, *(share_interval(column, groups) for column in columns))
-
-
-class RagComparison(NamedTuple):
-    """Recall at the first K of the best fusion less that of the best single retriever, in pairs of probes."""
-
-    fusion: str
-    single: str
-    difference: Interval | Missing
-
-
-def against(outcomes: Sequence[SearchOutcome], every: Sequence[RagRow]) -> RagComparison | None:
-    """Compare the best fusion with the best single retriever; None if there are no two retrievers.
-
-    Both were picked by the same probes. There are more fusions than retrievers, so the fusion is flattered.
-    """
-    singles = [row for row in every if len(row.way.by) == 1]
-    fused = [row for row in every if len(row.way.by) > 1]
-    if not singles or not fused or not outcomes:
-        return None
-    best, single = (max(candidates, key=_first_recall).way.name for candidates in (fused, singles))
-    by = {name: [outcome for outcome in outcomes if outcome.way == name] for name in (best, single)}
-    pairs = list(zip(by[best], by[single], strict=True))
-    differences = [one.recalls[0] - other.recalls[0] for one, other in pairs]
-    return RagComparison(best, single, interval(differences, [one.unit for one, _ in pairs]))
-
-
-def _first_recall(row: RagRow) -> float:
-    recall_at_first = row.recalls[0]
-    return 0.0 if isinstance(recall_at_first, Missing) else recall_at_first.mean
-
-
-def measured(
-    conversations: Sequence[Conversation],
-    retrievers: Sequence[Retriever],
-    models: Models,
-    done: Callable[[], None] = lambda: None,
-    words: bool = True,
-    timed: bool = True,
-) -> Iterator[tuple[list[SearchOutcome], Built]]:
-    """Yield the outcomes and the tier of every conversation that has probes with evidence (`searched`)."""
-    counter = TokenCounter()
-    rules = RagRules(retrievers=tuple(retrievers), words=words)
-    units = independent_units({conversation.id: conversation.meta for conversation in conversations})
-    for conversation in conversations:
-        if _probes(conversation):
-            unit = units[conversation.id]
-            outcomes, built = searched(conversation, unit, rules, ways(retrievers), models, counter, timed)
-            if outcomes:
-                yield outcomes, built
-        done()
-
-
-def together(every: Iterable[tuple[list[SearchOutcome], Built]]) -> tuple[list[SearchOutcome], list[Built]]:
-    """Return the outcomes of all conversations, and their tiers."""
-    parts = list(every)
-    return list(chain.from_iterable(outcomes for outcomes, _ in parts)), [built for _, built in parts]

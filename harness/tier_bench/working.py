@@ -1,27 +1,34 @@
-"""Measure cache policies on traces, beside their bounds: `ctxbench lab bench-tier working`.
+"""Measure cache policies on traces, beside their bounds: `ctxbench lab tiers working`.
 
 A generated trace has one sample per seed, recordings have one per conversation. Figures are means over the samples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
+import msgspec
 import pandas as pd
 import pyarrow as pa
 
 from ctxbench.metrics.hit_rates import compulsory, most_expected, most_hits, most_hits_fluid, rates
 from ctxbench.metrics.statistics.intervals import Interval, of_seeds
+from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.scenarios.model import Conversation
-from ctxbench.strategies.tiers.tiered.stores import POLICY
-from ctxbench.strategies.tiers.working.policies import PolicyRecipe, parse
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.spec import PositiveInt, nearest
+from ctxbench.strategies.tiers.tiered.stores import POLICY, WORKING_TOKENS
+from ctxbench.strategies.tiers.working import policies
+from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.successors import Successors
-from ctxbench.strategies.tiers.working.traces import Trace, recorded, replay
+from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, replay
 
 from ..folder.derived import read_derived, write_derived
 from ..folder.run import Run
+from .bench import Bench
 
 FLUID = 25_000
 """The most accesses for which the tighter bound is computed."""
@@ -33,35 +40,18 @@ class Load:
 
     name: str
     samples: Sequence[Trace]
-    of: str
+    of: str = "seed"
     """The kind of a sample: a seed or a conversation."""
-
-    @property
-    def accesses(self) -> float:
-        """Mean look-ups per sample."""
-        return sum(int(trace.counted.sum()) for trace in self.samples) / len(self.samples)
-
-    @property
-    def largest(self) -> int:
-        """Tokens of all items of the largest sample."""
-        return max(int(trace.sizes.sum()) for trace in self.samples)
-
-    @property
-    def tokens(self) -> float:
-        """Mean tokens of all items per sample."""
-        return sum(int(trace.sizes.sum()) for trace in self.samples) / len(self.samples)
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
-    """The figures of one policy on one load, in a cache of one size."""
+    """The figures of one policy on a load."""
 
-    load: str
-    size: int
     policy: str
     preload: bool
-    hits: Interval | Missing
-    tokens: Interval | Missing
+    hit_rate: Interval | Missing
+    token_hit_rate: Interval | Missing
     evictions: float
     """Per sample."""
     loaded: float
@@ -74,62 +64,132 @@ class PolicyRow:
 class Bounds:
     """Upper bounds on every policy's hit rate on a load, in a cache of one size."""
 
-    load: str
-    size: int
-    hits: Value
-    tokens: Value
+    hit_rate: Value
+    token_hit_rate: Value
     is_fluid: bool
-    """Whether the linear program was solved; else the looser bound holds."""
+    """Whether the linear program was solved; else the looser bound holds (PFOO)."""
     compulsory: Value
     """Share of look-ups that no cache hits."""
-    expected: Value
+    popularity_known: Value
     """Hit rate of a cache that knows the popularity of every item, but not the next access."""
 
 
-def measured(
-    load: Load,
-    size: int,
-    recipes: Sequence[PolicyRecipe],
-    preload: bool = False,
-    done: Callable[[], None] = lambda: None,
-) -> Iterator[PolicyRow]:
-    """Yield the figures of every policy in turn, with `preload` each a second time with it; `done` is called after
-    each."""
-    for recipe in recipes:
-        for with_preload in (False, True) if preload else (False,):
-            yield _row(load, size, recipe, with_preload)
-            done()
+@dataclass(frozen=True, slots=True)
+class WorkingMeasurement:
+    """Cache policies and bounds on one load, in a cache of one size."""
+
+    load: str
+    of: str
+    samples: int
+    look_ups: float
+    """Mean of a sample."""
+    tokens: float
+    """Mean tokens of all items of a sample."""
+    capacity: int
+    all_fits: bool
+    """Whether the cache holds all items of every sample."""
+    rows: Sequence[PolicyRow]
+    bounds: Bounds
 
 
-def _row(load: Load, size: int, recipe: PolicyRecipe, preload: bool) -> PolicyRow:
-    replays = [replay(trace, recipe, size, Successors() if preload else None) for trace in load.samples]
-    both = [rates(rate.hits, trace.tokens, trace.counted) for rate, trace in zip(replays, load.samples, strict=True)]
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Put accesses to messages through cache policies of the Working tier."""
+
+    trace: str = "mem_002"
+    """A generated trace, or recordings: a file, a folder or a scenario."""
+    policies: tuple[str, ...] = tuple(dict.fromkeys(("lru_k", POLICY, *policies.POLICIES)))
+    capacity: PositiveInt = WORKING_TOKENS
+    """Tokens of the cache."""
+    seeds: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 5
+    """Samples of a generated trace."""
+    preload: bool = False
+    """Whether to show each policy with predictive preload as well."""
+    seconds: bool = False
+    """Whether the periods of lru_k are recorded seconds, not accesses."""
+
+    def measure(self, bench: Bench) -> WorkingMeasurement:
+        """Measure every policy on the trace. Accesses of recordings are the earlier messages that are referred to."""
+        recipes = [str(parse(text)) for text in dict.fromkeys(self.policies)]
+        load = self._load(bench)
+        tasks = [(policy, preload) for policy in recipes for preload in ((False, True) if self.preload else (False,))]
+        rows = []
+        with bench.counting(len(tasks), "policies") as done:
+            for policy, preload in tasks:
+                rows.append(policy_row(load, self.capacity, policy, preload))
+                done()
+        return working_measurement(load, self.capacity, rows)
+
+    def _load(self, bench: Bench) -> Load:
+        if self.trace in TRACES:
+            return Load(self.trace, [TRACES[self.trace](seed) for seed in range(self.seeds)])
+        try:
+            conversations = bench.read(self.trace)
+        except RunError as error:
+            there = os.path.exists(self.trace)
+            remedy = "" if there else f"{nearest(self.trace, TRACES)}; traces: {', '.join(TRACES)}"
+            raise RunError(f"{error}{remedy}") from None
+        counter = TokenCounter()
+        traces = [recorded(conversation, counter.message, self.seconds) for conversation in conversations]
+        with_look_ups = [trace for trace in traces if trace.counted.any()]
+        if not with_look_ups:
+            raise RunError(
+                f"{self.trace}: no conversation goes back to an earlier message: there is nothing to look up"
+            )
+        if without := len(traces) - len(with_look_ups):
+            bench.problems.notes.append(f"{self.trace}: {without} of {len(traces)} conversations go back to nothing")
+        return Load(self.trace, with_look_ups, "conversation")
+
+
+def working_measurement(load: Load, capacity: int, rows: Sequence[PolicyRow]) -> WorkingMeasurement:
+    """Return the rows of some policies beside their bounds."""
+    tokens = [int(trace.sizes.sum()) for trace in load.samples]
+    look_ups = sum(int(trace.counted.sum()) for trace in load.samples)
+    samples = len(load.samples)
+    return WorkingMeasurement(
+        load=load.name,
+        of=load.of,
+        samples=samples,
+        look_ups=look_ups / samples,
+        tokens=sum(tokens) / samples,
+        capacity=capacity,
+        all_fits=max(tokens) <= capacity,
+        rows=rows,
+        bounds=bounds(load, capacity),
+    )
+
+
+def policy_row(load: Load, capacity: int, policy: str, preload: bool = False) -> PolicyRow:
+    """Return the figures of a policy on a load. Raises SpecError for an unknown policy."""
+    recipe, samples = parse(policy), len(load.samples)
+    replays = [replay(trace, recipe, capacity, Successors() if preload else None) for trace in load.samples]
+    both = [
+        rates(result.hits, trace.tokens, trace.counted) for result, trace in zip(replays, load.samples, strict=True)
+    ]
     return PolicyRow(
-        load.name,
-        size,
         str(recipe),
         preload,
         of_seeds(rate.hits for rate in both),
         of_seeds(rate.tokens for rate in both),
-        sum(result.evictions for result in replays) / len(replays),
-        sum(result.loaded for result in replays) / len(replays),
-        sum(result.preloaded for result in replays) / len(replays),
+        sum(result.evictions for result in replays) / samples,
+        sum(result.loaded for result in replays) / samples,
+        sum(result.preloaded for result in replays) / samples,
     )
 
 
-def bounds(load: Load, size: int) -> Bounds:
+def bounds(load: Load, capacity: int) -> Bounds:
     """Return the bounds on every policy on this load."""
     is_fluid = all(len(trace.ids) <= FLUID for trace in load.samples)
     # One bound for all samples of a load: a mean over two different ones would bound nothing in particular.
     bound_of = most_hits_fluid if is_fluid else most_hits
-    most = [bound_of(trace.ids, trace.tokens, trace.counted, size) for trace in load.samples]
+    most = [bound_of(trace.ids, trace.tokens, trace.counted, capacity) for trace in load.samples]
     first = [compulsory(trace.ids, trace.tokens, trace.counted).hits for trace in load.samples]
     expected = [
-        most_expected(trace.popularity, trace.sizes, size) for trace in load.samples if trace.popularity is not None
+        most_expected(trace.popularity, trace.sizes, capacity) for trace in load.samples if trace.popularity is not None
     ]
     popular = _mean(expected) if expected else Missing("undefined", "look-ups are not independent of each other")
     hits, tokens = _mean([rate.hits for rate in most]), _mean([rate.tokens for rate in most])
-    return Bounds(load.name, size, hits, tokens, is_fluid, _mean(first), popular)
+    return Bounds(hits, tokens, is_fluid, _mean(first), popular)
 
 
 def _mean(values: Sequence[Value]) -> Value:
@@ -144,6 +204,7 @@ POLICIES = (POLICY, "lru", "belady")
 BOUND = "bound"
 MOST = 3_000
 """The most messages whose accesses are traced: finding the references of each takes longest."""
+_STORED, _COLUMNS = "miss_ratios", ("policy", "size", "misses", "look_ups", "conversations")
 
 
 def miss_ratios(run: Run) -> pd.DataFrame:
@@ -156,16 +217,6 @@ def miss_ratios(run: Run) -> pd.DataFrame:
     if (stored := read_derived(run, _STORED, _COLUMNS)) is not None:
         known: pd.DataFrame = stored.to_pandas()
         return known
-    ratios = _miss_ratios(run)
-    write_derived(run, _STORED, pa.Table.from_pandas(ratios, preserve_index=False))
-    return ratios
-
-
-_STORED = "miss_ratios"
-_COLUMNS = ("policy", "size", "misses", "look_ups", "conversations")
-
-
-def _miss_ratios(run: Run) -> pd.DataFrame:
     traces = [trace for trace in _traces(run) if trace.counted.any()]
     look_ups = sum(int(trace.counted.sum()) for trace in traces)
     rows = [
@@ -174,25 +225,24 @@ def _miss_ratios(run: Run) -> pd.DataFrame:
         for size in SIZES
         if look_ups
     ]
-    return pd.DataFrame(rows, columns=list(_COLUMNS))
+    ratios = pd.DataFrame(rows, columns=list(_COLUMNS))
+    write_derived(run, _STORED, pa.Table.from_pandas(ratios, preserve_index=False))
+    return ratios
 
 
 def _traces(run: Run) -> list[Trace]:
     """Return the traces of the first conversations, up to MOST messages, and of at least one."""
-    tokens = run.table("messages").groupby("conversation", sort=False, observed=True)
+    messages = run.table("messages").groupby("conversation", sort=False, observed=True)
     traces: list[Trace] = []
     read = 0
     for conversation in run.conversations():
-        rows = tokens.get_group(conversation.id)
+        rows = messages.get_group(conversation.id)
         if traces and read + len(rows) > MOST:
             break
-        traces.append(_trace(conversation, dict(zip(rows.id, rows.tokens, strict=True))))
+        tokens = dict(zip(rows.id, rows.tokens, strict=True))
+        traces.append(recorded(conversation, lambda message, tokens=tokens: int(tokens[message.id])))
         read += len(rows)
     return traces
-
-
-def _trace(conversation: Conversation, tokens: dict[str, int]) -> Trace:
-    return recorded(conversation, lambda message: int(tokens[message.id]))
 
 
 def _misses(trace: Trace, policy: str, size: int) -> float:

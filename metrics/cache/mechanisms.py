@@ -101,8 +101,8 @@ class ExplicitCache:
 
     __slots__ = ("_entries", "rules")
 
-    def __init__(self, rules: ExplicitRules | None = None) -> None:
-        self.rules = rules or ExplicitRules()
+    def __init__(self, rules: ExplicitRules = ExplicitRules()) -> None:
+        self.rules = rules
         self._entries: dict[int, _Entry] = {}
 
     def request(self, request: CacheRequest) -> CacheUsage:
@@ -308,39 +308,45 @@ class BoundaryRules:
     """Seconds after the last write or read; the provider promises no less."""
 
 
+_Times = dict[int, tuple[float, float]]
+"""First and last time at which each prefix can be read."""
+
+
+def _renew(times: _Times, prefix: int, request: CacheRequest, lifetime: float) -> None:
+    entry, ready = times.get(prefix), request.answered
+    # Written by two requests side by side, it can be read once the first of their answers has begun.
+    if entry is not None and request.started < entry[1]:
+        ready = min(entry[0], ready)
+    times[prefix] = (ready, request.started + lifetime)
+
+
 class BoundaryCache:
     """Cache that matches at boundaries alone."""
 
     __slots__ = ("_entries", "rules")
 
-    def __init__(self, rules: BoundaryRules | None = None) -> None:
-        self.rules = rules or BoundaryRules()
-        self._entries: dict[int, list[float]] = {}  # first and last time at which each prefix can be read
+    def __init__(self, rules: BoundaryRules = BoundaryRules()) -> None:
+        self.rules = rules
+        self._entries: _Times = {}
 
     def request(self, request: CacheRequest) -> CacheUsage:
         """Return what a request reads and writes."""
         ends, started = request.ends, request.started
-        hit = self._hit(request)
-        last = hit
+        prefixes, entry_of = request.prefixes, self._entries.get
+        looked_up = (block for block in self._looked_up(request) if entry_of(prefixes[block]) is not None)
+        last = hit = next((block for block in looked_up if self._cached(request, block)), -1)
         for block in self._written(request):
             # Within what is read, an entry gets a new lifetime if it is there; none is written, as those tokens are
             # read.
             if ends[block] >= self.rules.least and (block > hit or self._cached(request, block)):
-                self._renew(request, block)
+                _renew(self._entries, request.prefixes[block], request, self.rules.lifetime)
                 last = max(last, block)
         if hit >= 0:
-            self._entries[request.prefixes[hit]][1] = started + self.rules.lifetime
+            entry = self._entries[request.prefixes[hit]]
+            self._entries[request.prefixes[hit]] = (entry[0], started + self.rules.lifetime)
         read = ends[hit] if hit >= 0 else 0
         end = ends[last] if last >= 0 else 0
         return CacheUsage(read, end - read, 0, request.tokens - end, hit)
-
-    def _hit(self, request: CacheRequest) -> int:
-        """Return the last block of the longest cached prefix that is looked up, or -1."""
-        prefixes, entry_of = request.prefixes, self._entries.get
-        for block in self._looked_up(request):
-            if entry_of(prefixes[block]) is not None and self._cached(request, block):
-                return block
-        return -1
 
     def _looked_up(self, request: CacheRequest) -> Iterable[int]:
         """Return the blocks at which a cached prefix may end, the last first."""
@@ -368,13 +374,6 @@ class BoundaryCache:
         entry = self._entries.get(request.prefixes[block])
         return entry is not None and entry[0] <= request.started < entry[1] and request.ends[block] >= self.rules.least
 
-    def _renew(self, request: CacheRequest, block: int) -> None:
-        entry, ready = self._entries.get(request.prefixes[block]), request.answered
-        # Written by two requests side by side, it can be read once the first of their answers has begun.
-        if entry is not None and request.started < entry[1]:
-            ready = min(entry[0], ready)
-        self._entries[request.prefixes[block]] = [ready, request.started + self.rules.lifetime]
-
 
 @dataclass(frozen=True, slots=True)
 class UnitRules:
@@ -397,17 +396,23 @@ class UnitCache:
 
     __slots__ = ("_ends", "_path", "_units", "rules")
 
-    def __init__(self, rules: UnitRules | None = None) -> None:
-        self.rules = rules or UnitRules()
-        self._units: dict[int, tuple[float, float]] = {}  # first and last time at which each unit's prefix can be read
+    def __init__(self, rules: UnitRules = UnitRules()) -> None:
+        self.rules = rules
+        self._units: _Times = {}
         self._path: list[int] = []  # prefixes of the last request, and of its answer
         self._ends: list[int] = []  # blocks of that path where a unit ends, in order
 
     def request(self, request: CacheRequest) -> CacheUsage:
         """Return what a request reads."""
         prefixes, now, last = request.prefixes, request.started, len(request.prefixes) - 1
-        shared = self._enter(prefixes) - 1
-        ends, units, hit = self._ends, self._units, -1
+        path, ends, units, hit = self._path, self._ends, self._units, -1
+        # Leave the last path for this one; `shared` is the last block that both have.
+        shared = common(path, prefixes) - 1
+        path[shared + 1 :] = prefixes[shared + 1 :]
+        while ends and ends[-1] > shared:
+            ends.pop()
+        # An older request may have gone on here in the same way: its units behind the shared part are found again.
+        ends += [block for block in range(shared + 1, len(path)) if path[block] in units]
         # `ends` has blocks where a unit ever ended. Some cannot be read yet, others no longer, so the times decide.
         for block in reversed(ends):
             ready, until = units[prefixes[block]]
@@ -416,43 +421,25 @@ class UnitCache:
                 break
         read = self.rules.read(request.ends[hit] if hit >= 0 else 0)
         missed = mean_missed(self.rules, read, (request.ends[block] for block in reversed(ends) if block < hit))
-        if hit >= 0:
-            self._renew(prefixes[hit], request)
+        renewed = [prefixes[hit]] if hit >= 0 else []
         # The common prefix is stored only now that two requests are seen to share it: this one still reads the shorter
         # `hit`.
         if shared >= 0 and shared != hit:
-            self._renew(prefixes[shared], request)
+            renewed.append(prefixes[shared])
             at = bisect_left(ends, shared)
             if ends[at : at + 1] != [shared]:
                 ends.insert(at, shared)
         if last not in (hit, shared):
-            self._renew(prefixes[last], request)
+            renewed.append(prefixes[last])
             if not ends or ends[-1] != last:
                 ends.append(last)
         if request.answer is not None:
-            self._renew(request.answer, request)
-            self._path.append(request.answer)
+            renewed.append(request.answer)
+            path.append(request.answer)
             ends.append(last + 1)
+        for prefix in renewed:
+            _renew(units, prefix, request, self.rules.lifetime)
         return CacheUsage(read, 0, 0, request.tokens - read, hit, missed=missed)
-
-    def _enter(self, prefixes: Sequence[int]) -> int:
-        """Leave the last path for this one. Return the number of leading prefixes that they share."""
-        path, ends = self._path, self._ends
-        shared = common(path, prefixes)
-        path[shared:] = prefixes[shared:]
-        while ends and ends[-1] >= shared:
-            ends.pop()
-        units = self._units
-        # An older request may have gone on here in the same way: its units behind the shared part are found again.
-        ends += [block for block in range(shared, len(path)) if path[block] in units]
-        return shared
-
-    def _renew(self, prefix: int, request: CacheRequest) -> None:
-        entry, now, ready = self._units.get(prefix), request.started, request.answered
-        # As in `BoundaryCache._renew`: the answer that begins first makes it readable.
-        if entry is not None and now < entry[1]:
-            ready = min(entry[0], ready)
-        self._units[prefix] = (ready, now + self.rules.lifetime)
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,7 +471,9 @@ class CachedContent:
         marked = request.ends[mark] if mark >= 0 else 0
         # Created at 1,000, 2,000 and 4,000 tokens, that is 7,000 in all, less than twice the last size: the sizes
         # before make a geometric series. Creating it anew at every step would grow with the square of the conversation.
-        if not self._holds(request) or marked >= self.rules.grow * self._tokens:
+        over = self._prefix < 0 or request.started >= self._created + self.rules.lifetime
+        parts = self._block >= len(request.prefixes) or request.prefixes[self._block] != self._prefix
+        if over or parts or marked >= self.rules.grow * self._tokens:
             self._prefix = -1
             if marked >= self.rules.least:
                 self._prefix, self._block, self._tokens = request.prefixes[mark], mark, marked
@@ -497,11 +486,6 @@ class CachedContent:
     def finish(self) -> float:
         """Return the token-seconds of storage after the last request: the content stays until its time is over."""
         return self._pay(math.inf)
-
-    def _holds(self, request: CacheRequest) -> bool:
-        if self._prefix < 0 or request.started >= self._created + self.rules.lifetime:
-            return False
-        return self._block < len(request.prefixes) and request.prefixes[self._block] == self._prefix
 
     def _pay(self, until: float) -> float:
         until = min(until, self._created + self.rules.lifetime)

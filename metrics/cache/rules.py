@@ -7,53 +7,41 @@ family whose pattern fits a model's name counts, and of that family the latest l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from itertools import chain
+from typing import Any
 
 import msgspec
 
 from ..models import plain_name
-from .mechanisms import (
-    AutomaticCache,
-    AutomaticRules,
-    BoundaryCache,
-    BoundaryRules,
-    CachedContent,
-    CachedContentRules,
-    ExplicitCache,
-    ExplicitRules,
-    UnitCache,
-    UnitRules,
-)
+from . import mechanisms
+from .mechanisms import AutomaticRules, BoundaryRules, CachedContentRules, ExplicitRules, UnitRules
 
 Rules = ExplicitRules | AutomaticRules | BoundaryRules | UnitRules | CachedContentRules
-Cache = ExplicitCache | AutomaticCache | BoundaryCache | UnitCache | CachedContent
+Cache = (
+    mechanisms.ExplicitCache
+    | mechanisms.AutomaticCache
+    | mechanisms.BoundaryCache
+    | mechanisms.UnitCache
+    | mechanisms.CachedContent
+)
 
-_MECHANISMS: dict[str, type[Rules]] = {
-    "explicit": ExplicitRules,
-    "automatic": AutomaticRules,
-    "boundary": BoundaryRules,
-    "unit": UnitRules,
-    "stored": CachedContentRules,
+_MECHANISMS: Mapping[str, tuple[type[Rules], Callable[[Any], Cache]]] = {
+    "explicit": (ExplicitRules, mechanisms.ExplicitCache),
+    "automatic": (AutomaticRules, mechanisms.AutomaticCache),
+    "boundary": (BoundaryRules, mechanisms.BoundaryCache),
+    "unit": (UnitRules, mechanisms.UnitCache),
+    "stored": (CachedContentRules, mechanisms.CachedContent),
 }
 
 
 def cache_of(rules: Rules) -> Cache:
     """Return an empty cache under these rules."""
-    match rules:
-        case ExplicitRules():
-            return ExplicitCache(rules)
-        case AutomaticRules():
-            return AutomaticCache(rules)
-        case BoundaryRules():
-            return BoundaryCache(rules)
-        case UnitRules():
-            return UnitCache(rules)
-        case CachedContentRules():
-            return CachedContent(rules)
+    return next(cache(rules) for kind, cache in _MECHANISMS.values() if type(rules) is kind)
 
 
 class CacheEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,127 +99,75 @@ class CacheRule:
     @property
     def mechanism(self) -> str:
         """Name of the mechanism: explicit, automatic, boundary, unit, stored, or none."""
-        return next((name for name, kind in _MECHANISMS.items() if type(self.rules) is kind), "none")
-
-    def cache(self) -> Cache | None:
-        """Return an empty cache under this rule; None where nothing is cached."""
-        return None if self.rules is None else cache_of(self.rules)
-
-
-class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    """Rules in force from a day on. Parameters are those of the mechanism's class; what is not given is its default."""
-
-    since: str = ""
-    mechanism: str = ""
-    source: str = ""
-    note: str = ""
-    pays: tuple[float, float] | None = None
-    least: int | None = None
-    look_back: int | None = None
-    runs: bool | None = None
-    step: int | None = None
-    block: int | None = None
-    hidden: int | None = None
-    lifetime: float | None = None
-    answers: bool | None = None
-    reuse: float | None = None
-
-
-class _Family(_Line, kw_only=True, forbid_unknown_fields=True):
-    name: str
-    models: str
-    """Names after the host's prefix; a version may follow."""
-    host: str = ""
-    """Empty = all hosts that have changes or, where none has, the last one."""
-    system_first: bool = False
-    first_day: str = ""
-    """The line in force on this day holds from the beginning: the models came later than what held before."""
-    stored: bool = False
-    """Whether the rules are those of content that the caller stores."""
-    changes: list[_Line] = []
-
-
-class _Provider(msgspec.Struct, forbid_unknown_fields=True):
-    """The file of one provider."""
-
-    provider: str
-    mechanism: str
-    hosts: dict[str, str]
-    families: list[_Family]
-    source: str = ""
-    changes: dict[str, list[_Line]] = {}
-    evidence: list[CacheEvidence] = []
+        return next((name for name, (kind, _) in _MECHANISMS.items() if type(self.rules) is kind), "none")
 
 
 _VERSION = r"(?:[-@.:].*)?"
+# What a family or one of its lines states beside the parameters of its mechanism: of a family also which models it is
+# of, and the day on which the line in force holds from the beginning, as the models came later than what held before.
+_ABOUT = {
+    *("since", "mechanism", "source", "note", "pays"),
+    *("name", "models", "host", "system_first", "first_day", "stored", "changes"),
+}
 
 
-def _read(name: str) -> _Provider:
-    text = files(__package__).joinpath("data", f"{name}.toml").read_bytes()
-    return msgspec.toml.decode(text, type=_Provider)
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("data", f"{name}.toml").read_text("utf-8"))
 
 
-def _rules(file: _Provider, stored: bool = False) -> tuple[CacheRule, ...]:
+def _rules(file: Mapping[str, Any], stored: bool = False) -> tuple[CacheRule, ...]:
     """Return the rules of a provider's file in its order, those of content that the caller stores or the others."""
-    families = (family for family in file.families if family.stored == stored)
+    families = (family for family in file["families"] if family.get("stored", False) == stored)
     rules = tuple(chain.from_iterable(_of_family(file, family) for family in families))
-    if stored:  # what was seen is the implicit cache
-        return rules
-    return tuple(replace(rule, evidence=tuple(_evidence(file, rule, rules))) for rule in rules)
-
-
-def _evidence(file: _Provider, rule: CacheRule, rules: Sequence[CacheRule]) -> Iterator[CacheEvidence]:
-    for found in file.evidence:
+    # Of stored content nothing was seen. The family of what was seen is found by the name, as bills find it.
+    seen = [] if stored else msgspec.convert(file.get("evidence", []), list[CacheEvidence])
+    evidence: dict[tuple[str | None, str], list[CacheEvidence]] = {}
+    for found in seen:
         name = f"{found.host}/{found.model}" if found.host else found.model
-        # The family is found by the name, as bills find it: an earlier pattern may fit too and then takes the evidence.
-        if rule.since == found.since and _family(name, rules) == rule.family:
-            yield found
+        evidence.setdefault((_family(name, rules), found.since), []).append(found)
+    return tuple(replace(rule, evidence=tuple(evidence.get((rule.family, rule.since), ()))) for rule in rules)
 
 
 def _family(name: str, rules: Sequence[CacheRule]) -> str | None:
     return next((rule.family for rule in rules if re.fullmatch(rule.models, name)), None)
 
 
-def _of_family(file: _Provider, family: _Family) -> Iterator[CacheRule]:
-    usual = list(file.changes) or [list(file.hosts)[-1]]
-    every_host = [family.host] if family.host else usual
-    for host in every_host:
-        lines = family.changes or file.changes.get(host) or [family]
+def _of_family(file: Mapping[str, Any], family: Mapping[str, Any]) -> Iterable[CacheRule]:
+    changes, hosts, first_day = file.get("changes", {}), file["hosts"], family.get("first_day", "")
+    # A family without a host is at all hosts that have changes or, where none has, at the last one.
+    usual = list(changes) or [list(hosts)[-1]]
+    for host in [family["host"]] if "host" in family else usual:
+        lines = family.get("changes") or changes.get(host) or [family]
         # Lines that ended before these models came are left out, and the one then in force loses its first day.
-        first = max((line.since for line in lines if line.since <= family.first_day), default="")
-        for line in lines:
-            if line.since < first:
+        days = [line.get("since", "") for line in lines]
+        first = max((day for day in days if day <= first_day), default="")
+        for line, day in zip(lines, days, strict=True):
+            if day < first:
                 continue
-            mechanism = line.mechanism or family.mechanism or file.mechanism
+            told = {**file, **family, **line}
             yield CacheRule(
-                family=f"{host} {family.models}",
-                name=family.name if host == usual[0] else f"{family.name} on {host.title()}",
-                provider=file.provider,
-                models=f"{file.hosts[host]}(?:{family.models}){_VERSION}",
-                since="" if line.since == first and family.first_day else line.since,
-                rules=_parameters(mechanism, family, line),
-                source=line.source or family.source or file.source,
-                note=line.note or family.note,
-                pays=line.pays,
-                system_first=family.system_first,
+                family=f"{host} {family['models']}",
+                name=family["name"] if host == usual[0] else f"{family['name']} on {host.title()}",
+                provider=file["provider"],
+                models=f"{hosts[host]}(?:{family['models']}){_VERSION}",
+                since="" if day == first and first_day else day,
+                rules=_parameters(told["mechanism"], family, line),
+                source=told["source"],
+                note=told.get("note", ""),
+                pays=tuple(line["pays"]) if "pays" in line else None,
+                system_first=family.get("system_first", False),
             )
 
 
-def _parameters(mechanism: str, family: _Family, line: _Line) -> Rules | None:
+def _parameters(mechanism: str, family: Mapping[str, Any], line: Mapping[str, Any]) -> Rules | None:
     """Return the rules that a line states. Raises TypeError for a parameter that the mechanism has not."""
     if mechanism == "none":
         return None
-    told = {field for field in _Line.__struct_fields__ if field not in _NO_PARAMETERS}
-    given = {name: value for at in (family, line) for name in told if (value := getattr(at, name)) is not None}
-    kind = _MECHANISMS[mechanism]
-    known = {field.name for field in fields(kind)}
+    kind = _MECHANISMS[mechanism][0]
     # The family states some parameters for lines of several mechanisms; a line states its own alone.
-    if wrong := {name for name in told if getattr(line, name) is not None} - known:
-        raise TypeError(f"{family.models}: {mechanism} has no {', '.join(sorted(wrong))}")
-    return kind(**{name: value for name, value in given.items() if name in known})
+    shared = {field.name: family[field.name] for field in fields(kind) if field.name in family}
+    return kind(**shared | {name: value for name, value in line.items() if name not in _ABOUT})
 
-
-_NO_PARAMETERS = {"since", "mechanism", "source", "note", "pays"}
 
 PROVIDERS = ("anthropic", "deepseek", "openai", "gemini")
 _FILES = {name: _read(name) for name in PROVIDERS}

@@ -12,9 +12,6 @@ import msgspec
 
 from ..value import Missing
 
-__all__ = ["Grade", "GradedItem", "Grader", "Kind"]
-
-
 Kind = Literal["plain", "temporal", "preference", "update", "unanswerable"]
 """Kind of question, which decides what counts as right: any fact; a time; what suits the user; the newest state of
 something that changed; nothing, since it was never said."""

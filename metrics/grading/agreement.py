@@ -24,13 +24,26 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics.intervals import AT_ONCE, Ends, counts, of_draws, wilson
+from ..statistics.intervals import AT_ONCE, LEVEL, Ends, counts, of_draws, wilson
 from ..value import Missing, Value
 
-FIGURES = ("accuracy", "kappa", "precision", "recall", "specificity", "f1")
+# Why each figure of a confusion matrix is undefined, and the cells among which it is a share of the answers, if it is.
+_FIGURES: dict[str, tuple[str, tuple[int, ...]]] = {
+    "accuracy": ("there are no answers", (0, 1, 2, 3)),
+    "kappa": ("all answers are of one class, by people and by the grader", ()),
+    "precision": ("the grader calls no answer right", (0, 1)),
+    "recall": ("people call no answer right", (0, 2)),
+    "specificity": ("people call no answer wrong", (1, 3)),
+    "f1": ("neither people nor the grader call an answer right", ()),
+}
+FIGURES = tuple(_FIGURES)
 """Figures of a confusion matrix, in the order of `figures`."""
 
-
+RESAMPLES, SEED = 2000, 0
+FEWEST = 30
+"""Least number of questions for a bootstrap: with fewer its intervals are too short."""
+GROUPS = 1000
+_Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 _MOST = 1e300  # scores are clipped, so that infinite ones have thresholds below them too
 
 
@@ -54,13 +67,6 @@ class Confusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Number of answers that people call wrong."""
         return self.false_positive + self.true_negative
 
-    @property
-    def counts(self) -> NDArray[np.float64]:
-        """The four numbers, as `figures` takes them."""
-        return np.array(
-            [self.true_positive, self.false_positive, self.false_negative, self.true_negative], dtype=np.float64
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
@@ -78,9 +84,8 @@ class Verdicts:
         cls, people: Sequence[bool], grader: Sequence[bool], score: Sequence[float], question: Sequence[str]
     ) -> Verdicts:
         """Build verdicts on answers whose questions have names. The order of the answers changes no figure."""
-        codes = np.unique(np.array(question, dtype=object).astype(str), return_inverse=True)[1]
         scores = np.clip(np.array(score, np.float64), -_MOST, _MOST)
-        return cls(np.array(people, bool), np.array(grader, bool), scores, codes.astype(np.intp))
+        return cls(np.array(people, bool), np.array(grader, bool), scores, _codes(question))
 
     def where(self, chosen: NDArray[np.bool_]) -> Verdicts:
         """Return the verdicts on some of the answers."""
@@ -101,6 +106,11 @@ class Verdicts:
         cell = np.where(self.grader, np.where(self.people, 0, 1), np.where(self.people, 2, 3))
         counts = np.bincount(self.question * 4 + cell, minlength=self.questions * 4)
         return counts.reshape(-1, 4).astype(np.float64)
+
+
+def _codes(names: Sequence[str]) -> NDArray[np.intp]:
+    """Return the number of each name among the different ones, from 0."""
+    return np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)[1].astype(np.intp)
 
 
 def figures(counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -166,12 +176,12 @@ def curve(verdicts: Verdicts) -> Curve:
 
 def best(verdicts: Verdicts, figure: str = "accuracy") -> Best | None:
     """Return the threshold that makes one of FIGURES highest, the strictest of equals; None if it is never defined."""
-    curve_of_verdicts = curve(verdicts)
-    values = figures(curve_of_verdicts.counts)[:, FIGURES.index(figure)]
+    thresholds, counts = curve(verdicts)
+    values = figures(counts)[:, FIGURES.index(figure)]
     if np.isnan(values).all():
         return None
     at = int(np.nanargmax(values))
-    return Best(float(curve_of_verdicts.threshold[at]), float(values[at]))
+    return Best(float(thresholds[at]), float(values[at]))
 
 
 def auc_of(verdicts: Verdicts) -> Statistic:
@@ -203,12 +213,6 @@ def halves(questions: Sequence[str], seed: int = 0) -> NDArray[np.bool_]:
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """Function from weights, shape (resamples, questions), to figures, shape (resamples, figures); nan = undefined."""
 
-RESAMPLES, SEED, LEVEL = 2000, 0, 0.95
-FEWEST = 30
-"""Least number of questions for a bootstrap: with fewer its intervals are too short."""
-GROUPS = 1000
-_NORMAL = NormalDist()
-
 
 def intervals(
     statistic: Statistic, size: int, resamples: int = RESAMPLES, seed: int = SEED, width: int = 0
@@ -217,12 +221,10 @@ def intervals(
     # Under 30 questions three resamples in ten lack a case of some cell of the table (decision 26).
     if size < FEWEST:
         few = Missing("undefined", f"{size} questions are too few for an interval, {FEWEST} are needed")
-        count = statistic(np.ones((1, size))).shape[1] if size else statistic(np.zeros((1, 0))).shape[1]
-        return [few] * count
+        return [few] * statistic(np.ones((1, size))).shape[1]
     drawn = np.concatenate([statistic(weights) for weights in counts(size, seed, resamples, width)])
-    without_group = np.concatenate(
-        [statistic(weights) for weights in _left_out(size, max(1, AT_ONCE // max(size, width)))]
-    )
+    left_out = _left_out(size, max(1, AT_ONCE // max(size, width)))
+    without_group = np.concatenate([statistic(weights) for weights in left_out])
     whole = statistic(np.ones((1, size)))[0]
     return [_bca(drawn[:, at], without_group[:, at], float(whole[at])) for at in range(len(whole))]
 
@@ -240,24 +242,10 @@ def _left_out(size: int, rows: int) -> Iterator[NDArray[np.float64]]:
 def _bca(drawn: NDArray[np.float64], without_group: NDArray[np.float64], whole: float) -> Ends | Missing:
     resampled = of_draws(whole, drawn, without_group[~np.isnan(without_group)])
     if isinstance(resampled, Missing):
-        lost = np.count_nonzero(np.isnan(drawn))
-        return Missing("undefined", f"it is undefined in {lost} of {len(drawn)} resamples")
+        return Missing("undefined", f"it is undefined in {np.isnan(drawn).sum()} of {len(drawn)} resamples")
     if resampled.drawn[0] == resampled.drawn[-1]:
         return Missing("undefined", "it is the same in every resample")
-    return resampled.bca(_NORMAL.inv_cdf((1 + LEVEL) / 2))
-
-
-# Figures that are a share of the answers in some cells of the confusion matrix.
-_SHARES = {"accuracy": (0, 1, 2, 3), "precision": (0, 1), "recall": (0, 2), "specificity": (1, 3)}
-_UNDEFINED = {
-    "accuracy": "there are no answers",
-    "kappa": "all answers are of one class, by people and by the grader",
-    "precision": "the grader calls no answer right",
-    "recall": "people call no answer right",
-    "specificity": "people call no answer wrong",
-    "f1": "neither people nor the grader call an answer right",
-    "auc": "people call all answers right, or none",
-}
+    return resampled.bca(_Z)
 
 
 class Estimate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -315,38 +303,24 @@ def agreement(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) 
 def of_verdicts(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) -> dict[str, Estimate]:
     """Return FIGURES, each with its interval."""
     cells, size = verdicts.cells(), verdicts.questions
-    values = dict(zip(FIGURES, map(float, figures(cells.sum(axis=0))), strict=True))
-    around = dict(zip(FIGURES, intervals(lambda weights: figures(weights @ cells), size, resamples, seed), strict=True))
-    for name, among in _SHARES.items():
-        if values[name] in (0.0, 1.0) and size >= FEWEST:  # no resample differs, which does not make it sure
+    around = intervals(lambda weights: figures(weights @ cells), size, resamples, seed)
+    estimates = dict[str, Estimate]()
+    for (name, (undefined, among)), value, ends in zip(
+        _FIGURES.items(), figures(cells.sum(axis=0)).tolist(), around, strict=True
+    ):
+        if among and value in (0.0, 1.0) and size >= FEWEST:  # no resample differs, which does not make it sure
             # As many trials as questions: several answers to one are not independent.
             questions = int((cells[:, among].sum(axis=1) > 0).sum())
-            around[name] = wilson(round(values[name]) * questions, questions)
-    return {name: estimate(value, around[name], _UNDEFINED[name]) for name, value in values.items()}
+            ends = wilson(round(value) * questions, questions)
+        estimates[name] = estimate(value, ends, undefined)
+    return estimates
 
 
 def of_scores(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) -> Estimate:
     """Return the area under the ROC curve, with its interval."""
     area, size = auc_of(verdicts), verdicts.questions
     [around] = intervals(area, size, resamples, seed, width=len(verdicts.people))
-    return estimate(float(area(np.ones((1, size)))[0, 0]), around, _UNDEFINED["auc"])
-
-
-def share(hits: Sequence[bool], question: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) -> Estimate:
-    """Return the share of hits among items of which a question may have several, with its interval."""
-    if not hits:
-        return estimate(math.nan, Missing("undefined"), "there is nothing to count")
-    code = np.unique(np.array(question, dtype=object).astype(str), return_inverse=True)[1]
-    sizes = np.bincount(code).astype(np.float64)
-    hits_by_code = np.bincount(code, np.array(hits, np.float64))
-
-    def of(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray((weights @ hits_by_code / (weights @ sizes))[:, None])
-
-    whole = float(hits_by_code.sum() / sizes.sum())
-    if whole in (0.0, 1.0):
-        return Estimate(whole, wilson(round(whole) * len(sizes), len(sizes)))
-    return Estimate(whole, intervals(of, len(sizes), resamples, seed)[0])
+    return estimate(float(area(np.ones((1, size)))[0, 0]), around, "people call all answers right, or none")
 
 
 def estimate(value: float, interval: Ends | Missing, undefined: str) -> Estimate:
@@ -399,9 +373,8 @@ def raters(
     if not rated:
         return None
     ratings, names = [tuple(rating) for rating, _, _ in rated], [name for _, _, name in rated]
-    code = np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)[1]
-    verdicts = [tuple(int(vote >= least) for vote in rating) for rating, least, _ in rated]
-    binary = _pairs(verdicts, code)
+    code = _codes(names)
+    binary = _pairs([tuple(int(vote >= least) for vote in rating) for rating, least, _ in rated], code)
     whole = binary.sum(axis=0)
     return Raters(
         len(rated),
@@ -446,9 +419,6 @@ def _estimate(pairs: NDArray[np.float64], weighting: Weighting, resamples: int, 
     return estimate(float(kappa(pairs.sum(axis=0), weighting)), around, "all ratings are of one class")
 
 
-_Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-
-
 class Known(NamedTuple):
     """Error rates of a grader from a calibration, and the numbers of independent answers behind them."""
 
@@ -466,11 +436,8 @@ class Known(NamedTuple):
             return recall
         if isinstance(specificity, Missing):
             return specificity
-        right, wrong = (
-            agreement.confusion.right / agreement.design_right,
-            agreement.confusion.wrong / agreement.design_wrong,
-        )
-        return cls(recall, right, specificity, wrong)
+        of, wrong = agreement.confusion, agreement.confusion.wrong / agreement.design_wrong
+        return cls(recall, of.right / agreement.design_right, specificity, wrong)
 
 
 def corrected(share: float, answers: float, rates: Known) -> Estimate:
@@ -481,28 +448,23 @@ def corrected(share: float, answers: float, rates: Known) -> Estimate:
     """
     worth = rates.recall + rates.specificity - 1
     if worth <= 0:
-        missing = Missing("undefined", "the grader is no better than chance on the labelled answers")
-        return Estimate(missing, missing)
+        return estimate(math.nan, Ends(0, 1), "the grader is no better than chance on the labelled answers")
     if not answers:
-        missing = Missing("undefined", "there are no answers")
-        return Estimate(missing, missing)
-    return Estimate(_within((share + rates.specificity - 1) / worth), _interval(share, answers, rates))
-
-
-def _interval(share: float, answers: float, rates: Known) -> Ends | Missing:
+        return estimate(math.nan, Ends(0, 1), "there are no answers")
+    value = _within((share + rates.specificity - 1) / worth)
     # Lang and Reiczigel add one right and one wrong answer to either rate, and z²/2 of each to the share: without that
     # an observed rate of 0 or 1 would count as certain.
     right, wrong, size = rates.right + 2, rates.wrong + 2, answers + _Z * _Z
     recall, specificity = (rates.recall * rates.right + 1) / right, (rates.specificity * rates.wrong + 1) / wrong
     seen, worth = (share * answers + _Z * _Z / 2) / size, recall + specificity - 1
     if worth <= 0:
-        return Missing("undefined", "the calibration cannot tell the grader from chance")
+        return Estimate(value, Missing("undefined", "the calibration cannot tell the grader from chance"))
     middle = (seen + specificity - 1) / worth
     of_recall, of_specificity = recall * (1 - recall) / right, specificity * (1 - specificity) / wrong
     shift = 2 * _Z * _Z * (middle * of_recall - (1 - middle) * of_specificity)
     variance = seen * (1 - seen) / size + middle**2 * of_recall + (1 - middle) ** 2 * of_specificity
     half = _Z * variance**0.5 / worth
-    return Ends(_within(middle + shift - half), _within(middle + shift + half))
+    return Estimate(value, Ends(_within(middle + shift - half), _within(middle + shift + half)))
 
 
 def _within(share: float) -> float:

@@ -25,29 +25,8 @@ def normalised(text: str) -> str:
     return " ".join((bare if bare.isascii() else _HAN.sub(r" \1 ", bare)).split())
 
 
-def exact_match(item: GradedItem) -> float:
-    """Return 1 if the answer is an accepted one, else 0."""
-    return _best(item, lambda given, accepted: float(given == accepted))
-
-
-def containment(item: GradedItem) -> float:
-    """Return 1 if an accepted answer stands in the answer, be it inside of words, else 0."""
-    return _best(item, lambda given, accepted: float(accepted in given))
-
-
-def token_f1(item: GradedItem) -> float:
-    """Return the harmonic mean of the shares of words that answer and accepted answer have in common."""
-    return _best(item, _f1)
-
-
-def gold_share(item: GradedItem) -> float:
-    """Return the share of an accepted answer's words that are in the answer."""
-    return _best(item, _share)
-
-
-def _best(item: GradedItem, compare: Callable[[str, str], float]) -> float:
-    given = normalised(item.candidate)
-    return max((compare(given, normalised(text)) for text in item.accepted), default=0.0)
+def _common(one: str, other: str) -> int:
+    return (Counter(one.split()) & Counter(other.split())).total()
 
 
 def _f1(given: str, accepted: str) -> float:
@@ -55,19 +34,21 @@ def _f1(given: str, accepted: str) -> float:
     return 2 * common / (len(given.split()) + len(accepted.split())) if common else float(given == accepted)
 
 
-def _share(given: str, accepted: str) -> float:
-    words = len(accepted.split())
-    return _common(given, accepted) / words if words else 0.0
+def _best(compare: Callable[[str, str], float]) -> Callable[[GradedItem], float]:
+    def of(item: GradedItem) -> float:
+        given = normalised(item.candidate)
+        return max((float(compare(given, normalised(text))) for text in item.accepted), default=0.0)
 
-
-def _common(one: str, other: str) -> int:
-    return (Counter(one.split()) & Counter(other.split())).total()
+    return of
 
 
 BASELINES: Mapping[str, Callable[[GradedItem], float]] = {
-    "exact match": exact_match,
-    "containment": containment,
-    "token F1": token_f1,
-    "gold tokens found": gold_share,
+    "exact match": _best(lambda given, accepted: given == accepted),
+    # Be it inside of words.
+    "containment": _best(lambda given, accepted: accepted in given),
+    # The harmonic mean of the shares of words that answer and accepted answer have in common.
+    "token F1": _best(_f1),
+    # The share of an accepted answer's words that are in the answer.
+    "gold tokens found": _best(lambda given, accepted: _common(given, accepted) / max(len(accepted.split()), 1)),
 }
 """Baselines by the names that tables print."""

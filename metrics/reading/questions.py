@@ -15,16 +15,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..language import STOP_WORDS, Language, either, language_of, sentences, stem, terms, word_lists, words
+from ..language import LANGUAGES, STOP_WORDS, Language, either, language_of, sentences, stem, terms, word_lists, words
 from ..tfidf import TfIdf
 from ..values import values
 
 Wanted = Literal["date", "duration", "money", "number", "identifier", "person", "place", "reason", "yesno", "phrase"]
 
 _LISTS = word_lists(__package__.rpartition(".")[0], "questions")
-_RULES: dict[Language, tuple[tuple[Wanted, re.Pattern[str]], ...]] = {
-    "en": tuple((kind, re.compile(either(cues), re.IGNORECASE)) for kind, cues in _LISTS["en"].items()),
-    "zh": tuple((kind, re.compile(either(cues), re.IGNORECASE)) for kind, cues in _LISTS["zh"].items()),
+_RULES: dict[Language, list[tuple[Wanted, re.Pattern[str]]]] = {
+    language: [(kind, re.compile(either(cues), re.IGNORECASE)) for kind, cues in _LISTS[language].items()]
+    for language in LANGUAGES
 }
 _FIRST = re.compile(either(_LISTS["first"]), re.IGNORECASE)
 _NOW = re.compile(either(_LISTS["now"]), re.IGNORECASE)
@@ -43,8 +43,6 @@ class ParsedQuestion:
     """Stems of the words that it is about, each once."""
     musts: tuple[str, ...]
     """Identifiers and quoted names. A context that lacks one of them has no answer."""
-    names: tuple[str, ...]
-    """Names of people and other things."""
     now: bool
     """It asks for the present state, which implies that it changed."""
     first: bool
@@ -55,22 +53,16 @@ class ParsedQuestion:
 def read(text: str) -> ParsedQuestion:
     """Parse a question, English or Chinese."""
     language = language_of(text)
-    wanted: Wanted = "phrase"
-    for kind, pattern in _RULES[language]:
-        if pattern.search(text.strip()):
-            wanted = kind
-            break
+    wanted: Wanted = next((kind for kind, pattern in _RULES[language] if pattern.search(text.strip())), "phrase")
     about = [word for word in words(text) if word not in STOP_WORDS and word not in _ASKS]
-    quoted = [next(filter(None, text_values.groups())).strip() for text_values in _QUOTED.finditer(text)]
-    text_values = values(text)
-    musts = [value.text for value in text_values if value.kind in ("identifier", "path", "url")]
+    quoted = [next(filter(None, quote.groups())).strip() for quote in _QUOTED.finditer(text)]
+    musts = [value.text for value in values(text) if value.kind in ("identifier", "path", "url")]
     return ParsedQuestion(
         text,
         language,
         wanted,
         tuple(dict.fromkeys(map(stem, about))),
         tuple(dict.fromkeys((*quoted, *musts))),
-        tuple(value.text for value in text_values if value.kind == "name"),
         _NOW.search(text) is not None,
         _FIRST.search(text) is not None,
     )
@@ -96,7 +88,10 @@ class Library:
         number = self._numbers.get(text)
         if number is None:
             number = self._numbers[text] = len(self._numbers)
-            self._read(text)
+            parts = [piece for sentence in sentences(text) for piece in pieces(sentence)]
+            self._index.add(map(terms, parts))
+            self.sentences += parts
+            self._start.append(len(self.sentences))
         return number
 
     def spans(self, texts: Ints) -> tuple[Ints, Ints]:
@@ -108,12 +103,6 @@ class Library:
     def having(self, term: str) -> Ints:
         """Return the sentences that have a term, ascending."""
         return self._index.having(term)
-
-    def _read(self, text: str) -> None:
-        parts = [piece for sentence in sentences(text) for piece in pieces(sentence)]
-        self._index.add(map(terms, parts))
-        self.sentences += parts
-        self._start.append(len(self.sentences))
 
 
 def pieces(sentence: str) -> Iterable[str]:

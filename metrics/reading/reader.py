@@ -29,7 +29,7 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 
 from ..grounding import said
-from ..language import HAN, STOP_WORDS, terms, words
+from ..language import HAN, STOP_WORDS, either, terms, word_lists, words
 from ..values import Value, values
 from .questions import Ints, Library, ParsedQuestion, Wanted, read
 from .times import day_of, relative_times, written
@@ -88,17 +88,13 @@ class ExtractiveReader:
         context = Messages.of(messages)
         places = tuple((id(store), start, stop) for store, start, stop in context.spans)
         if (question, places) not in self._answers:
-            self._answers[question, places] = context, self._answer(self._page(context, places), question)
+            if question not in self._questions:
+                self._questions[question] = _Question(read(question))
+            best = self._questions[question].best(self._page(context, places))
+            if best is None or best.score < self._least:
+                best = ReaderAnswer(UNKNOWN, "", best.score if best else 0.0)
+            self._answers[question, places] = context, best
         return self._answers[question, places][1]
-
-    def _answer(self, page: Page, question: str) -> ReaderAnswer:
-        asked = self._questions.get(question)
-        if asked is None:
-            asked = self._questions[question] = _Question(read(question))
-        best = asked.best(page)
-        if best is None or best.score < self._least:
-            return ReaderAnswer(UNKNOWN, "", best.score if best else 0.0)
-        return best
 
     def _page(self, context: Messages, places: Places) -> Page:
         kept = self._pages.pop(places, None)
@@ -173,10 +169,9 @@ class _Question:
         fits, offers = self._offers[key]
         place = (at + 1) / page.size
         new = (NEWER if question.now else NEW) * (1 - place if question.first else place)
-        support *= fits
         answers = []
         for offer in offers:
-            score = support * offer.fits * (0.7 + 0.3 * _closeness(offer.near, weights)) * offer.newly + new
+            score = support * fits * offer.fits * (0.7 + 0.3 * _closeness(offer.near, weights)) * offer.newly + new
             # Asked for the first state, a span that was replaced is what is meant and others are a little less likely;
             # asked for the present one, it is the other way round.
             if offer.replaced != question.first:
@@ -185,35 +180,36 @@ class _Question:
         return answers
 
     def _offered(self, sentence: str, time: float | None, dated: bool) -> tuple[float, tuple[_Offer, ...]]:
-        """Return how well a sentence fits a question for a phrase, and its spans that do not repeat the question."""
-        question, lower = self._asked, sentence.lower()
+        """Return how well a sentence fits a question for a phrase, and its spans that do not repeat the question.
+
+        If `dated`, the day on which it was said is one of them.
+        """
+        question, lower, chinese = self._asked, sentence.lower(), self._asked.language == "zh"
         fits = 1.0
         if question.wanted == "phrase":
-            fits = self._news(sentence) * (ASKS if sentence.rstrip().endswith(("?", "？")) else 1.0)
+            # How much it adds to the words of the question, 0.6 to 1.
+            fits = min(1.0, 0.6 + 0.1 * len(set(_terms(sentence)) - set(question.terms)))
+            fits *= ASKS if sentence.rstrip().endswith(("?", "？")) else 1.0
+        found = spans(sentence, question.wanted, time)
+        if dated and time is not None and (day := day_of(time)) is not None:
+            found.append(AnswerSpan(sentence, 0, TOLD, written(day, chinese)))
         where = {term: places for term in question.terms if (places := _places(term, lower))}
-        return fits, tuple(
-            _Offer(
-                self._says(span, sentence),
-                span.fits,
-                self._near(span, where),
-                self._newly(span),
-                _replaced(sentence, span),
-            )
-            for span in self._spans(sentence, time, dated)
-            if not self._repeats(span)
-        )
-
-    def _spans(self, sentence: str, time: float | None, dated: bool) -> list[AnswerSpan]:
-        """Return the spans of a sentence; if `dated`, the day on which it was said is one of them."""
-        spans_of_sentence = spans(sentence, self._asked.wanted, time)
-        day = day_of(time) if dated and time is not None else None
-        if day is not None:
-            spans_of_sentence.append(AnswerSpan(sentence, 0, TOLD, written(day, self._asked.language == "zh")))
-        return spans_of_sentence
-
-    def _news(self, sentence: str) -> float:
-        """Return how much a sentence adds to the words of the question, 0.6 to 1."""
-        return min(1.0, 0.6 + 0.1 * len(set(_terms(sentence)) - set(self._asked.terms)))
+        offers = []
+        for span in found:
+            if self._repeats(span):
+                continue
+            says = span.says or span.text
+            if question.wanted == "yesno":
+                no = _CUES["denial"].search(sentence) is not None
+                says = ("否" if no else "是") if chinese else ("No" if no else "Yes")
+            stop = span.start + len(span.text)
+            near = {
+                term: math.exp(-_gap(places, span.start, stop) / (12.0 if chinese else 40.0))
+                for term, places in where.items()
+            }
+            before = sentence[max(0, span.start - 24) : span.start]
+            offers.append(_Offer(says, span.fits, near, self._newly(span), _OLD.search(before) is not None))
+        return fits, tuple(offers)
 
     def _newly(self, span: AnswerSpan) -> float:
         """Return how little of a span the question has already, 0.5 to 1: asking about AL-102 never means AL-103."""
@@ -224,18 +220,6 @@ class _Question:
             return 0.5 if _DIGIT.sub("0", span.text) in self._shapes else 1.0
         own = _terms(span.text)
         return 1.0 - 0.5 * sum(term in self._asked.terms for term in own) / max(len(own), 1)
-
-    def _near(self, span: AnswerSpan, where: dict[str, list[int]]) -> dict[str, float]:
-        """Return how near a span is to each of the question's words in its sentence, 0 to 1."""
-        scale = 12.0 if self._asked.language == "zh" else 40.0
-        start, stop = span.start, span.start + len(span.text)
-        return {term: math.exp(-_gap(places, start, stop) / scale) for term, places in where.items()}
-
-    def _says(self, span: AnswerSpan, sentence: str) -> str:
-        if self._asked.wanted != "yesno":
-            return span.says or span.text
-        no = _NO.search(sentence) is not None
-        return ("否" if no else "是") if self._asked.language == "zh" else ("No" if no else "Yes")
 
     def _repeats(self, span: AnswerSpan) -> bool:
         """Return whether a span only repeats the question, be it with another unit."""
@@ -277,37 +261,29 @@ def _gap(places: list[int], start: int, stop: int) -> float:
 
 def _closeness(near: dict[str, float], weights: dict[str, float]) -> float:
     """Return how near an answer is to the question's words, weighted, 0 to 1."""
-    sums = total = 0.0
-    for term, weight in weights.items():
-        if term in near:
-            sums += weight * near[term]
-            total += weight
-    return sums / total if total else 0.0
+    total = sum(weight for term, weight in weights.items() if term in near)
+    return sum(weight * near[term] for term, weight in weights.items() if term in near) / total if total else 0.0
 
 
 _DIGIT, _FIGURE = re.compile(r"\d"), re.compile(r"\d+(?:[.,]\d+)*")
-_NO = re.compile(r"\b(?:no|not|never|cannot)\b|n['’]t\b|不|没|未", re.IGNORECASE)
-_OLD = re.compile(
-    r"(?:\b(?:instead of|rather than|no longer|and not(?: on)?|from|was|were|used to be|previously|before:?|old|not)"
-    r"|原定|原来是?|之前是?|不再是?|不用|由|从|改掉|而不是|\"was\": ?)[\s\"'`:]*$",
-    re.IGNORECASE,
-)
-
-
-def _replaced(sentence: str, span: AnswerSpan) -> bool:
-    """Return whether the words before a span say that it was replaced."""
-    return _OLD.search(sentence[max(0, span.start - 24) : span.start]) is not None
+_LISTS = word_lists(__package__.rpartition(".")[0], "questions")["cues"]
+_CUES = {name: re.compile(either(cues), re.IGNORECASE) for name, cues in _LISTS.items()}
+_OLD = re.compile(rf"(?:{either(_LISTS['replaced'])})[\s\"'`:]*$", re.IGNORECASE)
 
 
 def _places(term: str, lower: str) -> list[int]:
     """Return where a stem stands in a lower-case text, without its last letter if need be, which the word may lack."""
     if len(term) > 4 and term not in lower:
         term = term[:-1]
-    places, at = [], lower.find(term)
+    return list(_occurrences(term, lower, 1))
+
+
+def _occurrences(part: str, text: str, step: int) -> Iterator[int]:
+    """Yield the places of a part of a text, each looked for from so many characters behind the one before."""
+    at = text.find(part)
     while at >= 0:
-        places.append(at)
-        at = lower.find(term, at + 1)
-    return places
+        yield at
+        at = text.find(part, at + step)
 
 
 @lru_cache(1 << 14)
@@ -407,11 +383,9 @@ class Page:
 
     def says(self, phrase: str) -> bool:
         """Return whether a sentence has a phrase word for word, in any case."""
-        places: set[int] | None = None
-        for term in terms(phrase):
-            having = set(self.having(term).tolist())
-            places = having if places is None else places & having
-        return any(phrase.lower() in self.sentence(at).lower() for at in places or ())
+        having = [set(self.having(term).tolist()) for term in terms(phrase)]
+        places = having[0].intersection(*having[1:]) if having else ()
+        return any(phrase.lower() in self.sentence(at).lower() for at in places)
 
     def support(self, terms: Sequence[str]) -> tuple[Floats, dict[str, float]]:
         """Return how much of these terms each sentence has, 0 to 1; and the weight of each term that is there."""
@@ -435,12 +409,12 @@ class Page:
 
     def _near_to(self, term: str) -> tuple[int, Floats]:
         """Return how many sentences have a term, and how near each sentence is to one of them."""
-        known = self._known.get(term)
-        if known is None:
-            places = self.having(term)
-            known = len(places), self._near(places) if len(places) else np.empty(0)
-            if len(self._known) * self.size < KEPT:
-                self._known[term] = known
+        if term in self._known:
+            return self._known[term]
+        places = self.having(term)
+        known = len(places), self._near(places) if len(places) else np.empty(0)
+        if len(self._known) * self.size < KEPT:
+            self._known[term] = known
         return known
 
     def _near(self, places: Ints) -> Floats:
@@ -471,11 +445,6 @@ class AnswerSpan(NamedTuple):
     """The answer, where it is not the piece itself: the day that "yesterday" means."""
 
 
-_TIME = re.compile(
-    r"second|sec|min|hour|hr|day|night|week|month|year|yr|ms\b|[\d ]s\b|[\d ]h\b|秒|分钟|小时|天|日|周|个月|年|晚",
-    re.IGNORECASE,
-)
-_MONEY = re.compile(r"[$€£¥￥]|dollar|euro|pound|yuan|usd|eur|gbp|cny|rmb|元|块|美元", re.IGNORECASE)
 _AMOUNT = re.compile(r"(?<![\w.-])\d[\d,]*\.\d\d(?!\d)")
 _FIGURE_SPANS = re.compile(
     r"(?<![\w.,:/-])(?:\d[\d,]*(?:\.\d+)?%?)(?![\w/:-]|\.\d)"
@@ -485,12 +454,8 @@ _FIGURE_SPANS = re.compile(
 )
 _SPACED = re.compile(r"(?:\d{4} ?年 ?)?\d{1,2} ?月 ?\d{1,2} ?[日号]")
 _PHONE = re.compile(r"(?<![\w.-])\+?\d{2,5}(?:[ -]\d{3,4}){1,3}(?![\w-])")
+_CLOCK = re.compile(r"[\d:]+(?: ?[ap]\.?m\.?)?", re.IGNORECASE)
 _KEY = re.compile(r"[\"']?\s*:\s")
-_BECAUSE = re.compile(
-    r"\b(?:because|since|due to|so that|as a result of|the reason (?:is|was)|thanks to)\b"
-    r"|因为|由于|原因是|理由是|是为了",
-    re.IGNORECASE,
-)
 _AT = re.compile(
     r"\b(?:in|at|to|from|on|near|into)\s+((?:the\s+|my\s+|our\s+|a\s+)?[A-Za-z][\w'’-]*(?:\s+[A-Z][\w'’-]*){0,4})"
 )
@@ -508,14 +473,9 @@ _SOFT |= {"no", "not"}
 @lru_cache(1 << 14)
 def _values(sentence: str) -> tuple[tuple[Value, int], ...]:
     """Return the values of a sentence, each with every place where it stands."""
-    return tuple((value, at) for value in values(sentence) for at in _places_spans(value.text, sentence))
-
-
-def _places_spans(text: str, sentence: str) -> Iterator[int]:
-    at = sentence.find(text)
-    while at >= 0:
-        yield at
-        at = sentence.find(text, at + len(text))
+    return tuple(
+        (value, at) for value in values(sentence) for at in _occurrences(value.text, sentence, len(value.text))
+    )
 
 
 def spans(sentence: str, wanted: Wanted, time: float | None) -> list[AnswerSpan]:
@@ -526,16 +486,19 @@ def spans(sentence: str, wanted: Wanted, time: float | None) -> list[AnswerSpan]
 def _fitting(sentence: str, wanted: Wanted, time: float | None) -> Iterator[AnswerSpan]:
     match wanted:
         case "date":
-            for value, at in _of(sentence, "date"):
-                yield AnswerSpan(value.text, at, 1.0 if _is_day(value.text) else 0.6)
+            for value, at in _values(sentence):
+                if value.kind == "date":
+                    # A date, rather than a time of the day or the name of a weekday.
+                    is_day = any(char.isdigit() for char in value.text) and not _CLOCK.fullmatch(value.text)
+                    yield AnswerSpan(value.text, at, 1.0 if is_day else 0.6)
             yield from _matches(_SPACED, sentence, 1.0)
             if time is not None:
                 yield from (AnswerSpan(text, at, 0.95, means) for text, at, means in relative_times(sentence, time))
         case "duration":
-            yield from _values_of(sentence, "number", 1.0, _TIME)
+            yield from _values_of(sentence, "number", 1.0, _CUES["time"])
             yield from _matches(_FIGURE_SPANS, sentence, 0.5)
         case "money":
-            yield from _values_of(sentence, "number", 1.0, _MONEY)
+            yield from _values_of(sentence, "number", 1.0, _CUES["money"])
             yield from _matches(_AMOUNT, sentence, 0.9)
             yield from _values_of(sentence, "number", 0.5)
         case "number":
@@ -553,7 +516,7 @@ def _fitting(sentence: str, wanted: Wanted, time: float | None) -> Iterator[Answ
             yield from _matches(_ZH_AT, sentence, 1.0, group=1)
             yield from (phrase._replace(fits=0.4) for phrase in phrases(sentence))
         case "reason":
-            for because in _BECAUSE.finditer(sentence):
+            for because in _CUES["because"].finditer(sentence):
                 if rest := re.split(r"[.。！？!?；;]", sentence[because.end() :], maxsplit=1)[0].strip(" ,，:："):
                     yield AnswerSpan(rest, sentence.find(rest, because.end()), 1.0)
             yield AnswerSpan(sentence, 0, 0.5)
@@ -567,8 +530,8 @@ def _matches(pattern: re.Pattern[str], sentence: str, fits: float, group: int = 
 
 
 def _values_of(sentence: str, kind: str, fits: float, unit: re.Pattern[str] | None = None) -> Iterator[AnswerSpan]:
-    for value, at in _of(sentence, kind):
-        if unit is None or unit.search(value.text):
+    for value, at in _values(sentence):
+        if value.kind == kind and (unit is None or unit.search(value.text)):
             yield AnswerSpan(value.text, at, fits)
 
 
@@ -576,34 +539,21 @@ def _codes(sentence: str) -> Iterator[AnswerSpan]:
     """Yield identifiers, paths, addresses and telephone numbers, without names of JSON fields."""
     for value, at in _values(sentence):
         if value.kind in ("identifier", "path", "url") and not _KEY.match(sentence, at + len(value.text)):
-            yield AnswerSpan(
-                value.text, at, 1.0 if any(map(str.isdigit, value.text)) or value.kind != "identifier" else 0.8
-            )
+            exact = any(map(str.isdigit, value.text)) or value.kind != "identifier"
+            yield AnswerSpan(value.text, at, 1.0 if exact else 0.8)
     yield from _matches(_PHONE, sentence, 1.0)
     yield from _values_of(sentence, "number", 0.5)
-
-
-def _of(sentence: str, kind: str) -> Iterator[tuple[Value, int]]:
-    return ((value, at) for value, at in _values(sentence) if value.kind == kind)
-
-
-def _is_day(text: str) -> bool:
-    """Return whether a text is a date rather than a time of the day or the name of a weekday."""
-    return any(char.isdigit() for char in text) and not re.fullmatch(r"[\d:]+(?: ?[ap]\.?m\.?)?", text, re.IGNORECASE)
 
 
 @lru_cache(1 << 14)
 def phrases(sentence: str) -> tuple[AnswerSpan, ...]:
     """Return runs of content words between punctuation, and whole clauses."""
-    phrases_of_sentence: list[AnswerSpan] = []
-    start = 0
-    for stop in [*_CUT.finditer(sentence), None]:
-        end = stop.start() if stop else len(sentence)
-        clause = sentence[start:end]
-        if clause.strip():
-            phrases_of_sentence += _chunks(clause, start)
-        start = stop.end() if stop else end
-    return tuple(phrases_of_sentence)
+    result, start = list[AnswerSpan](), 0
+    for stop, after in [*(cut.span() for cut in _CUT.finditer(sentence)), (len(sentence), 0)]:
+        if not sentence[start:stop].isspace():
+            result += _chunks(sentence[start:stop], start)
+        start = after
+    return tuple(result)
 
 
 def _chunks(clause: str, at: int) -> Iterator[AnswerSpan]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
-from typing import NamedTuple
 
 from ..language import word_lists
 
@@ -35,16 +34,8 @@ _CHINESE = re.compile(
 )
 
 
-class Relative(NamedTuple):
-    """A relative time: its words, their place, and the date that they mean."""
-
-    said: str
-    start: int
-    means: str
-
-
-def relative_times(text: str, time: float) -> Iterator[Relative]:
-    """Yield the relative times in a message of that time (seconds since 1970, UTC)."""
+def relative_times(text: str, time: float) -> Iterator[tuple[str, int, str]]:
+    """Yield the relative times in a message of that time (seconds since 1970, UTC): words, place, and date meant."""
     today = day_of(time)
     if today is None:
         return
@@ -55,7 +46,7 @@ def relative_times(text: str, time: float) -> Iterator[Relative]:
             except (OverflowError, ValueError):  # a year that no calendar has
                 continue
             if means:
-                yield Relative(match.group(), match.start(), means)
+                yield match.group(), match.start(), means
 
 
 def day_of(time: float) -> date | None:
@@ -75,94 +66,49 @@ def _english(match: re.Match[str], today: date) -> str:
     if match["day"]:
         return written(today + timedelta(_DAYS_FROM_TODAY.get(match["day"].lower(), 0)))
     if match["weekday"]:
-        return written(_weekday(match["which"].lower(), _WEEKDAYS[_short(match["weekday"])], today))
+        which, ahead = match["which"].lower(), _WEEKDAYS[match["weekday"].lower()[:3]] - today.weekday()
+        # 1 to 7 days on, or back, never 0: on a Monday the next Monday is a week off, and so is the last one.
+        days = ahead if which == "this" else (ahead - 1) % 7 + 1 if which == "next" else -((-ahead - 1) % 7 + 1)
+        return written(today + timedelta(days))
     if match["unit"]:
-        return _near(match["near"].lower(), match["unit"].lower(), today)
-    sign, count, unit = (
-        (-1, match["ago"], match["ago_unit"]) if match["ago"] else (1, match["ahead"], match["ahead_unit"])
-    )
-    return _away(sign * _number(count), unit.lower(), today)
+        unit, sign = match["unit"].lower(), {"next": 1, "this": 0}.get(match["near"].lower(), -1)
+        if unit in ("week", "weekend"):
+            return f"the {unit} {('before', 'of', 'after')[sign + 1]} {written(today)}"
+        return _away(sign, unit, today) if unit in ("month", "year") else f"{unit} {today.year + sign}"
+    if match["ago"]:
+        return _away(-_number(match["ago"]), match["ago_unit"].lower(), today)
+    return _away(_number(match["ahead"]), match["ahead_unit"].lower(), today)
 
 
-def _short(weekday: str) -> str:
-    return weekday.lower()[:3]
+def _chinese(match: re.Match[str], today: date) -> str:
+    side = {"上": -1, "下": 1, "去": -1, "明": 1, "前": -2}
+    if match["day"]:
+        return written(today + timedelta(_DAYS_FROM_TODAY.get(match["day"], 0)), chinese=True)
+    if match["year"]:
+        return _away(side.get(match["year"][0], 0), "year", today, chinese=True)
+    if match["weekday"]:
+        days = 7 * side.get(match["which"][0], 0) + "一二三四五六日".find(match["weekday"].replace("天", "日"))
+        return written(today + timedelta(days - today.weekday()), chinese=True)
+    if match["unit"]:
+        by, unit = side.get(match["near"][0], 0), match["unit"]
+        if unit == "月":
+            return _away(by, "month", today, chinese=True)
+        which, span = ("的前", "所在的那", "的后")[by + 1], "周末" if unit == "周末" else "一周"
+        return f"{written(today, chinese=True)}{which}{span}"
+    count = _number(match["ago"]) * (1 if match["side"] == "后" else -1)
+    return _away(count, _UNITS[match["ago_unit"]], today, chinese=True)
 
 
-def _weekday(which: str, wanted: int, today: date) -> date:
-    """Return the last such day before today, or the next one after it."""
-    if which in ("next",):
-        # 1 to 7 days on, never 0: on a Monday the next Monday is a week off, and so is the last one below.
-        return today + timedelta((wanted - today.weekday() - 1) % 7 + 1)
-    if which in ("this",):
-        return today + timedelta(wanted - today.weekday())
-    return today - timedelta((today.weekday() - wanted - 1) % 7 + 1)
-
-
-def _near(which: str, unit: str, today: date) -> str:
-    sign = {"next": 1, "this": 0}.get(which, -1)
-    if unit in ("week", "weekend"):
-        return _beside(("the week before", "the week of", "the week after")[sign + 1].replace("week", unit), today)
-    if unit == "month":
-        return _month(today, sign)
+def _away(count: int, unit: str, today: date, chinese: bool = False) -> str:
+    """Return the day, month or year that is so many of a unit away."""
     if unit == "year":
-        return str(today.year + sign)
-    return f"{unit} {today.year + sign}"
-
-
-def _beside(where: str, today: date) -> str:
-    return f"{where} {written(today)}"
-
-
-def _month(today: date, by: int) -> str:
-    # Months since the year 0, from 0 for January, so that they carry over into other years on both sides.
-    months = today.year * 12 + today.month - 1 + by
-    return f"{_MONTHS[months % 12]} {months // 12}"
-
-
-def _away(count: int, unit: str, today: date) -> str:
-    if unit == "day":
-        return written(today + timedelta(count))
-    if unit in ("week", "weekend"):
-        return written(today + timedelta(7 * count))
+        return f"{today.year + count}{'年' * chinese}"
     if unit == "month":
-        return _month(today, count)
-    return str(today.year + count)
+        # Months since the year 0, from 0 for January, so that they carry over into other years on both sides.
+        year, month = divmod(today.year * 12 + today.month - 1 + count, 12)
+        return f"{year}年{month + 1}月" if chinese else f"{_MONTHS[month]} {year}"
+    return written(today + timedelta(count if unit == "day" else 7 * count), chinese)
 
 
 def _number(text: str) -> int:
     return int(text) if text.isdecimal() else _NUMBERS[text.lower()]
-
-
-def _chinese(match: re.Match[str], today: date) -> str:
-    if match["day"]:
-        return written(today + timedelta(_DAYS_FROM_TODAY.get(match["day"], 0)), chinese=True)
-    if match["year"]:
-        return f"{today.year + {'去年': -1, '今年': 0, '明年': 1, '前年': -2}[match['year']]}年"
-    if match["weekday"]:
-        monday = today - timedelta(today.weekday())
-        wanted = "一二三四五六日".find(match["weekday"].replace("天", "日"))
-        return written(monday + timedelta(7 * _side(match["which"]) + wanted), chinese=True)
-    if match["unit"]:
-        return _chinese_near(_side(match["near"]), match["unit"], today)
-    count = _number(match["ago"]) * (1 if match["side"] == "后" else -1)
-    unit = _UNITS[match["ago_unit"]]
-    if unit == "month":
-        months = today.year * 12 + today.month - 1 + count
-        return f"{months // 12}年{months % 12 + 1}月"
-    return (
-        f"{today.year + count}年"
-        if unit == "year"
-        else written(today + timedelta(count * (7 if unit == "week" else 1)), chinese=True)
-    )
-
-
-def _side(which: str) -> int:
-    return {"上": -1, "下": 1}.get(which[0], 0)
-
-
-def _chinese_near(by: int, unit: str, today: date) -> str:
-    if unit == "月":
-        months = today.year * 12 + today.month - 1 + by
-        return f"{months // 12}年{months % 12 + 1}月"
-    span = {"周末": "周末"}.get(unit, "一周")
-    return f"{written(today, chinese=True)}{('的前', '所在的那', '的后')[by + 1]}{span}"

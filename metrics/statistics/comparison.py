@@ -92,8 +92,7 @@ class Pairs:
 
 def in_both(before: Floats, after: Floats) -> NDArray[np.bool_]:
     """Return which conversations (rows) have a figure before and after: only they can be paired."""
-    complete: NDArray[np.bool_] = np.asarray(np.isfinite(np.hstack([before, after])).all(axis=1))
-    return complete
+    return np.asarray(np.isfinite(np.hstack([before, after])).all(axis=1))
 
 
 class TypicalChange(NamedTuple):
@@ -298,29 +297,25 @@ def judge(
         return Verdict("same", "", True)
     if change.typical is not None:
         shown = _turned(change.typical.shown, sign)
-    beyond, one_sided = abs(gain) > allowed, shown.low > 0 or shown.high < 0
+    beyond, one_sided, word = abs(gain) > allowed, shown.low > 0 or shown.high < 0, "better" if gain > 0 else "worse"
     # The test is of the typical conversation and the alarm is about the total: both have to move in one direction.
     if change.typical is not None and one_sided and change.typical.value * change.value < 0:
         return Verdict("cannot tell", "the total moved one way, the typical conversation the other", no_worse)
     if one_sided and beyond and (change.p if p is None else p) < alpha:
         certain = change.shown.low > 0 or change.shown.high < 0
         why = "" if certain else "so is the typical conversation; the total depends on a few long ones"
-        return Verdict("better" if gain > 0 else "worse", why, no_worse)
-    return Verdict("cannot tell", _doubt(one_sided, beyond, gain), no_worse)
+        return Verdict(word, why, no_worse)
+    if not one_sided:
+        doubt = "the interval has both signs"
+    elif not beyond:
+        doubt = f"{word}, but by less than the margin as far as is known"
+    else:
+        doubt = f"{word} if it were the only comparison: among so many this much happens by chance"
+    return Verdict("cannot tell", doubt, no_worse)
 
 
 def _turned(ends: Ends, sign: int) -> Ends:
     return ends if sign > 0 else Ends(-ends.high, -ends.low)
-
-
-def _doubt(one_sided: bool, beyond: bool, gain: float) -> str:
-    """Return why the direction is not certain."""
-    if not one_sided:
-        return "the interval has both signs"
-    word = "better" if gain > 0 else "worse"
-    if not beyond:
-        return f"{word}, but by less than the margin as far as is known"
-    return f"{word} if it were the only comparison: among so many this much happens by chance"
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -379,11 +374,16 @@ def _alike(
     value = float(correlation(_figures_drawn(one, whole), _figures_drawn(other, whole))[0])
     if np.isnan(value):
         return (equal := Missing("undefined", "one of the two measures is the same for all strategies")), equal
-    drawn = [
-        correlation(_figures_drawn(one, weights), _figures_drawn(other, weights))
-        for weights in counts(conversations, seed, draws, width=alternatives**2)
-    ]
-    return value, _percentiles(np.concatenate(drawn), conversations)
+    drawn = np.concatenate(
+        [
+            correlation(_figures_drawn(one, weights), _figures_drawn(other, weights))
+            for weights in counts(conversations, seed, draws, width=alternatives**2)
+        ]
+    )
+    known = drawn[np.isfinite(drawn)]
+    if conversations < 2 or len(known) < (1 - LOST) * len(drawn):
+        return value, Missing("undefined", "one conversation" if conversations == 1 else FEW)
+    return value, Ends(*np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist())
 
 
 def _figures_drawn(sums: OrderSums, weights: Floats) -> Floats:
@@ -393,26 +393,13 @@ def _figures_drawn(sums: OrderSums, weights: Floats) -> Floats:
     return figures
 
 
-def _percentiles(drawn: Floats, conversations: int) -> Ends | Missing:
-    known = drawn[np.isfinite(drawn)]
-    if conversations < 2 or len(known) < (1 - LOST) * len(drawn):
-        return Missing("undefined", "one conversation" if conversations == 1 else FEW)
-    return Ends(*(float(end) for end in np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])))
-
-
 def kendall(one: Floats, other: Floats) -> Floats:
     """Return Kendall's tau-b of each row; NaN where all of a row are equal, or one is unknown."""
     # A tie has the sign 0, so squares count the pairs that are no ties: the denominator of tau-b.
-    first, second = (_signs(values) for values in (one, other))
+    left, right = np.triu_indices(one.shape[1], 1)
+    first, second = (np.sign(values[:, left] - values[:, right]) for values in (one, other))
     together, alone = (first * second).sum(axis=1), (first**2).sum(axis=1) * (second**2).sum(axis=1)
     return _over(together, np.sqrt(alone))
-
-
-def _signs(rows: Floats) -> Floats:
-    """Return the sign of the difference of each pair of a row."""
-    left, right = np.triu_indices(rows.shape[1], 1)
-    signs: Floats = np.sign(rows[:, left] - rows[:, right])
-    return signs
 
 
 def spearman(one: Floats, other: Floats) -> Floats:

@@ -108,11 +108,10 @@ def detectable(error: float, freedom: float, level: float = ALPHA, power: float 
 
 def of_seeds(values: Iterable[Value]) -> Interval | Missing:
     """Return mean and 95 % interval of one figure over several seeds; Missing if it is missing for any of them."""
-    numbers: list[float] = []
-    for value in values:
-        if isinstance(value, Missing):
-            return value
-        numbers.append(float(value))
+    every = list(values)
+    if missing := [value for value in every if isinstance(value, Missing)]:
+        return missing[0]
+    numbers = [float(value) for value in every if not isinstance(value, Missing)]
     if not numbers:
         return Missing("undefined", "no values")
     mean = math.fsum(numbers) / len(numbers)
@@ -326,8 +325,8 @@ def is_noise(difference: Resampled | Missing) -> bool:
     """Return whether the interval of a difference includes 0. Of one conversation nothing is known: then it is not."""
     if isinstance(difference, Missing):
         return False
-    ends = difference.interval()
-    return ends.low <= 0 <= ends.high
+    low, high = difference.interval()
+    return low <= 0 <= high
 
 
 def share_interval(values: Sequence[float], groups: Sequence[Hashable]) -> Interval | Missing:

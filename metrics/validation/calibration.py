@@ -56,8 +56,7 @@ class KnownEnds:
     def learn(self, prefix: int, tokens: int) -> None:
         """Record where a prefix ends; what was known of it before no longer counts."""
         self._reach(prefix)
-        self._ends[prefix] = tokens
-        self.empty = False
+        self._ends[prefix], self.empty = tokens, False
 
     def _reach(self, prefix: int) -> None:
         if prefix >= len(self._ends):
@@ -125,7 +124,7 @@ class Calibration:
         growths = self.growths.get(model, {})
         # Without its own growth: else the factor would be judged on what it was fitted on.
         fitted = [growth for name, growth in growths.items() if name != conversation or len(growths) == 1]
-        ours, recorded = (sum(growth[at] for growth in fitted) for at in (0, 1))
+        ours, recorded = (sum(growth[at] for growth in fitted) for at in range(2))
         # Of sums. The median of the calls' ratios weighs short messages, which are all frame, as much as long ones
         # (7.9 % off for DeepSeek, up to 15 % for pi), least squares were up to 7.8 % off (decision 13).
         return recorded / ours if ours > 0 and recorded > 0 else 1.0

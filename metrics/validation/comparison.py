@@ -30,6 +30,7 @@ Reasons why a prediction and a report disagree (`reason`), as far as the recordi
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -40,7 +41,7 @@ from ctxbench.scenarios.model import STOPPED, Conversation, Usage
 from ..cache.mechanisms import MOST_MARKS, AutomaticRules, ExplicitRules, UnitRules
 from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, common
 from ..cache.requests import Boundaries
-from ..cache.rules import Cache, CacheRule
+from ..cache.rules import Cache, CacheRule, cache_of
 from ..prices import Prices
 from ..tokens import TokenCounter
 from .calibration import Calibration, KnownEnds, integers
@@ -65,7 +66,6 @@ class ComparedCall(NamedTuple):
 
     @property
     def conversation(self) -> str:
-        """Id of the conversation."""
         return self.asked.conversation.id
 
     @property
@@ -104,7 +104,7 @@ class CacheReplay:
     """Counts for a model."""
     prices: Prices = field(default_factory=Prices)
     """Prices, which know how long a prompt may be."""
-    without_rule: dict[str, int] = field(default_factory=dict)
+    without_rule: Counter[str] = field(default_factory=Counter)
     """Calls of models for which there is no rule."""
     left_out: list[RecordingError] = field(default_factory=list)
     """Calls that cannot be compared, each with its place and why."""
@@ -113,10 +113,10 @@ class CacheReplay:
     """Calls whose token counts can be believed, in the order they began."""
     _asking: Asking = field(init=False)
     _numberings: dict[str, Prefixes] = field(default_factory=dict)  # by model
-    _known: dict[str, KnownEnds] = field(default_factory=dict)  # by model
+    _known: dict[str, KnownEnds] = field(default_factory=lambda: defaultdict(KnownEnds))  # by model
     _boundaries: dict[RecordedPrompt, Boundaries] = field(default_factory=dict)
-    _caches: dict[Key, tuple[Cache | None, Cache | None]] = field(default_factory=dict)
-    _traces: dict[Key, CallTrace] = field(default_factory=dict)
+    _caches: dict[Key, tuple[Cache, Cache]] = field(default_factory=dict)
+    _traces: dict[Key, CallTrace] = field(default_factory=lambda: defaultdict(CallTrace))
     _before: dict[tuple[str, Key], Before] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -135,25 +135,33 @@ class CacheReplay:
     def compare(self, conversations: Iterable[Conversation]) -> Iterator[ComparedCall]:
         """Yield each call that reports its usage and can be compared, in the order they began."""
         requests = self._once(
-            [recorded for conversation in conversations for recorded in self._asking.calls(conversation)]
+            recorded for conversation in conversations for recorded in self._asking.calls(conversation)
         )
-        faults = [None if recorded.call.usage is None else fault_of(recorded, self.prices) for recorded in requests]
-        self.left_out += [fault.said_of(recorded) for recorded, fault in zip(requests, faults, strict=True) if fault]
+        # Calls whose counts cannot be believed, and those whose time cannot.
+        uncounted, mistimed = set[int](), set[int]()
+        for recorded in requests:
+            if recorded.call.usage is not None and (fault := fault_of(recorded, self.prices)) is not None:
+                (mistimed if fault[0] == "started" else uncounted).add(id(recorded))
+                self.left_out.append(_error(recorded, *fault))
         # Stable: calls that began at once stay in the order of their conversations.
-        calls = sorted(zip(requests, faults, strict=True), key=lambda pair: pair[0].started)
-        self.counted = [a for a, fault in calls if a.call.usage is not None and (fault is None or fault.counted)]
+        requests.sort(key=lambda recorded: recorded.started)
+        self.counted = [
+            recorded for recorded in requests if recorded.call.usage is not None and id(recorded) not in uncounted
+        ]
         self.calibration = Calibration.of(self.counted)
-        for recorded, fault in calls:
+        for recorded in requests:
             usage, rule = recorded.call.usage, recorded.rule
-            if rule is None and usage is None:
-                continue
             if rule is None:
-                self.without_rule[recorded.call.model] = self.without_rule.get(recorded.call.model, 0) + 1
-            elif usage is None or (fault and not fault.counted):
-                self._pass_over(recorded, rule)
+                if usage is not None:
+                    self.without_rule[recorded.call.model] += 1
+            elif usage is None or id(recorded) in uncounted:
+                # If it was answered, its prompt went through the cache.
+                self._traces[recorded.cache].pass_over(recorded)
+                if recorded.call.stop not in STOPPED:
+                    self._asked(recorded, rule, self._request(recorded, self.calibration.ends(recorded)[-1]))
             else:
                 row = self._compared(recorded, rule, usage)
-                if not fault:
+                if id(recorded) not in mistimed:
                     yield row
 
     def _once(self, calls: Iterable[RecordedRequest]) -> list[RecordedRequest]:
@@ -169,60 +177,51 @@ class CacheReplay:
             else:
                 seen.add(identity)
                 requests.append(recorded)
-        self.left_out += map(copied, copies.values())
+        for first, *more in copies.values():
+            others = f", and so do{'es' * (len(more) == 1)} {len(more):,} more of its conversation" if more else ""
+            self.left_out.append(
+                _error(first, "", f"the same call stands in another recording, or twice{others}", "give it once")
+            )
         return requests
 
     def _compared(self, recorded: RecordedRequest, rule: CacheRule, usage: Usage) -> ComparedCall:
-        trace = self._traces.setdefault(recorded.cache, CallTrace())
-        known = self._known.setdefault(recorded.call.model, KnownEnds())
-        request = self._request(recorded, usage.input or 0, known)
+        trace, name = self._traces[recorded.cache], (recorded.conversation.id, recorded.cache)
+        request = self._request(recorded, usage.input or 0)
         used, own = self._asked(recorded, rule, request)
-        before = self._before.get((recorded.conversation.id, recorded.cache))
+        before = self._before.get(name)
         # Judged by what was known before it. Only then is its own report learnt, and the call added to the trace.
-        why = reason(recorded, request, used, before, trace)
+        why = reason(recorded, rule, usage, request, used, before, trace)
         gap = None if before is None else recorded.started - before.asked.started
-        expired = None if before is None else _expired(before, recorded, rule, used)
-        self._learn(request, used, usage, known)
-        trace.add(recorded, request)
-        self._before[recorded.conversation.id, recorded.cache] = Before(recorded, request, used, usage)
+        expired = None if before is None else _expired(before, recorded, rule, used, usage)
+        self._learn(request, used, usage, self._known[recorded.call.model])
+        trace.add(recorded, request, usage)
+        self._before[name] = Before(recorded, request, used, usage)
         return ComparedCall(recorded, rule, usage, used, own, why, gap, expired)
-
-    def _pass_over(self, recorded: RecordedRequest, rule: CacheRule) -> None:
-        """Pass a call without credible counts: if it was answered, its prompt went through the cache."""
-        self._traces.setdefault(recorded.cache, CallTrace()).pass_over(recorded)
-        if recorded.call.stop not in STOPPED:
-            known = self._known.setdefault(recorded.call.model, KnownEnds())
-            self._asked(recorded, rule, self._request(recorded, self.calibration.ends(recorded)[-1], known))
 
     def _asked(
         self, recorded: RecordedRequest, rule: CacheRule, request: CacheRequest
     ) -> tuple[CacheUsage, CacheUsage]:
         """Put a request through both caches."""
-        if recorded.cache not in self._caches:
-            self._caches[recorded.cache] = rule.cache(), rule.cache()
-        cache, ours = self._caches[recorded.cache]
         ends = self.calibration.ends(recorded)
-        if cache is None or ours is None:
+        if rule.rules is None:
             return CacheUsage(0, 0, 0, request.tokens), CacheUsage(0, 0, 0, ends[-1])
+        if recorded.cache not in self._caches:
+            self._caches[recorded.cache] = cache_of(rule.rules), cache_of(rule.rules)
+        cache, ours = self._caches[recorded.cache]
         return cache.request(request), ours.request(replace(request, ends=ends, tokens=ends[-1]))
 
-    def _request(self, call: RecordedRequest, tokens: int, known: KnownEnds) -> CacheRequest:
-        context, size = call.context, call.size
+    def _request(self, call: RecordedRequest, tokens: int) -> CacheRequest:
+        context, size, known = call.context, call.size, self._known[call.call.model]
         if known.empty:
             self.assumed.add("constant")
         if context not in self._boundaries:
             self._boundaries[context] = Boundaries(context.roles, TOOLS)
-        blocks, boundaries, ends = (
-            integers(context.blocks[:size]),
-            self._boundaries[context],
-            known.of(context, size, tokens),
-        )
+        boundaries, prefixes = self._boundaries[context], self._prefixes(call.call.model)
+        blocks, ends = integers(context.blocks[:size]), known.of(context, size, tokens)
         boundaries.reach(size - TOOLS)
-        prefixes = self._prefixes(call.call.model)
         answer = prefixes.after(blocks[-1], context.answer(call.conversation.messages[call.at], call.at))
-        marks = call.marks
-        if call.rule is not None and isinstance(call.rule.rules, ExplicitRules):
-            marks = marks[-MOST_MARKS:]
+        explicit = call.rule is not None and isinstance(call.rule.rules, ExplicitRules)
+        marks = call.marks[-MOST_MARKS:] if explicit else call.marks
         return CacheRequest(
             *(blocks, ends, tokens, call.started, call.answered, marks, answer, boundaries.eligible, boundaries.system),
             alike=prefixes.alike,
@@ -246,70 +245,44 @@ class CacheReplay:
                     known.learn(prefix, read)
 
 
-def _expired(before: Before, recorded: RecordedRequest, rule: CacheRule, used: CacheUsage) -> tuple[bool, bool] | None:
+def _expired(
+    before: Before, recorded: RecordedRequest, rule: CacheRule, used: CacheUsage, usage: Usage
+) -> tuple[bool, bool] | None:
     """Return whether the entry of the call before is predicted to have expired, and whether it had.
 
     None unless the gap is longer than the lifetime and nothing else changed."""
-    seconds, usage, gap = lifetime(rule, before.request), before.usage, recorded.started - before.asked.started
+    seconds, gap = lifetime(rule, before.request), recorded.started - before.asked.started
     if seconds is None or gap <= seconds or recorded.context is not before.asked.context:
         return None
-    cached = (usage.cache_read or 0) + (usage.cache_write or 0) or before.used.read + before.used.written
-    if not cached or recorded.call.usage is None or recorded.call.usage.cache_read is None:
-        return None
-    return used.read < cached, recorded.call.usage.cache_read < cached
+    cached = (before.usage.cache_read or 0) + (before.usage.cache_write or 0) or before.used.read + before.used.written
+    return (used.read < cached, usage.cache_read < cached) if cached and usage.cache_read is not None else None
 
 
-class Fault(NamedTuple):
-    """A reason why a call cannot be compared."""
+def fault_of(recorded: RecordedRequest, prices: Prices) -> tuple[str, str, str] | None:
+    """Return why a call with usage cannot be compared (field, what, remedy), or None.
 
-    field: str
-    what: str
-    remedy: str
-    counted: bool = False
-    """Whether its token counts are right all the same."""
-
-    def said_of(self, recorded: RecordedRequest) -> RecordingError:
-        """Return the fault as an error with the place of the call."""
-        what = f"{recorded.conversation.messages[recorded.at].id}: {self.what}"
-        return RecordingError(place_of(recorded, f"call.{self.field}"), what, self.remedy)
-
-
-def fault_of(recorded: RecordedRequest, prices: Prices) -> Fault | None:
-    """Return why a call with usage cannot be compared, or None. `prices` know the context windows."""
+    Where its time (`started`) is wrong, its counts are right all the same. `prices` know the context windows.
+    """
     usage, rules, marks = recorded.call.usage, recorded.rule and recorded.rule.rules, len(recorded.call.marks)
     if usage is None or usage.input is None:
-        return Fault("usage.input", "nothing says how long its prompt was", "add the count of its tokens")
-    window = _window(recorded.call.model, prices)
-    if window is not None and usage.input > window:
+        return "usage.input", "nothing says how long its prompt was", "add the count of its tokens"
+    tariff = prices.tariff(recorded.call.model)
+    # Where longer prompts than the window have a price, the window is not known.
+    window = tariff.window if tariff is not None else None
+    if tariff is not None and window is not None and tariff.tiers[-1][0] < window < usage.input:
         what = f"a prompt of {usage.input:,} tokens, and {recorded.call.model} takes {window:,}"
-        return Fault("usage.input", what, "correct the count or the model's name")
+        return "usage.input", what, "correct the count or the model's name"
     if isinstance(rules, ExplicitRules) and marks > MOST_MARKS:
         what = f"{marks} cache breakpoints, of which a provider takes {MOST_MARKS}"
-        return Fault("marks", what, "remove those that were not sent")
-    if recorded.clock:
-        return Fault("started", recorded.clock, "correct its time", counted=True)
-    return None
+        return "marks", what, "remove those that were not sent"
+    return ("started", recorded.clock, "correct its time") if recorded.clock else None
 
 
-def copied(copies: list[RecordedRequest]) -> RecordingError:
-    """Return the error for calls of a conversation that are copies."""
-    first, more = copies[0], len(copies) - 1
-    others = f", and so do{'es' * (more == 1)} {more:,} more of its conversation" if more else ""
-    what = f"{first.conversation.messages[first.at].id}: the same call stands in another recording, or twice{others}"
-    return RecordingError(place_of(first, "call"), what, "give it once")
-
-
-def place_of(recorded: RecordedRequest, field: str) -> Place:
-    """Return the place of a field of a call."""
-    return Place(recorded.conversation.source or recorded.conversation.id, 0, f"messages[{recorded.at}].{field}")
-
-
-def _window(model: str, prices: Prices) -> int | None:
-    """Return the most tokens that a model takes; None if unknown, or if longer prompts have a price."""
-    tariff = prices.tariff(model)
-    if tariff is None or tariff.window is None or tariff.tiers[-1][0] >= tariff.window:
-        return None
-    return tariff.window
+def _error(recorded: RecordedRequest, field: str, what: str, remedy: str) -> RecordingError:
+    """Return an error about a field of a call, or about the call."""
+    conversation, at = recorded.conversation, recorded.at
+    place = Place(conversation.source or conversation.id, 0, f"messages[{at}].call{field and '.'}{field}")
+    return RecordingError(place, f"{conversation.messages[at].id}: {what}", remedy)
 
 
 UNKNOWN = "unknown: "
@@ -347,24 +320,24 @@ class CallTrace:
     """Prefixes of calls without usage."""
     left: set[int] = field(default_factory=set)
     """Prefixes of whole requests, or with their answers."""
-    reads: dict[str, set[int]] = field(default_factory=dict)
+    reads: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     """Tokens that calls of each conversation are reported to have read."""
     # Time when the last request with each prefix began that is not on the last path, and the last path with its time.
     _last: dict[int, float] = field(default_factory=dict)
     _path: list[int] = field(default_factory=list)
     _started: float = 0.0
 
-    def add(self, recorded: RecordedRequest, request: CacheRequest) -> None:
+    def add(self, recorded: RecordedRequest, request: CacheRequest, usage: Usage) -> None:
         """Record a request, for its prefix and every shorter one."""
-        self.left |= {request.prefixes[-1]} if request.answer is None else {request.prefixes[-1], request.answer}
-        if recorded.call.usage is not None and recorded.call.usage.cache_read is not None:
-            self.reads.setdefault(recorded.conversation.id, set()).add(recorded.call.usage.cache_read)
+        if usage.cache_read is not None:
+            self.reads[recorded.conversation.id].add(usage.cache_read)
         path, shared = self._path, common(self._path, request.prefixes)
-        for prefix in path[shared:]:
-            self._last[prefix] = self._started
+        self._last.update(dict.fromkeys(path[shared:], self._started))
         path[shared:] = request.prefixes[shared:]
+        self.left.add(path[-1])
         if request.answer is not None:
             path.append(request.answer)
+            self.left.add(request.answer)
         self._started = request.started
         # With a prefix all shorter ones are known, so the first that is known ends the walk.
         for prefix in reversed(path):
@@ -386,49 +359,68 @@ class CallTrace:
 
 
 def reason(
-    recorded: RecordedRequest, request: CacheRequest, used: CacheUsage, before: Before | None, trace: CallTrace
+    recorded: RecordedRequest,
+    rule: CacheRule,
+    usage: Usage,
+    request: CacheRequest,
+    used: CacheUsage,
+    before: Before | None,
+    trace: CallTrace,
 ) -> str:
     """Return why the tokens read are not as predicted; empty if they are."""
-    usage = recorded.call.usage
-    reported = usage.cache_read if usage is not None else None
-    if used.read == (reported or 0):
+    read = usage.cache_read
+    if used.read == (read or 0):
         return ""
-    if usage is None or reported is None:
+    if read is None:
         return "not reported"
     hit = request.prefixes[used.hit] if used.hit >= 0 else None
     if hit in trace.silent and hit not in trace.first:
         return SILENT
-    changes = before and _changes(before, recorded)
-    if changes:
+    if before and (changes := _changes(before, recorded, usage)):
         return f"changed prefix: {changes}"
-    if reported > used.read:
-        return _more(recorded, request, used, trace)
-    return _less(recorded, request, used, before, trace)
+    if read > used.read:
+        return _more(recorded, lifetime(rule, request), request, used, read, trace)
+    if hit is not None and trace.first.get(hit, recorded.earliest) > recorded.earliest:
+        return "parallel requests: what another one wrote was not there yet"
+    seconds = before and lifetime(rule, before.request)
+    if before and seconds and LATE * seconds <= recorded.started - before.asked.started <= seconds:
+        return "TTL: gone in the last tenth of its lifetime"
+    if read:
+        counted = rule.rules.read if isinstance(rule.rules, (AutomaticRules, UnitRules)) else int
+        # Longer prefixes are read no shorter: those of so many tokens stand side by side.
+        first = bisect_left(request.ends, read, 0, max(used.hit, 0), key=counted)
+        last = bisect_right(request.ends, read, first, max(used.hit, 0), key=counted)
+        could = any(request.prefixes[block] in trace.left for block in range(first, last))
+        return (
+            EARLIER if could or read in trace.reads[recorded.conversation.id] else f"{UNKNOWN}a shorter prefix was read"
+        )
+    turn = recorded.conversation.messages[recorded.at - 1].role == "user"
+    return UNKNOWN + "gone before its lifetime" + (", at a user's turn" if turn else "")
 
 
 def lifetime(rule: CacheRule, request: CacheRequest) -> float | None:
     """Return for how many seconds a request leaves its prefix in the cache; None if it leaves nothing."""
-    seconds = getattr(rule.rules, "lifetime", None)
-    if seconds is not None:
-        return float(seconds)
-    return max((mark.lifetime for mark in request.marks), default=None)
+    seconds: float | None = getattr(rule.rules, "lifetime", None)
+    return max((mark.lifetime for mark in request.marks), default=None) if seconds is None else seconds
 
 
-def _more(recorded: RecordedRequest, request: CacheRequest, used: CacheUsage, trace: CallTrace) -> str:
+def _more(
+    recorded: RecordedRequest,
+    seconds: float | None,
+    request: CacheRequest,
+    used: CacheUsage,
+    read: int,
+    trace: CallTrace,
+) -> str:
     """Return why more was read than predicted."""
     written = _deepest(request, trace.first)
-    silent = _deepest(request, trace.silent)
-    if silent > max(used.hit, written):
+    if _deepest(request, trace.silent) > max(used.hit, written):
         return SILENT
-    read = (recorded.call.usage and recorded.call.usage.cache_read) or 0
     if written < 0 or read > request.ends[written] + CLOSE:
         return "warmed by another run"
     if trace.first[request.prefixes[written]] > recorded.started:
         return "parallel requests: what another one wrote was there before it was answered"
-    since, seconds = (
-        recorded.started - trace.last(request.prefixes[written]),
-        recorded.rule and lifetime(recorded.rule, request),
-    )
+    since = recorded.started - trace.last(request.prefixes[written])
     if seconds and since > STALE * seconds:
         return "warmed by another run"
     if seconds and since > seconds:
@@ -436,48 +428,15 @@ def _more(recorded: RecordedRequest, request: CacheRequest, used: CacheUsage, tr
     return UNKNOWN + "a longer prefix was read"
 
 
-def _less(
-    recorded: RecordedRequest, request: CacheRequest, used: CacheUsage, before: Before | None, trace: CallTrace
-) -> str:
-    """Return why less was read than predicted."""
-    if used.hit >= 0 and trace.first.get(request.prefixes[used.hit], recorded.earliest) > recorded.earliest:
-        return "parallel requests: what another one wrote was not there yet"
-    seconds = before and recorded.rule and lifetime(recorded.rule, before.request)
-    if before and seconds and LATE * seconds <= recorded.started - before.asked.started <= seconds:
-        return "TTL: gone in the last tenth of its lifetime"
-    read = recorded.call.usage and recorded.call.usage.cache_read
-    if read and _is_earlier(recorded, request, read, used.hit, trace):
-        return EARLIER
-    if read:
-        return UNKNOWN + "a shorter prefix was read"
-    turn = recorded.conversation.messages[recorded.at - 1].role == "user"
-    return UNKNOWN + "gone before its lifetime" + (", at a user's turn" if turn else "")
-
-
-def _is_earlier(recorded: RecordedRequest, request: CacheRequest, read: int, hit: int, trace: CallTrace) -> bool:
-    """Return whether `read` tokens are what an earlier call of the conversation could read, or did."""
-    if read in trace.reads.get(recorded.conversation.id, ()):
-        return True
-    rules = recorded.rule and recorded.rule.rules
-    counted = rules.read if isinstance(rules, (AutomaticRules, UnitRules)) else int
-    # Longer prefixes are read no shorter: those of so many tokens stand side by side.
-    first = bisect_left(request.ends, read, 0, max(hit, 0), key=counted)
-    last = bisect_right(request.ends, read, first, max(hit, 0), key=counted)
-    return any(request.prefixes[block] in trace.left for block in range(first, last))
-
-
-def _changes(before: Before, recorded: RecordedRequest) -> str:
+def _changes(before: Before, recorded: RecordedRequest, usage: Usage) -> str:
     """Return what the recording shows to differ from the prompt that a call goes on from; empty if nothing."""
     was, now, usual = before.asked.call, recorded.call, recorded.conversation.tools
     if (usual if was.tools is None else was.tools) != (usual if now.tools is None else now.tools):
         return "other tools"
     if was.effort != now.effort:
         return f"thinking {was.effort or 'unset'}, now {now.effort or 'unset'}"
-    same = before.asked.context is recorded.context
-    shorter = (before.usage.input or 0) - ((now.usage and now.usage.input) or 0)
-    if same and shorter > 0:
-        return "the prompt is shorter than the one before"
-    return ""
+    shorter = (before.usage.input or 0) > (usage.input or 0)
+    return "the prompt is shorter than the one before" if shorter and before.asked.context is recorded.context else ""
 
 
 def _deepest(request: CacheRequest, known: Collection[int]) -> int:

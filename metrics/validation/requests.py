@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctxbench.scenarios.compactions import PlacedCompaction, compacted_start, first_kept, placed_compactions
-from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, Tool, Usage
+from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, Tool
 from ctxbench.scenarios.readers.messages import rising
 
 from ..cache.mechanisms import FIVE_MINUTES, HOUR, ExplicitRules
@@ -98,37 +98,34 @@ class Asking:
     # By model and host.
     _rules: dict[tuple[str, str], list[CacheRule]] = field(default_factory=dict)
 
-    def calls(self, conversation: Conversation) -> list[RecordedRequest]:
-        """Return the recorded calls of a conversation, in its order."""
+    def calls(self, conversation: Conversation) -> Iterator[RecordedRequest]:
+        """Yield the recorded calls of a conversation, in its order."""
         messages = conversation.messages
         # Calls that were stopped are none of `conversation.calls()`, but may have written to the cache.
         asked = (at for at, message in enumerate(messages) if at and message.role == "assistant")
         own_calls = [(at, call) for at in asked if (call := messages[at].call) is not None]
         contexts = RecordedPrompts(conversation, self.prefixes, self.counter)
         times = self._times([(call.started, messages[at - 1].time, messages[at].time) for at, call in own_calls])
-        rules = [
-            in_force(self._rules_of(call), when.started if when.dated else None)
-            for (_, call), when in zip(own_calls, times, strict=True)
-        ]
-        marks = list(self._marks(own_calls, rules, contexts))
-        return [
-            RecordedRequest(conversation, at, call, rule, contexts.of(at, call), marked, *when)
-            for (at, call), rule, marked, when in zip(own_calls, rules, marks, times, strict=True)
-        ]
-
-    def _rules_of(self, call: Call) -> list[CacheRule]:
-        key = call.model, call.provider
-        if key not in self._rules:
-            self._rules[key] = rules_of(call.model, host=call.provider)
-        return self._rules[key]
+        rules = list[CacheRule | None]()
+        for (_, call), when in zip(own_calls, times, strict=True):
+            key = call.model, call.provider
+            if key not in self._rules:
+                self._rules[key] = rules_of(call.model, host=call.provider)
+            rules.append(in_force(self._rules[key], when.started if when.dated else None))
+        marks = self._marks(own_calls, rules, contexts)
+        for (at, call), rule, marked, when in zip(own_calls, rules, marks, times, strict=True):
+            yield RecordedRequest(conversation, at, call, rule, contexts.of(at, call), marked, *when)
 
     def _times(self, recorded: Sequence[tuple[float | None, float | None, float | None]]) -> list[_When]:
         """Return the times of calls from their recorded starts, the messages before them and their answers."""
         first_times = [next((time for time in times if time is not None), None) for times in recorded]
-        if not any(time is not None for time in first_times):
-            return list(self._made_up(len(first_times)))
+        if first_times and not any(time is not None for time in first_times):
+            self.assumed.add("no time")
+            made_up = [self._undated + at for at in range(1, len(first_times) + 1)]
+            self._undated = made_up[-1]
+            return [_When(time, time, time, False, "") for time in made_up]
         rising_calls = set(rising([None if time is None else floor(time) for time in first_times]))
-        clock = next(time for at, time in enumerate(first_times) if at in rising_calls and time is not None)
+        clock = next((time for at, time in enumerate(first_times) if at in rising_calls and time is not None), 0.0)
         before, result = -inf, list[_When]()
         for at, (began, requested, answered) in enumerate(recorded):
             time, wrong = first_times[at], ""
@@ -147,18 +144,12 @@ class Asking:
             before = answered_at
         return result
 
-    def _made_up(self, calls: int) -> Iterator[_When]:
-        for _ in range(calls):
-            self.assumed.add("no time")
-            self._undated += 1
-            yield _When(self._undated, self._undated, self._undated, False, "")
-
     def _marks(
         self, calls: Sequence[tuple[int, Call]], rules: Sequence[CacheRule | None], contexts: RecordedPrompts
     ) -> Iterator[tuple[CacheMark, ...]]:
         """Yield the breakpoints of each call, by block: those recorded, or else those assumed."""
         marked = any(call.marks for _, call in calls)
-        placed = {} if marked else {model: self._placement(model, calls) for model in {call.model for _, call in calls}}
+        placed = {} if marked else {model: _placement(model, calls) for model in {call.model for _, call in calls}}
         lifetimes = _lifetimes(calls)
         for (at, call), rule in zip(calls, rules, strict=True):
             context = contexts.of(at, call)
@@ -167,19 +158,22 @@ class Asking:
                 self.assumed.add(assumed)
                 yield (CacheMark(at - context.base - 1 if assumed == "marks" else context.system, lifetimes[at]),)
                 continue
-            blocks = [(context.block(mark.after, contexts.place, at), mark.ttl) for mark in call.marks]
             yield tuple(
-                CacheMark(block, LIFETIMES.get(ttl, FIVE_MINUTES)) for block, ttl in blocks if block is not None
+                CacheMark(block, LIFETIMES.get(mark.ttl, FIVE_MINUTES))
+                for mark in call.marks
+                if (block := context.block(mark.after, contexts.place, at)) is not None
             )
 
-    def _placement(self, model: str, calls: Sequence[tuple[int, Call]]) -> Literal["marks", "head marks"] | None:
-        """Return where a model's breakpoints were, from the tokens read and written; None if no tokens were."""
-        used = [call.usage for _, call in calls if call.model == model and call.usage is not None]
-        ends = [(_cached(usage), usage.input) for usage in used if _cached(usage)]
-        if not ends:
-            return None
-        same = len(ends) > 1 and len({end for end, _ in ends}) == 1 and len({prompt for _, prompt in ends}) > 1
-        return "head marks" if same else "marks"
+
+def _placement(model: str, calls: Sequence[tuple[int, Call]]) -> Literal["marks", "head marks"] | None:
+    """Return where a model's breakpoints were, from the tokens read and written; None if no tokens were."""
+    used = [call.usage for _, call in calls if call.model == model and call.usage is not None]
+    # The tokens up to the last breakpoint, and of the prompt.
+    ends = [(end, usage.input) for usage in used if (end := (usage.cache_read or 0) + (usage.cache_write or 0))]
+    if not ends:
+        return None
+    same = len(ends) > 1 and len({end for end, _ in ends}) == 1 and len({prompt for _, prompt in ends}) > 1
+    return "head marks" if same else "marks"
 
 
 def _lifetimes(calls: Sequence[tuple[int, Call]]) -> Mapping[int, float]:
@@ -189,16 +183,10 @@ def _lifetimes(calls: Sequence[tuple[int, Call]]) -> Mapping[int, float]:
     # Backwards, to know the first write of each model before its first call; then forwards, so that every call has the
     # lifetime of the latest write up to it, and those before any write that of the first.
     for at, call in [*reversed(calls), *calls]:
-        written = call.usage.cache_write if call.usage is not None else None
-        if call.usage is not None and written:
+        if call.usage is not None and (written := call.usage.cache_write):
             last[call.model] = HOUR if 2 * (call.usage.cache_write_1h or 0) > written else FIVE_MINUTES
         lifetime_of[at] = last.get(call.model, FIVE_MINUTES)
     return lifetime_of
-
-
-def _cached(usage: Usage) -> int:
-    """Return the tokens up to the last breakpoint."""
-    return (usage.cache_read or 0) + (usage.cache_write or 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,8 +255,7 @@ class RecordedPrompts:
         self._compactions = placed_compactions(self.conversation)
         self._firsts = {}
         for message in messages:
-            call = message.call
-            if call is not None and call.usage is not None and call.usage.input is not None:
+            if (call := message.call) is not None and call.usage is not None and call.usage.input is not None:
                 self._firsts.setdefault(call.model, call.usage.input)
 
     def of(self, at: int, call: Call) -> RecordedPrompt:
@@ -300,20 +287,16 @@ class RecordedPrompts:
         # The answers whose reasoning is in the prompt, by their places in it.
         kept, base = self._kept[call.model], first - len(head)
         thoughtful = [at >= max(len(head), stripped - base) and kept.of(at + base) for at in range(len(sent))]
-        prefixes = (
-            SentPrefix.of(message, call.effort if at == system else "", _thought(message) if thought else "")
-            for at, (message, thought) in enumerate(zip(sent, thoughtful, strict=True))
-        )
-        sizes = [counter.tools(tools)]
-        for message, thought in zip(sent, thoughtful, strict=True):
+        prefixes, sizes, places = list[Hashable]([(tools, hidden)]), [counter.tools(tools)], Places((1,))
+        for at, (message, thought) in enumerate(zip(sent, thoughtful, strict=True)):
+            thinking, effort = _thought(message) if thought else "", call.effort if at == system else ""
+            prefixes.append(SentPrefix.of(message, effort, thinking))
             tokens = thinking_tokens(message, counter.text) if thought else 0
             sizes.append(counter.message(message) + (0 if isinstance(tokens, Missing) else tokens))
+            places.add(message.role, ContentBlocks.of(message))
         roles = [message.role for message in sent]
         heads = {message.id: at for at, message in enumerate(head, 1) if message.role == "system"}
-        blocks = np.array(self.prefixes(call.model).of([(tools, hidden), *prefixes]), np.int64)
-        places = Places((1,))
-        for message in sent:
-            places.add(message.role, ContentBlocks.of(message))
+        blocks = np.array(self.prefixes(call.model).of(prefixes), np.int64)
         # `base`: a block less the place of its message is the same for all that follow the head, the first of which has
         # the place `first` and stands in block 1 + len(head).
         return RecordedPrompt(blocks, np.cumsum(sizes), roles, system, base - 1, places, heads, kept)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from ctxbench.scenarios.model import Conversation, Usage
 
@@ -43,8 +43,7 @@ class Validation:
     @property
     def empty(self) -> bool:
         """Whether no recorded call reports its usage."""
-        replayed = self.replayed
-        return not (self.rows or self.costs or replayed.without_rule or replayed.left_out)
+        return not (self.rows or self.costs or self.replayed.without_rule or self.replayed.left_out)
 
 
 def validation(conversations: Iterable[Conversation], counters: Counters, prices: Prices) -> Validation:
@@ -54,17 +53,15 @@ def validation(conversations: Iterable[Conversation], counters: Counters, prices
     groups: dict[tuple[str, str], list[ComparedCall]] = {}
     for row in rows:
         groups.setdefault((row.model, row.rule.since), []).append(row)
-    agreements = []
+    agreements, calibration = [], replayed.calibration
     for (model, since), calls in groups.items():
-        calibration = replayed.calibration
-        own_counts = {
+        figures = {"model": model, "rule_since": since, **agreement(calls, prices)}
+        figures["own_counts"] |= {
             "encoding": counters.used[model],
             "factor": calibration.factor(model),
             "factors": {name: calibration.factor(model, name) for name in calibration.growths.get(model, {})},
         }
-        figures = agreement(calls, prices)
-        figures["own_counts"] |= own_counts
-        agreements.append({"model": model, "rule_since": since, **figures})
+        agreements.append(figures)
     return Validation(rows, agreements, recorded_costs(replayed.counted, prices), replayed, counters, prices)
 
 
@@ -86,8 +83,8 @@ def agreement(rows: Sequence[ComparedCall], prices: Prices) -> Figures:
     tokens, read = sum(row.usage.input or 0 for row in calls), sum(row.read for row in calls)
     predicted, offs = sum(row.predicted.read for row in calls), [abs(row.predicted.read - row.read) for row in calls]
     # Calls that read the newest prefix that is cached, and those that read what an earlier call could.
-    found = sum(row.exact and row.read > 0 for row in later)
-    earlier = sum(row.reason == EARLIER for row in later)
+    found, earlier = sum(row.exact and row.read > 0 for row in later), sum(row.reason == EARLIER for row in later)
+    hit, gone = ("miss", "hit"), ("kept", "gone")
     money, own_money_error = _money(calls, prices)
     return {
         "calls": len(calls),
@@ -105,19 +102,11 @@ def agreement(rows: Sequence[ComparedCall], prices: Prices) -> Figures:
         "hit_rate": _over(read, tokens, _NO_TOKENS),
         "hit_rate_error": _over(predicted - read, tokens, _NO_TOKENS),
         "money": money,
-        "hits": dict(Counter(f"{_hit(row.predicted.read)} / {_hit(row.read)}" for row in calls)),
-        "pauses": dict(Counter(f"{_gone(row.expired[0])} / {_gone(row.expired[1])}" for row in calls if row.expired)),
+        "hits": dict(Counter(f"{hit[row.predicted.read > 0]} / {hit[row.read > 0]}" for row in calls)),
+        "pauses": dict(Counter(f"{gone[row.expired[0]]} / {gone[row.expired[1]]}" for row in calls if row.expired)),
         "own_counts": {**_own_counts(later), "money_error": own_money_error},
         "reasons": dict(Counter(row.reason for row in rows if row.reason)),
     }
-
-
-def _hit(read: int) -> str:
-    return "hit" if read else "miss"
-
-
-def _gone(gone: bool) -> str:
-    return "gone" if gone else "kept"
 
 
 def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value]:
@@ -125,7 +114,7 @@ def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value
     reported = predicted = own = 0.0
     priced = unpriced = unreported = 0
     for row in rows:
-        usage, price = row.usage, price_of_call(prices, row.asked)
+        usage, price = row.usage, _price(prices, row.asked, row.model, row.usage)
         written = row.predicted.written + row.predicted.written_1h
         if price is None:
             unpriced += 1
@@ -160,12 +149,11 @@ def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value
 def _own_counts(rows: Sequence[ComparedCall]) -> Figures:
     """Return the errors of prompts and reads by our own token counts, of calls after the first, which gives the
     constant."""
-    pairs = [(_tokens(row.own), row.usage.input or 0) for row in rows]
-    counted, prompts = (sum(pair[at] for pair in pairs) for at in (0, 1))
-    off = [abs(ours - prompt) for ours, prompt in pairs]
-    shares = [abs(ours - prompt) / prompt for ours, prompt in pairs if prompt]
+    ours, theirs = [_tokens(row.own) for row in rows], [row.usage.input or 0 for row in rows]
+    off, counted, prompts = [abs(one - other) for one, other in zip(ours, theirs, strict=True)], sum(ours), sum(theirs)
+    shares = [error / prompt for error, prompt in zip(off, theirs, strict=True) if prompt]
     reads, own_reads = sum(row.read for row in rows), sum(row.own.read for row in rows)
-    raw = sum(abs(row.asked.counted - prompt) for row, (_, prompt) in zip(rows, pairs, strict=True))
+    raw = sum(abs(row.asked.counted - prompt) for row, prompt in zip(rows, theirs, strict=True))
     none = Missing("undefined", _NO_LATER)
     return {
         "calls": len(rows),
@@ -195,29 +183,20 @@ SCALE = 0.02
 """Relative error up to which the median cost fits a unit."""
 
 
-def price_of_call(prices: Prices, recorded: RecordedRequest) -> Price | None:
-    """Return the price of a recorded call on its day; None if it is not known."""
-    return _price(prices, recorded, recorded.call.model, recorded.call.usage)
-
-
-def _price(prices: Prices, recorded: RecordedRequest, model: str, usage: Usage | None) -> Price | None:
+def _price(prices: Prices, recorded: RecordedRequest, model: str, usage: Usage) -> Price | None:
+    """Return the price of a recorded call on its day, or of a part of it; None if it is not known."""
     # The price is that of who answered: hosts sell the same model at prices of their own.
     provider = recorded.call.provider
     names = ([f"{provider}/{model}"] if provider else []) + [model]
     tariff = next((listed for name in names if (listed := prices.tariff(name)) is not None), None)
     if tariff is None:
         return None
-    return tariff.then((usage and usage.input) or 0, recorded.started if recorded.dated else None)
+    return tariff.then(usage.input or 0, recorded.started if recorded.dated else None)
 
 
-class _Cost(NamedTuple):
-    """A recorded cost of one call, in the recording's unit, and what its usage costs in US dollars."""
-
-    recorded: float
-    cached: float
-    """With the provider's cache prices."""
-    plain: float
-    """With every token of the prompt at the plain price."""
+_Cost = tuple[float, float, float]
+"""Recorded cost of one call, in the recording's unit, and what its usage costs in US dollars: with the provider's cache
+prices, and with every token of the prompt at the plain price."""
 
 
 def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> list[Figures]:
@@ -239,7 +218,7 @@ def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> list[Fig
         else:
             cached = sum(price.of(_reported(used)) for used, price in known)
             plain = sum(price.of(Billed(used.input or 0, used.output or 0)) for used, price in known)
-            of_model.append(_Cost(usage.cost, cached, plain))
+            of_model.append((usage.cost, cached, plain))
     return [_cost_figures(model, each, unpriced[model], free[model]) for model, each in costs.items()]
 
 
@@ -248,12 +227,12 @@ def _cost_figures(model: str, costs: Sequence[_Cost], unpriced: int, free: int) 
 
     `unit` is the recording's units per dollar; `follows` says which formula gives the recorded sum to half a percent.
     """
-    recorded = sum(cost.recorded for cost in costs)
+    recorded, cached, plain = ([cost[at] for cost in costs] for at in range(3))
     # By the median: a few calls at another price must not hide that the rest is in cents.
-    computed = [
-        [(cost.recorded, ours) for cost in costs if (ours := getattr(cost, name))] for name in ("plain", "cached")
-    ]
-    ratios = [median(cost / ours for cost, ours in pairs) for pairs in computed if pairs]
+    shares = (
+        [cost / ours for cost, ours in zip(recorded, computed, strict=True) if ours] for computed in (plain, cached)
+    )
+    ratios = [median(share) for share in shares if share]
     unit = next((unit for unit in UNITS if any(abs(ratio / unit - 1) <= SCALE for ratio in ratios)), 1.0)
     missing = None
     if not costs:
@@ -262,27 +241,27 @@ def _cost_figures(model: str, costs: Sequence[_Cost], unpriced: int, free: int) 
     elif unit != 1.0:
         missing = Missing("unsupported", "the costs are in another unit")
 
-    def errors(name: str) -> tuple[Value, Value]:
+    def errors(computed: list[float]) -> tuple[Value, Value]:
         """Return the error of the sum, and of the call that is furthest off."""
         if missing is not None:
             return missing, missing
-        of_calls = ((getattr(cost, name) - cost.recorded) / cost.recorded for cost in costs)
-        return (sum(getattr(cost, name) for cost in costs) - recorded) / recorded, max(of_calls, key=abs)
+        of_calls = ((ours - cost) / cost for cost, ours in zip(recorded, computed, strict=True))
+        return (sum(computed) - sum(recorded)) / sum(recorded), max(of_calls, key=abs)
 
-    (error, worst), (plain_error, plain_worst) = errors("cached"), errors("plain")
-    cached, plain = (isinstance(each, float) and abs(each) <= CLOSE for each in (error, plain_error))
-    follows = "both" if cached and plain else "cache prices" if cached else "plain prices" if plain else "neither"
+    (error, worst), (plain_error, plain_worst) = errors(cached), errors(plain)
+    close = tuple(isinstance(each, float) and abs(each) <= CLOSE for each in (error, plain_error))
+    follows = {(True, True): "both", (True, False): "cache prices", (False, True): "plain prices"}.get(close, "neither")
     return {
         "model": model,
         "calls": len(costs),
         "unpriced": unpriced,
         "free": free,
-        "recorded": recorded,
+        "recorded": sum(recorded),
         "unit": unit,
-        "by_cache_prices_usd": sum(cost.cached for cost in costs),
+        "by_cache_prices_usd": sum(cached),
         "error": error,
         "worst": worst,
-        "by_plain_prices_usd": sum(cost.plain for cost in costs),
+        "by_plain_prices_usd": sum(plain),
         "plain_error": plain_error,
         "plain_worst": plain_worst,
         "follows": follows if missing is None else missing,

@@ -22,7 +22,7 @@ from typing import Any
 from ..errors import Place, RecordingError
 from ..model import Call
 from ..source import Problems, as_text
-from .fields import as_object, decoded
+from . import as_object, decoded
 from .prompts import LoggedCall, exchange
 from .requests import dollars, other_than, tier, usage
 from .spans import Kind, TraceSpan, counted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,13 +11,11 @@ from urllib.parse import quote
 import msgspec
 
 from ..errors import Place, RecordingError
-from ..model import Call, Message
-from ..source import Problems, decode, json_text, records, whole_file
-from . import Reader, Recordings, anywhere
-from .anthropic_messages import AnthropicResponse, anthropic_answer
+from ..model import Call
+from ..source import Problems, decode, records
+from . import OBJECT, Fields, Reader, Recordings, anywhere, as_object
 from .exchanges import Exchange, anthropic_response, endpoint_of
-from .fields import OBJECT, as_object
-from .http import HttpExchanges
+from .http import AnthropicRequest, AnthropicResponse, HttpExchanges, anthropic_answer, anthropic_request
 from .messages import (
     ChatMessage,
     ChatResponse,
@@ -29,6 +27,55 @@ from .messages import (
     iso_seconds,
 )
 from .requests import LoggedRequest, Responses, conversations, dollars, effort, series
+
+
+class _Logged(msgspec.Struct):
+    request: AnthropicRequest | None = None
+    response: AnthropicResponse | None = None
+
+
+def _shapes() -> Iterator[frozenset[str]]:
+    for outer in ("", "[]", ".request", "[].request"):
+        turns = {f"{outer}.messages", f"{outer}.messages[].role"}
+        yield frozenset({*turns, f"{outer}.system"})
+        yield frozenset({*turns, f"{outer}.tools[].input_schema"})
+        yield frozenset({*turns, f"{outer}.messages[].content[].type", f"{outer}.messages[].content[].tool_use_id"})
+    for outer in ("", "[]"):
+        yield frozenset(
+            {f"{outer}.request.messages[].role", f"{outer}.response.content", f"{outer}.response.stop_reason"}
+        )
+
+
+class AnthropicMessages(Reader):
+    """Anthropic Messages API requests: `{system, tools, messages, …}`, or logs of them, `{"request", "response"}`.
+
+    Source: docs.anthropic.com/en/api/messages. One JSON object, an array, or JSON Lines; requests of one file that
+    extend each other are one conversation. Cache breakpoints of a request (`cache_control`) are stored with its answer,
+    so only logs have them. A message with several marked blocks gets one breakpoint, after it; a mark on the whole
+    request is one after its last message. A block `compaction` holds the summary by which the API replaces all messages
+    before it, and `usage.iterations` the requests of a response that is several. The form has no times. Sampling
+    options and headers are not read, images only counted.
+    """
+
+    about = "Anthropic Messages API requests, alone or as {request, response} logs"
+    shapes = tuple(_shapes())
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            yield from conversations(_anthropic_requests(path, problems), path.stem)
+
+
+def _anthropic_requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
+    responses = Responses(problems)
+    for place, raw in records(path, problems):
+        with problems.collect():
+            logged = decode(raw, _Logged, place)
+            if logged.request is None:
+                yield anthropic_request(decode(raw, AnthropicRequest, place), None, place, place, problems)
+            elif responses.new(logged.response.id if logged.response else None, place.at("response.id")):
+                yield anthropic_request(
+                    logged.request, logged.response, place.at("request"), place.at("response"), problems
+                )
 
 
 class _Options(msgspec.Struct):
@@ -72,7 +119,7 @@ class LitellmLog(Reader):
         if files:
             ordered = sorted(files, key=_first_stamp)
             folder = files[0].resolve().parent
-            yield from conversations(_requests(ordered, problems), folder.name, str(files[0].parent))
+            yield from conversations(_requests(ordered, _litellm_call, problems), folder.name, str(files[0].parent))
 
 
 def _first_stamp(path: Path) -> float:
@@ -85,19 +132,34 @@ def _first_stamp(path: Path) -> float:
     return 0.0
 
 
-def _requests(files: Sequence[Path], problems: Problems) -> Iterator[LoggedRequest]:
+_Reading = Callable[[bytes, Place, Problems], tuple[str | None, Place, LoggedRequest]]
+"""Function of a record that returns the id of its response, the place of that id, and the call."""
+
+
+def _requests(files: Sequence[Path], read: _Reading, problems: Problems) -> Iterator[LoggedRequest]:
     responses = Responses(problems)
     for path in files:
         with problems.collect():  # the file has no records; the others of its folder may
             for place, raw in records(path, problems):
                 with problems.collect():
-                    log = decode(raw, _Log, place)
-                    if responses.new(log.response.id, place.at("response.id")):
-                        messages = chat_messages(log.messages, place.at("messages"), problems)
-                        name, cost = f"m{len(messages)}", dollars(log.cost, place.at("cost"), problems)
-                        call, answered = log.kwargs.asked(log.messages), place.at("response")
-                        answer = chat_answer(log.response, name, answered, problems, call, log.timestamp, cost)
-                        yield LoggedRequest(place, messages, answer, chat_tools(log.kwargs.tools))
+                    name, where, request = read(raw, place, problems)
+                    if responses.new(name, where):
+                        yield request
+
+
+def _litellm_call(raw: bytes, place: Place, problems: Problems) -> tuple[str | None, Place, LoggedRequest]:
+    log = decode(raw, _Log, place)
+    messages, cost = (
+        chat_messages(log.messages, place.at("messages"), problems),
+        dollars(log.cost, place.at("cost"), problems),
+    )
+    call, answered = log.kwargs.asked(log.messages), place.at("response")
+    answer = chat_answer(log.response, f"m{len(messages)}", answered, problems, call, log.timestamp, cost)
+    return (
+        log.response.id,
+        place.at("response.id"),
+        LoggedRequest(place, messages, answer, chat_tools(log.kwargs.tools)),
+    )
 
 
 _EPISODE = re.compile(r"episode-(\d+)")
@@ -142,7 +204,9 @@ class TerminalBench(Reader):
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         if files:
             trial = self.folder_of(files[0])
-            yield from conversations(_trial_requests(sorted(files, key=_number), problems), trial.name, str(trial))
+            yield from conversations(
+                _requests(sorted(files, key=_number), _trial_call, problems), trial.name, str(trial)
+            )
 
 
 def _number(path: Path) -> int:
@@ -151,20 +215,8 @@ def _number(path: Path) -> int:
     return int(episode[1]) if episode else 0
 
 
-def _trial_requests(files: Sequence[Path], problems: Problems) -> Iterator[LoggedRequest]:
-    responses = Responses(problems)
-    for path in files:
-        place = Place(str(path), 1)
-        with problems.collect():
-            record = decode(whole_file(path, problems), _Record, place)
-            name, answer = _answer(record, place, problems)
-            if responses.new(name, place.at("original_response")):
-                messages = chat_messages(record.messages, place.at("messages"), problems)
-                yield LoggedRequest(place, messages, answer, chat_tools(record.optional_params.tools))
-
-
-def _answer(record: _Record, place: Place, problems: Problems) -> tuple[str | None, Message]:
-    """Return the id of the response, and the answer in it."""
+def _trial_call(raw: bytes, place: Place, problems: Problems) -> tuple[str | None, Place, LoggedRequest]:
+    record = decode(raw, _Record, place)
     where, text = place.at("original_response"), record.original_response.encode()
     keys = decode(text, dict[str, msgspec.Raw], where).keys()
     name, (provider, _, model) = f"m{len(record.messages)}", record.model.rpartition("/")
@@ -175,10 +227,13 @@ def _answer(record: _Record, place: Place, problems: Problems) -> tuple[str | No
         started=iso_seconds(record.start_time, place.at("start_time")) if record.start_time else None,
     )
     if "choices" in keys:
-        response = decode(text, ChatResponse, where)
-        return response.id, chat_answer(response, name, where, problems, asked)
-    said = decode(text, AnthropicResponse, where)
-    return said.id, anthropic_answer(said, name, where, problems, asked)
+        response: ChatResponse | AnthropicResponse = decode(text, ChatResponse, where)
+        answer = chat_answer(response, name, where, problems, asked)
+    else:
+        response = decode(text, AnthropicResponse, where)
+        answer = anthropic_answer(response, name, where, problems, asked)
+    messages = chat_messages(record.messages, place.at("messages"), problems)
+    return response.id, where, LoggedRequest(place, messages, answer, chat_tools(record.optional_params.tools))
 
 
 _BEDROCK = "https://bedrock-runtime.amazonaws.com/model"
@@ -291,25 +346,6 @@ def _chat_message(message: Any) -> Any:
 _API = "https://api.openai.com"
 
 
-class _Response(msgspec.Struct):
-    body: msgspec.Raw
-    status_code: int = 200
-
-    def __post_init__(self) -> None:
-        json_text(self.body)
-
-
-class _Line(msgspec.Struct):
-    custom_id: str
-    url: str = ""
-    body: msgspec.Raw = msgspec.Raw()
-    response: _Response | None = None
-    error: Any = None
-
-    def __post_init__(self) -> None:
-        json_text(self.body)
-
-
 class OpenAIBatch(Reader):
     """OpenAI's batches: JSON Lines of requests, and those of their responses, joined by `custom_id`.
 
@@ -329,33 +365,32 @@ class OpenAIBatch(Reader):
     folder = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        asked: dict[str, tuple[Place, _Line]] = {}
-        answered: dict[str, tuple[Place, bytes]] = {}
+        asked: dict[str, Fields] = {}
+        answered: dict[str, Fields] = {}
         for path in files:
             with problems.collect():
                 for place, raw in records(path, problems):
-                    try:
-                        line = decode(raw, _Line, place)
-                    except RecordingError as error:
-                        problems.add(error)
-                        continue
-                    if bytes(line.body) not in (b"", b"null"):
-                        asked.setdefault(line.custom_id, (place, line))
-                    elif line.response is not None and line.response.status_code == 200 and not line.error:
-                        answered.setdefault(line.custom_id, (place, bytes(line.response.body)))
-                    else:
-                        problems.unknown("openai_batch: request that failed", place)
+                    with problems.collect():
+                        line = Fields(decode(raw, OBJECT, place), place)
+                        name, status = line.needed("custom_id", str), line.typed("response.status_code", int)
+                        if line.at("body") is not None:
+                            asked.setdefault(name, line)
+                        elif line.at("response") is not None and status in (None, 200) and not line.at("error"):
+                            line.needed("response.body", object)
+                            answered.setdefault(name, line)
+                        else:
+                            problems.unknown("openai_batch: request that failed", place)
         exchanges = HttpExchanges(problems)
-        for name, (place, line) in asked.items():
-            endpoint = endpoint_of(line.url)
+        for name, line in asked.items():
+            url = line.text("url")
+            endpoint = endpoint_of(url)
             if name not in answered or endpoint is None:
-                problems.unknown("openai_batch: request without a response of a model", place)
+                problems.unknown("openai_batch: request without a response of a model", line.place)
                 continue
-            where, response = answered.pop(name)
-            body, reply = place.at("body"), where.at("response.body")
-            url, request = _API + line.url, bytes(line.body)
-            exchange = Exchange(url, endpoint, request, response, body, reply, None, None)
+            told = answered.pop(name)
+            places = line.place.at("body"), told.place.at("response.body")
+            exchange = _exchange(_API + url, endpoint, line.at("body"), told.at("response.body"), *places)
             for group in series(exchanges.logged(exchange)):
                 yield group.conversation(name)
-        for place, _ in answered.values():
-            problems.unknown("openai_batch: response without its request", place)
+        for told in answered.values():
+            problems.unknown("openai_batch: response without its request", told.place)

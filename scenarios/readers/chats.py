@@ -17,8 +17,7 @@ from ..errors import Place, RecordingError
 from ..media import media_of, sized
 from ..model import Call, Conversation, Media, Message, Role, Scalar, Tool, ToolCall
 from ..source import Problems, decode, json_text, records, whole_file
-from . import Reader, Recordings, anywhere
-from .fields import LIST, OBJECT, Fields, text_of
+from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, text_of
 from .messages import (
     ChatMessage,
     ChatTool,
@@ -27,12 +26,12 @@ from .messages import (
     chat_messages,
     chat_tools,
     iso_seconds,
+    joined,
     role_of,
     texts,
     tool,
 )
 from .requests import numbered
-from .responses_api import joined
 from .spans import span_records
 
 

@@ -12,8 +12,7 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar
 from ..source import Problems, decode, objects
-from . import Reader, Recordings
-from .fields import Fields
+from . import Fields, Reader, Recordings
 from .messages import Block, Content, History, Moment, assistant_message, blocks, moment_seconds, user_messages
 from .requests import context_edits, dollars, response_usage, tier
 

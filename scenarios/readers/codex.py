@@ -12,21 +12,23 @@ import msgspec
 from ..errors import Place
 from ..model import Call, Compaction, Conversation, Message, Scalar, Tool
 from ..source import Problems, decode, objects
-from . import Reader, Recordings
-from .fields import text_of
-from .messages import History, Moment, role_of, tool
-from .requests import usage
-from .responses_api import (
+from . import Reader, Recordings, text_of
+from .messages import (
     COMPACTIONS,
     ENCRYPTED,
     IS_ENCRYPTED,
     OUTPUTS,
+    History,
     Item,
+    Moment,
     RecordedItem,
     is_answer,
     item_text,
     reply,
+    role_of,
+    tool,
 )
+from .requests import usage
 
 # Items and rows without anything that the model is sent: snapshots for undoing, settings, what other programs show.
 _IGNORED_ITEMS = ("ghost_snapshot", "compaction_trigger")

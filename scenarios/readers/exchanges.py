@@ -37,7 +37,7 @@ import yaml
 
 from ..errors import Place, RecordingError
 from ..source import LONGEST, Problems, convert, decode, whole_file
-from .fields import LIST, OBJECT, Fields
+from . import LIST, OBJECT, Fields
 from .messages import Moment
 
 _DONE = b"[DONE]"
@@ -320,10 +320,28 @@ def chat_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     return {**{name: value for name, value in whole.items() if value}, "choices": choices}
 
 
+def whole_response(exchange: Exchange, form: str) -> bytes:
+    """Return the response in the form of an API (an endpoint's name); a streamed one as if it was not streamed."""
+    body, place = exchange.response, exchange.answered
+    stream, framed = events(body), list[tuple[str, bytes]]()
+    if form == "generate" and body.lstrip().startswith(b"["):
+        stream = [bytes(part) for part in decode(body, list[msgspec.Raw], place)]
+    elif form in ("messages", "converse") and not stream:
+        framed = frames(body, place)
+        stream = [payload for _, payload in framed]
+    if not stream:
+        return body
+    return msgspec.json.encode(
+        converse_response(framed, place) if framed and form == "converse" else _WHOLE[form](stream, place)
+    )
+
+
 def responses_response(stream: list[bytes], place: Place) -> Any:
-    """Return the response that a stream of the Responses API ends with, or None."""
-    ends = (event for event in _events(stream, place) if event.at("type") in _ENDS)
-    return next((event.at("response") for event in ends), None)
+    """Return the response that a stream of the Responses API ends with. Raises RecordingError if it was cut off."""
+    for event in _events(stream, place):
+        if event.at("type") in _ENDS and event.at("response") is not None:
+            return event.at("response")
+    raise RecordingError(place, "the stream ends before the response", "leave the failed call out")
 
 
 def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
@@ -370,3 +388,11 @@ def gemini_response(stream: list[bytes], place: Place) -> dict[str, Any]:
 
 def _events(stream: list[bytes], place: Place) -> Iterator[Fields]:
     return (Fields(decode(event, OBJECT, place), place) for event in stream)
+
+
+_WHOLE = {
+    "chat": chat_response,
+    "messages": anthropic_response,
+    "responses": responses_response,
+    "generate": gemini_response,
+}

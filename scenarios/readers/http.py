@@ -2,58 +2,63 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import msgspec
+from msgspec.structs import replace as changed
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Mark, Message, Usage
-from ..source import Problems, convert, decode
-from . import Reader, Recordings
-from .anthropic_messages import AnthropicRequest, AnthropicResponse, logged_request
-from .exchanges import (
-    Exchange,
-    anthropic_response,
-    chat_response,
-    converse_response,
-    events,
-    exchanges,
-    frames,
-    gemini_response,
-    responses_response,
-)
-from .fields import OBJECT, Fields, as_object
+from ..source import Problems, decode
+from . import OBJECT, Fields, Reader, Recordings, as_object
+from .exchanges import Exchange, exchanges, whole_response
 from .messages import (
-    ChatMessage,
-    ChatResponse,
-    ChatTool,
-    chat_answer,
-    chat_marks,
-    chat_messages,
-    chat_tools,
-    in_order,
-    role_of,
-    tool,
-)
-from .prompts import exchange as logged_call
-from .requests import LoggedRequest, Responses, effort, other_than, series, tier, usage
-from .responses_api import (
     COMPACTIONS,
     ENCRYPTED,
     HOSTED,
     IS_ENCRYPTED,
     OUTPUTS,
+    Block,
+    ChatMessage,
+    ChatResponse,
+    ChatTool,
+    Content,
     Item,
     RecordedItem,
+    assistant_message,
+    blocks,
+    chat_answer,
+    chat_marks,
+    chat_messages,
+    chat_tools,
+    in_order,
     is_answer,
     item_text,
     reply,
+    role_of,
+    texts,
+    tool,
+    user_messages,
+    user_parts,
+)
+from .prompts import exchange as logged_call
+from .requests import (
+    LoggedRequest,
+    Responses,
+    context_edits,
+    effort,
+    mark,
+    other_than,
+    response_usage,
+    series,
+    tier,
+    usage,
 )
 
 _PROVIDERS = {
@@ -105,7 +110,7 @@ class HttpRecordings(Reader):
             requests = (request for exchange in exchanges(path, problems) for request in recording.logged(exchange))
             for group in series(requests):
                 place, conversation = group.conversation(path.stem)
-                yield place, msgspec.structs.replace(conversation, messages=in_order(conversation.messages))
+                yield place, changed(conversation, messages=in_order(conversation.messages))
 
 
 def _provider(url: str) -> str:
@@ -150,20 +155,13 @@ class _ResponsesReply(msgspec.Struct):
     completed_at: float | None = None
 
 
-class _Cut(NamedTuple):
-    """A compaction behind so many messages."""
-
-    behind: int
-    tokens: int | None
-    time: float | None
-
-
 @dataclass(slots=True)
 class _Thread:
     """Messages of the Responses API that later requests refer to, without instructions. Ids are given at the end."""
 
     messages: list[Message] = field(default_factory=list)
-    cuts: list[_Cut] = field(default_factory=list)
+    cuts: list[tuple[int, int | None, float | None]] = field(default_factory=list)
+    """Compactions: the number of messages before each, its prompt in tokens, and its time."""
     marked: list[int] = field(default_factory=list)
     """Indices of the messages with a breakpoint."""
 
@@ -171,54 +169,25 @@ class _Thread:
         return _Thread([*self.messages], [*self.cuts], [*self.marked])
 
 
-@dataclass(slots=True)
 class HttpExchanges:
     """Earlier responses, compactions and stored contents that the requests of one file refer to."""
 
-    problems: Problems
-    responses: Responses = field(init=False)
-    _threads: dict[str, _Thread] = field(default_factory=dict)
-    """By the id of a response, or of a compaction item."""
-    _stored: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.responses = Responses(self.problems)
+    def __init__(self, problems: Problems) -> None:
+        self.problems, self.responses = problems, Responses(problems)
+        self._threads: dict[str, _Thread] = {}
+        """By the id of a response, or of a compaction item."""
+        self._stored: dict[str, dict[str, Any]] = {}
 
     def logged(self, exchange: Exchange) -> Iterator[LoggedRequest]:
         """Yield the request of an exchange as a logged one, if it is a call of a model."""
-        try:
-            request = self._request(exchange)
-        except RecordingError as error:
-            self.problems.add(error)
-        else:
+        with self.problems.collect():
+            request: LoggedRequest | None = getattr(self, f"_{exchange.endpoint}")(exchange)
             yield from () if request is None else (request,)
-
-    def _request(self, exchange: Exchange) -> LoggedRequest | None:
-        match exchange.endpoint:
-            case "chat":
-                return self._chat(exchange)
-            case "messages":
-                return self._messages(exchange)
-            case "responses":
-                return self._responses(exchange)
-            case "generate":
-                return self._generate(exchange)
-            case "compact":
-                self._compact(exchange)
-            case "store":
-                self._store(exchange)
-            case "converse":
-                return self._converse(exchange)
-            case "invoke":
-                return self._invoke(exchange)
-        return None
 
     def _chat(self, exchange: Exchange) -> LoggedRequest | None:
         asked, answered = exchange.asked, exchange.answered
         request = decode(exchange.request, _ChatRequest, asked)
-        stream = events(exchange.response)
-        body = msgspec.json.encode(chat_response(stream, answered)) if stream else exchange.response
-        response = decode(body, ChatResponse, answered)
+        response = decode(whole_response(exchange, "chat"), ChatResponse, answered)
         if not self.responses.new(response.id, answered.below("id")):
             return None
         messages = chat_messages(request.messages, asked.below("messages"), self.problems)
@@ -229,29 +198,23 @@ class HttpExchanges:
             marks=tuple(chat_marks(request.messages, request.tools or (), _ttl(request.prompt_cache_options))),
             effort=effort(request.reasoning_effort, request.reasoning, request.thinking),
         )
-        name, finished = f"m{len(messages)}", exchange.finished
-        answer = chat_answer(response, name, answered, self.problems, call, finished)
+        answer = chat_answer(response, f"m{len(messages)}", answered, self.problems, call, exchange.finished)
         return LoggedRequest(_file(asked), messages, answer, chat_tools(request.tools))
 
     def _messages(self, exchange: Exchange) -> LoggedRequest | None:
         request = decode(exchange.request, AnthropicRequest, exchange.asked)
-        stream = events(exchange.response) or [event for _, event in frames(exchange.response, exchange.answered)]
-        body = exchange.response
-        if stream:
-            body = msgspec.json.encode(anthropic_response(stream, exchange.answered))
-        response = decode(body, AnthropicResponse, exchange.answered)
+        response = decode(whole_response(exchange, "messages"), AnthropicResponse, exchange.answered)
         if not self.responses.new(response.id, exchange.answered.below("id")):
             return None
-        logged = logged_request(request, response, exchange.asked, exchange.answered, self.problems)
+        logged = anthropic_request(request, response, exchange.asked, exchange.answered, self.problems)
         if logged.answer is None or logged.answer.call is None:
             return logged
-        call = msgspec.structs.replace(logged.answer.call, started=exchange.started)
+        call = changed(logged.answer.call, started=exchange.started)
         if (provider := _provider(exchange.url)) in _CLOUDS:
             # Bedrock's own names are those that its prices and cache rules go by.
             model = call.model if call.model and provider == "vertex" else _model(exchange.url)
-            call = msgspec.structs.replace(call, provider=provider, model=model)
-        answer = msgspec.structs.replace(logged.answer, time=exchange.finished, call=call)
-        return dataclasses.replace(logged, answer=answer)
+            call = changed(call, provider=provider, model=model)
+        return replace(logged, answer=changed(logged.answer, time=exchange.finished, call=call))
 
     def _invoke(self, exchange: Exchange) -> LoggedRequest | None:
         """Read a request whose body is that of the model's own API: Anthropic's, or Nova's, which is Converse."""
@@ -266,10 +229,7 @@ class HttpExchanges:
     def _converse(self, exchange: Exchange) -> LoggedRequest:
         asked, answered = exchange.asked, exchange.answered
         request = decode(exchange.request, OBJECT, asked)
-        if stream := frames(exchange.response, answered):
-            response = converse_response(stream, answered)
-        else:
-            response = decode(exchange.response, OBJECT, answered)
+        response = decode(whole_response(exchange, "converse"), OBJECT, answered)
         call = Call(
             _model(exchange.url),
             _provider(exchange.url),
@@ -289,62 +249,49 @@ class HttpExchanges:
         outer = asked.field.partition(".request.")[0] if ".request." in asked.field else ""
         names = asked.field.removeprefix(f"{outer}."), answered.field.removeprefix(f"{outer}.")
         said = logged_call(request, response, asked.at(outer), self.problems, "http", tools=tools, names=names)
-        call = msgspec.structs.replace(call, started=exchange.started, marks=said.marks, stop=said.stop)
-        answer = said.answer and msgspec.structs.replace(said.answer, time=exchange.finished, call=call)
+        call = changed(call, started=exchange.started, marks=said.marks, stop=said.stop)
+        answer = said.answer and changed(said.answer, time=exchange.finished, call=call)
         return LoggedRequest(_file(asked), said.messages, answer, said.tools)
 
     def _responses(self, exchange: Exchange) -> LoggedRequest | None:
         asked, answered = exchange.asked, exchange.answered
         request = decode(exchange.request, _ResponsesRequest, asked)
-        response = self._reply(exchange)
+        response = decode(whole_response(exchange, "responses"), _ResponsesReply, answered)
         if not self.responses.new(response.id, answered.below("id")):
             return None
         thread = self._thread(request, asked)
         system = [Message("", "system", request.instructions)] if request.instructions else []
-        whole, offset = enumerate([*system, *thread.messages]), len(system)
-        messages = tuple(msgspec.structs.replace(message, id=f"m{at}") for at, message in whole)
-        started = exchange.started or response.created_at
-        finished = response.completed_at or exchange.finished
+        offset = len(system)
+        messages = tuple(changed(message, id=f"m{at}") for at, message in enumerate([*system, *thread.messages]))
+        model, finished = response.model or request.model, response.completed_at or exchange.finished
         ttl = _ttl(request.prompt_cache_options)
         call = Call(
-            response.model or request.model,
+            model,
             _provider(exchange.url),
             usage(response.usage, answered.below("usage"), self.problems),
-            started,
+            exchange.started or response.created_at,
             tuple(Mark(f"m{offset + at}", ttl) for at in thread.marked),
             effort=effort(request.reasoning),
             stop=response.status,
             request_id=response.id or "",
             tier=tier({"service_tier": response.service_tier}),
-            requested=other_than(response.model or request.model, request.model),
+            requested=other_than(model, request.model),
         )
         items = self._answers(response.output, answered.below("output"))
         answer, _ = reply(items, f"m{len(messages)}", self.problems, finished, call)
-        compactions = tuple(
-            Compaction(
-                f"m{offset + cut.behind - 1}", ENCRYPTED, tokens_before=cut.tokens, time=cut.time, hidden=IS_ENCRYPTED
-            )
-            for cut in thread.cuts
+        compactions = (
+            Compaction(f"m{offset + end - 1}", ENCRYPTED, tokens_before=tokens, time=time, hidden=IS_ENCRYPTED)
+            for end, tokens, time in thread.cuts
         )
         self._remember(response, thread, answer, call.usage)
         tools = tuple(tool({"name": schema.get("type"), **schema}) for schema in request.tools or ())
-        return LoggedRequest(_file(asked), messages, answer, tools, compactions)
+        return LoggedRequest(_file(asked), messages, answer, tools, tuple(compactions))
 
     def _compact(self, exchange: Exchange) -> None:
         request = decode(exchange.request, _ResponsesRequest, exchange.asked)
-        response, thread = self._reply(exchange), self._thread(request, exchange.asked)
+        response = decode(whole_response(exchange, "responses"), _ResponsesReply, exchange.answered)
         used = usage(response.usage, exchange.answered.below("usage"), self.problems)
-        self._remember(response, thread, None, used)
-
-    def _reply(self, exchange: Exchange) -> _ResponsesReply:
-        stream = events(exchange.response)
-        if not stream:
-            return decode(exchange.response, _ResponsesReply, exchange.answered)
-        response = responses_response(stream, exchange.answered)
-        if response is None:
-            what = "the stream ends before the response"
-            raise RecordingError(exchange.answered, what, "leave the failed call out")
-        return convert(response, _ResponsesReply, exchange.answered)
+        self._remember(response, self._thread(request, exchange.asked), None, used)
 
     def _thread(self, request: _ResponsesRequest, place: Place) -> _Thread:
         """Return all messages that a request stands for."""
@@ -379,16 +326,14 @@ class HttpExchanges:
             close()
             # One made in this file stands for the messages that it was made of. Of another one nothing is known but
             # that it stands for what comes before it here.
-            if item.type in COMPACTIONS:
-                known = self._threads.get(item.id or "")
-                if known is not None:
-                    thread = known.copy()
-                elif thread.messages:
-                    thread.cuts.append(_Cut(len(thread.messages), None, None))
-                else:
-                    thread.messages.append(Message("", "user", ENCRYPTED))
-            else:
+            if item.type not in COMPACTIONS:
                 self._add(thread, item, where)
+            elif (known := self._threads.get(item.id or "")) is not None:
+                thread = known.copy()
+            elif thread.messages:
+                thread.cuts.append((len(thread.messages), None, None))
+            else:
+                thread.messages.append(Message("", "user", ENCRYPTED))
         close()
         return thread
 
@@ -426,15 +371,12 @@ class HttpExchanges:
     def _remember(self, response: _ResponsesReply, thread: _Thread, answer: Message | None, used: Usage | None) -> None:
         """Keep the messages that later requests mean by the id of a response, or of a compaction in it."""
         after = thread.copy()
-        after.messages += [] if answer is None else [msgspec.structs.replace(answer, call=None, time=None)]
+        after.messages += [] if answer is None else [changed(answer, call=None, time=None)]
         compacted = [item.id for item in response.output if item.type in COMPACTIONS and item.id]
         if compacted and after.messages:
-            tokens = None if used is None else used.input
-            cut = _Cut(len(after.messages), tokens, response.completed_at or response.created_at)
-            after.cuts.append(cut)
-        for name in (*compacted, response.id):
-            if name:
-                self._threads[name] = after
+            tokens, time = None if used is None else used.input, response.completed_at or response.created_at
+            after.cuts.append((len(after.messages), tokens, time))
+        self._threads |= dict.fromkeys(filter(None, (*compacted, response.id)), after)
 
     def _store(self, exchange: Exchange) -> None:
         name = Fields(decode(exchange.response, OBJECT, exchange.answered), exchange.answered).text("name")
@@ -443,27 +385,24 @@ class HttpExchanges:
     def _generate(self, exchange: Exchange) -> LoggedRequest | None:
         asked, answered = exchange.asked, exchange.answered
         request = Fields(decode(exchange.request, OBJECT, asked), asked)
-        stream = events(exchange.response)
-        if exchange.response.lstrip().startswith(b"["):
-            stream = [bytes(part) for part in decode(exchange.response, list[msgspec.Raw], answered)]
-        whole = gemini_response(stream, answered) if stream else decode(exchange.response, OBJECT, answered)
-        response = Fields(whole, answered)
-        if not self.responses.new(response.text("responseId"), answered.below("responseId")):
+        response = Fields(decode(whole_response(exchange, "generate"), OBJECT, answered), answered)
+        name, requested, counts = response.text("responseId"), _model(exchange.url), response.at("usageMetadata")
+        if not self.responses.new(name, answered.below("responseId")):
             return None
-        model, counts = _model(exchange.url), response.at("usageMetadata")
+        model = response.text("modelVersion") or requested
         call = Call(
-            response.text("modelVersion") or model,
+            model,
             _provider(exchange.url),
             usage(counts, answered.below("usageMetadata"), self.problems),
             effort=effort(request.at("generationConfig.thinkingConfig")),
-            request_id=response.text("responseId"),
+            request_id=name,
             tier=tier(counts),
-            requested=other_than(response.text("modelVersion") or model, model),
+            requested=other_than(model, requested),
         )
-        logged = self._logged(exchange, self._with_stored(request), whole, call)
+        logged = self._logged(exchange, self._with_stored(request), response.record, call)
         if logged.answer is None:
             said = Message(f"m{len(logged.messages)}", "assistant", time=exchange.finished, call=call)
-            return dataclasses.replace(logged, answer=said)
+            return replace(logged, answer=said)
         return logged
 
     def _with_stored(self, request: Fields) -> dict[str, Any]:
@@ -488,3 +427,105 @@ def _ttl(options: Any) -> str:
 def _file(place: Place) -> Place:
     """Return the place of the record: a conversation is more than one interaction."""
     return Place(place.file, place.line)
+
+
+class _Turn(msgspec.Struct):
+    role: str
+    content: Content
+
+
+class AnthropicRequest(msgspec.Struct):
+    """A request."""
+
+    messages: list[_Turn]
+    model: Any = None
+    system: Content | None = None
+    tools: list[dict[str, Any]] = []
+    thinking: Any = None
+    output_config: Any = None
+    cache_control: Any = None
+
+
+class AnthropicResponse(msgspec.Struct):
+    """The response to a request."""
+
+    content: list[Block] | None = None
+    id: str | None = None
+    model: str = ""
+    stop_reason: str | None = None
+    usage: Any = None
+    context_management: Any = None
+
+
+def anthropic_request(
+    request: AnthropicRequest, response: AnthropicResponse | None, place: Place, answered: Place, problems: Problems
+) -> LoggedRequest:
+    """Return a request and its response, which stand at `place` and `answered`."""
+    messages: list[Message] = []
+    compactions: list[Compaction] = []
+    marks: list[Mark] = []
+    names = (f"m{n}" for n in count())
+    for schema in reversed(request.tools):
+        if tool_mark := mark(None, schema.get("cache_control")):
+            marks += tool_mark
+            break
+    if request.system:
+        system = blocks(request.system)
+        messages.append(Message(next(names), "system", "\n".join(block.text for block in system if block.text)))
+        marks += _marks(messages[-1], system)
+    for at, turn in enumerate(request.messages):
+        said = place.below(f"messages[{at}].content")
+        if turn.role == "assistant":
+            parts = [blocks(turn.content)]
+            if messages:
+                compactions += _compactions(parts[0], messages[-1].id, said, problems)
+            converted = [assistant_message(parts[0], next(names), said, problems)]
+        elif turn.role == "user":
+            parts = list(user_parts(turn.content))
+            converted = list(user_messages(turn.content, names, said, problems))
+        else:
+            where = place.below(f"messages[{at}].role")
+            raise RecordingError(where, f"unknown role {turn.role!r}", "use user, assistant")
+        messages += converted
+        for message, part in zip(converted, parts, strict=True):
+            marks += _marks(message, part)
+    if messages and all(set_mark.after != messages[-1].id for set_mark in marks):
+        marks += mark(messages[-1].id, request.cache_control)
+    answer = None
+    if response is not None and response.content is not None:
+        model = request.model if isinstance(request.model, str) else ""
+        thinking = effort(request.thinking, request.output_config)
+        call = Call(model, "anthropic", marks=tuple(marks), effort=thinking)
+        answer = anthropic_answer(response, next(names), answered, problems, call)
+    tools = tuple(tool(schema) for schema in request.tools)
+    return LoggedRequest(Place(place.file, place.line), tuple(messages), answer, tools, tuple(compactions))
+
+
+def anthropic_answer(response: AnthropicResponse, name: str, place: Place, problems: Problems, asked: Call) -> Message:
+    """Return the answer of a response at `place`; its call is `asked` with all that the response reports."""
+    used, iterations = response_usage(response.usage, place.below("usage"), problems)
+    model = response.model or asked.model
+    call = changed(
+        asked,
+        model=model,
+        usage=used,
+        stop=response.stop_reason or "",
+        iterations=iterations,
+        request_id=response.id or "",
+        tier=tier(response.usage),
+        edits=context_edits(response.context_management, place.below("context_management"), problems),
+        requested=other_than(model, asked.model),
+    )
+    return assistant_message(response.content or [], name, place.below("content"), problems, call=call)
+
+
+def _compactions(content: Sequence[Block], after: str, place: Place, problems: Problems) -> Iterator[Compaction]:
+    """Yield the compactions by the API that a message begins with: what stands before it is not sent to the model."""
+    for block in content:
+        if block.type == "compaction" and not isinstance(block.content, dict):
+            yield Compaction(after, texts(block.content, place, problems)[0])
+
+
+def _marks(message: Message, content: Sequence[Block]) -> tuple[Mark, ...]:
+    """Return the breakpoint after a message, at most one."""
+    return tuple(block_mark for block in content for block_mark in mark(message.id, block.cache_control))[-1:]

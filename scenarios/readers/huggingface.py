@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -17,17 +17,15 @@ import msgspec
 
 from ..errors import MissingExtra, Place, RecordingError
 from ..model import Conversation, Message
-from ..source import Problems, convert, decode
-from ..tables import without_nulls
-from . import Reader, Recordings
+from ..source import Problems, convert, decode, records, table_rows
+from ..tables import is_table, without_nulls
+from . import OBJECT, Reader, Recordings, decoded
 from .chats import Share, ShareMessages, share_tools
 from .messages import ChatMessage, chat_messages
 
 HUB = "hf://"
 _NAME = re.compile(r"[\w-][\w.-]*")
 _FILES = re.compile(rf"{HUB}(?:datasets/)?(?!datasets/){_NAME.pattern}/{_NAME.pattern}(?:@[^/?]+)?/(?P<below>[^?]*)")
-_BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".arrow": "arrow", ".csv": "csv"}
-_PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 # Files beside the tables of a data set, with a key of each.
 _ABOUT = {
     "state.json": b'"_data_files"',
@@ -35,7 +33,7 @@ _ABOUT = {
     "dataset_infos.json": b'"features"',
     "dataset_dict.json": b'"splits"',
 }
-_Rows = Iterable[dict[str, Any]]
+_Rows = Iterator[tuple[Place, dict[str, Any]]]
 _COLUMNS = ("messages", "conversations")
 _WHOLE = "ctxbench"
 # Other files that stand beside the data of a data set.
@@ -44,7 +42,7 @@ _BESIDE = ("README.md", ".gitattributes")
 
 @dataclass(frozen=True)
 class HuggingFace(Reader):
-    """Hugging Face datasets with a conversation in each row. Needs the extra `datasets`.
+    """Hugging Face datasets with a conversation in each row. The hub needs the extra `datasets`.
 
         hf://owner/data                                    a data set on the hub, streamed
         hf://owner/data@revision?split=test&config=main    any part of one
@@ -67,7 +65,7 @@ class HuggingFace(Reader):
     fsspec (`packed.py`).
     """
 
-    about = "Hugging Face datasets: hf://owner/data, or parquet, arrow and CSV tables (extra: datasets)"
+    about = "Hugging Face datasets: hf://owner/data (extra: datasets), or parquet, arrow and CSV tables"
     folder = True
 
     name: str = ""
@@ -83,65 +81,83 @@ class HuggingFace(Reader):
     def recognises(path: Path, head: bytes) -> bool:
         """Return whether a file is a table with a column of conversations, or belongs to such tables.
 
-        A table within an archive is none, for its library reads paths: its rows are records like any others.
+        Tables within an archive are none: their rows are records like any others.
         """
-        if not path.is_file():
-            return False
-        if path.name in _ABOUT:
+        if path.name in _ABOUT and _ABOUT[path.name] in head:
             tables = path.parent.glob("*/*.arrow" if path.name == "dataset_dict.json" else "*.arrow")
-            return _ABOUT[path.name] in head and any(_has_conversations(table) for table in sorted(tables)[:1])
-        if head.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM)):
-            return _has_conversations(path)
-        return path.suffix.lower() == ".csv" and _is_csv_of_conversations(head)
+            return any(map(_has_conversations, sorted(tables)[:1]))
+        return is_table(path.suffix, head) and path.is_file() and _has_conversations(path)
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         if not (self.name or files):
             remedy = "name hf://owner/data, or the path of a file or folder"
             raise RecordingError(Place("--format huggingface"), "neither a data set nor a path is named", remedy)
-        library = _library(f"{HUB}{self.name}" if self.name else str(files[0]))
-        for place, rows in self._tables(files, library):
+        for name, rows in self._tables(files, problems):
             with problems.collect():
-                yield from self._conversations(_loaded(rows, place, library), place, problems)
+                for at, (where, row) in enumerate(rows):
+                    if not (row.keys() & {self.column} if self.column else row.keys() & {_WHOLE, *_COLUMNS}):
+                        what = f"no column {self.column or ' or '.join(_COLUMNS)}: it has {', '.join(row)}"
+                        remedy = "name the column that holds the conversation: column='…'"
+                        raise RecordingError(Place(where.file), what, remedy)
+                    with problems.collect():
+                        yield where, self._conversation(row, f"{name}/{row.get('id', at)}", where, problems)
 
-    def _tables(self, files: Sequence[Path], library: Any) -> Iterator[tuple[Place, Callable[[], _Rows]]]:
-        """Yield the place of every table, and a function that opens it."""
+    def _tables(self, files: Sequence[Path], problems: Problems) -> Iterator[tuple[str, _Rows]]:
+        """Yield the name and the rows of every table; what `save_to_disk` wrote into a folder is one table."""
         if self.name:
-            yield Place(f"{HUB}{self.name}"), partial(self._hub, library)
+            yield self.name, self._hub()
+        tables = [path for path in files if path.name not in (*_ABOUT, *_BESIDE)]
         saved = {path.parent for path in files if path.name == "state.json"}
-        for folder in sorted(saved):
-            yield Place(str(folder)), partial(library.load_from_disk, str(folder))
-        for path in files:
-            if path.parent not in saved and path.name not in (*_ABOUT, *_BESIDE):
-                yield Place(str(path)), partial(_file, path, library)
+        for folder, group in groupby(tables, key=lambda path: path.parent):
+            if folder in saved:
+                yield folder.name, _rows(group, problems)
+            else:
+                yield from ((path.stem, _rows([path], problems)) for path in group)
 
-    def _hub(self, library: Any) -> _Rows:
-        rows: _Rows = library.load_dataset(
-            self.name,
-            self.config or None,
-            split=self.split,
-            streaming=self.streaming,
-            revision=self.revision or None,
-            **({"data_files": self.file} if self.file else {}),
-        )
-        return rows
+    def _hub(self) -> _Rows:
+        """Yield the rows of a data set on the hub. An error of the library becomes a RecordingError."""
+        place = Place(f"{HUB}{self.name}")
+        try:
+            library = import_module("datasets")
+        except ImportError:
+            what, _, remedy = str(MissingExtra("datasets", "datasets")).partition(": ")
+            raise RecordingError(place, what, remedy) from None
+        library.disable_progress_bars()
+        options = {"split": self.split, "streaming": self.streaming, "revision": self.revision or None}
+        options |= {"data_files": self.file} if self.file else {}
+        try:
+            for at, row in enumerate(library.load_dataset(self.name, self.config or None, **options), 1):
+                yield Place(place.file, at), row
+        except (OSError, ValueError, library.exceptions.DatasetsError) as error:
+            what = f"cannot be loaded: {str(error).partition(chr(10))[0] or type(error).__name__}"
+            remedy = "check name, config, split and revision; with a slash at its end, an address stands for the files"
+            raise RecordingError(place, what, remedy) from None
 
-    def _conversations(self, rows: _Rows, place: Place, problems: Problems) -> Recordings:
-        name = self.name or Path(place.file).stem
-        for at, row in enumerate(rows):
-            if not self.column and isinstance(whole := row.get(_WHOLE), str):
-                where = Place(place.file, at + 1)
-                with problems.collect():
-                    yield where, decode(whole.encode(), Conversation, where.at(_WHOLE))
-                continue
-            column = self.column or next((name for name in _COLUMNS if row.get(name) is not None), "")
-            if column not in row:
-                what = f"no column {column or ' or '.join(_COLUMNS)}: it has {', '.join(row)}"
-                raise RecordingError(place, what, "name the column that holds the conversation: column='…'")
-            where = Place(place.file, at + 1)
+    def _conversation(self, row: dict[str, Any], name: str, place: Place, problems: Problems) -> Conversation:
+        if not self.column and row.get(_WHOLE) is not None:
+            return convert(decoded(row[_WHOLE]), Conversation, place.at(_WHOLE))
+        column = self.column or next((name for name in _COLUMNS if row.get(name) is not None), _COLUMNS[0])
+        messages = _messages(row[column], column, place, problems)
+        tools = share_tools(without_nulls(row.get("tools")), place.at("tools"))
+        return Conversation(id=name, messages=messages, tools=tools)
+
+
+def _rows(paths: Iterable[Path], problems: Problems) -> _Rows:
+    for path in paths:
+        for place, raw in records(path, problems):
             with problems.collect():
-                messages = _messages(row[column], column, where, problems)
-                tools = share_tools(without_nulls(row.get("tools")), where.at("tools"))
-                yield where, Conversation(id=f"{name}/{row.get('id', at)}", messages=messages, tools=tools)
+                yield place, decode(raw, OBJECT, place)
+
+
+def _has_conversations(path: Path) -> bool:
+    """Return whether the first row of a table has a column of messages, as a list or as text."""
+    try:
+        with closing(table_rows(path, Problems())) as rows:
+            row = next((decode(raw, OBJECT, place) for place, raw in rows), {})
+    except RecordingError:
+        return True  # a damaged table: its reader says what is wrong with it
+    cells = [row[name] for name in _COLUMNS if name in row]
+    return any(isinstance(cell, (list, dict)) or str(cell).lstrip().startswith("[") for cell in cells)
 
 
 def names_files(address: str) -> bool:
@@ -170,71 +186,6 @@ def from_address(address: str, reader: HuggingFace | None = None) -> HuggingFace
     if revision:
         options["revision"] = revision
     return replace(reader or HuggingFace(), name=f"{owner}/{name}", file=file, **options)
-
-
-def _has_conversations(path: Path) -> bool:
-    """Return whether a Parquet or Arrow file has a column of messages, as lists of records or as text."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with path.open("rb") as file:
-            start = file.read(8)
-            file.seek(0)
-            if start.startswith(_PARQUET):
-                schema = pq.read_schema(file)
-            else:
-                schema = (pa.ipc.open_file if start.startswith(_ARROW_FILE) else pa.ipc.open_stream)(file).schema
-    except (OSError, pa.ArrowException):
-        return start.startswith((_PARQUET, _ARROW_FILE))  # a damaged table: its reader says what is wrong with it
-    columns = [schema.field(name).type for name in _COLUMNS if name in schema.names]
-    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_string, pa.types.is_large_string, pa.types.is_struct)
-    return any(is_kind(column) for column in columns for is_kind in lists)
-
-
-def _is_csv_of_conversations(head: bytes) -> bool:
-    """Return whether a CSV file has a column of messages, with a list in its first row."""
-    try:
-        rows = csv.reader(head.decode("utf-8", "replace").splitlines(keepends=True))
-        names, first = next(rows), next(rows)
-    except (csv.Error, StopIteration):
-        return False
-    return any(name in _COLUMNS and cell.lstrip().startswith("[") for name, cell in zip(names, first, strict=False))
-
-
-def _library(wanted: str) -> Any:
-    try:
-        library = import_module("datasets")
-    except ImportError:
-        missing = MissingExtra("datasets", "datasets")
-        raise RecordingError(Place(wanted), str(missing).partition(": ")[0], str(missing).partition(": ")[2]) from None
-    library.disable_progress_bars()
-    return library
-
-
-def _file(path: Path, library: Any) -> _Rows:
-    with path.open("rb") as file:
-        start = file.read(8)
-    by_content = {_PARQUET: "parquet", _ARROW_FILE: "arrow", _ARROW_STREAM: "arrow"}
-    builder = next((name for mark, name in by_content.items() if start.startswith(mark)), "")
-    builder = builder or _BUILDERS.get(path.suffix.lower(), "")
-    if not builder:
-        known = ", ".join(_BUILDERS)
-        raise RecordingError(Place(str(path)), f"a {path.suffix or 'nameless'} file is no data set", f"give {known}")
-    rows: _Rows = library.load_dataset(builder, data_files=str(path), split="train", streaming=True)
-    return rows
-
-
-def _loaded(rows: Callable[[], _Rows], place: Place, library: Any) -> Iterator[dict[str, Any]]:
-    """Yield the rows. An error of the library (wrong name, lost connection, damaged file) becomes a RecordingError."""
-    try:
-        yield from rows()
-    except (OSError, ValueError, library.exceptions.DatasetsError) as error:
-        what = f"cannot be loaded: {str(error).partition(chr(10))[0] or type(error).__name__}"
-        remedy = "check name, config, split and revision, or the file"
-        if place.file.startswith(HUB):
-            remedy += "; with a slash at its end, an address stands for the files, of any format"
-        raise RecordingError(place, what, remedy) from None
 
 
 def _messages(value: Any, column: str, place: Place, problems: Problems) -> tuple[Message, ...]:

@@ -7,20 +7,19 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import zstandard
+from msgspec.structs import replace
 
 from .. import packed
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, Scalar, ToolCall
-from ..source import LONGEST, Problems, as_text, convert, decode, file_head, whole_file
-from . import Reader, Recordings
-from .fields import LIST, OBJECT, Fields, text_of
-from .messages import History, in_order, iso_seconds, role_of, texts, tool
+from ..source import LONGEST, Problems, as_text, decode, file_head, whole_file
+from . import LIST, OBJECT, Fields, Reader, Recordings
+from .messages import History, in_order, iso_time, role_of, texts, tool
 from .requests import LoggedRequest, dollars, effort, numbered, other_than, series, usage
 
 _LARGEST = 16 * LONGEST
@@ -33,46 +32,6 @@ _DAMAGED = (
 )
 # Kinds of spans whose calls are conversations of their own.
 _OWN = ("agent", "scorer", "scorers")
-
-
-class _Log(msgspec.Struct):
-    eval: dict[str, Any]
-    samples: list[msgspec.Raw] | None = None
-
-
-class _Sample(msgspec.Struct):
-    id: str | int
-    epoch: int = 1
-    messages: list[Any] = []
-    events: list[Any] = []
-    attachments: dict[str, str] = {}
-    message_pool: list[Any] = []
-    scores: dict[str, dict[str, Any]] | None = None
-
-
-class _SampleCall(msgspec.Struct):
-    id: str
-    function: str
-    arguments: Any = None
-
-
-class _SampleMessage(msgspec.Struct):
-    role: str
-    content: str | list[dict[str, Any] | str] = ""
-    tool_calls: list[_SampleCall] | None = None
-    tool_call_id: str | None = None
-    function: str | None = None
-    error: dict[str, Any] | None = None
-
-
-class _Event(msgspec.Struct):
-    event: str
-    span_id: str | None = None
-    id: str | None = None
-    parent_id: str | None = None
-    action: str | None = None
-    type: str | None = None
-    name: str | None = None
 
 
 class Inspect(Reader):
@@ -108,17 +67,20 @@ class Inspect(Reader):
             for place, raw in _archived(path, problems) if archived else _listed(path, problems):
                 with problems.collect():
                     if place.field in ("header.json", "eval"):
-                        task = Fields(decode(raw, _Log, place).eval, place).text("task")
+                        log = Fields(decode(raw, OBJECT, place), place)
+                        log.needed("eval", OBJECT)
+                        task = log.text("eval.task")
                     else:
-                        yield from _conversations(decode(raw, _Sample, place), task, place, problems)
+                        yield from _Sample(decode(raw, OBJECT, place), place, task, problems).conversations()
 
 
 def _listed(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
     """Yield the log in JSON, and its samples one by one."""
-    data = whole_file(path, problems)
-    yield Place(str(path), 1, "eval"), data
-    for at, raw in enumerate(decode(data, _Log, Place(str(path), 1)).samples or ()):
-        yield Place(str(path), 1, f"samples[{at}]"), bytes(raw)
+    data, place = whole_file(path, problems), Place(str(path), 1)
+    yield place.at("eval"), data
+    samples = decode(data, dict[str, msgspec.Raw], place).get("samples")
+    for at, raw in enumerate(decode(samples, list[msgspec.Raw] | None, place.at("samples")) or () if samples else ()):
+        yield place.at(f"samples[{at}]"), bytes(raw)
 
 
 def _archived(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
@@ -158,132 +120,141 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     return data
 
 
-def _conversations(sample: _Sample, task: str, place: Place, problems: Problems) -> Recordings:
-    name = numbered("/".join(part for part in (task, str(sample.id)) if part), sample.epoch)
-    meta: dict[str, Scalar] = {"task": task} if task else {}
-    for score, given in (sample.scores or {}).items():
-        if isinstance(value := given.get("value"), (str, int, float)):
-            meta[f"score {score}"] = value
-    requests: dict[str, list[LoggedRequest]] = {}
-    spans = _Spans()
-    for at, recorded in enumerate(sample.events):
-        where = place.below(f"events[{at}]")
-        with problems.collect():
-            event = convert(recorded, _Event, where)
-            spans.follow(event)
-            if event.event == "model":
-                request = _request(Fields(_resolved(recorded, sample, where), where), sample, problems)
-                if request is not None:
-                    requests.setdefault(spans.owner(event.span_id), []).append(request)
-    main = next(iter(requests), "")
-    for owner, calls in requests.items():
-        for group in series(calls):
-            full = name if owner == main else f"{name}/{owner or 'main'}"
-            _, conversation = group.conversation(full)
-            about = meta if owner == main else {**meta, "parent": name}
-            yield place, msgspec.structs.replace(conversation, messages=in_order(conversation.messages), meta=about)
-    if not requests and sample.messages:
-        history = History(problems)
-        for at, recorded in enumerate(sample.messages):
-            where = place.below(f"messages[{at}]")
+class _Sample(Fields):
+    """A sample: its messages and events, with what they refer to."""
+
+    def __init__(self, record: dict[str, Any], place: Place, task: str, problems: Problems) -> None:
+        super().__init__(record, place)
+        self._task, self._problems = task, problems
+        self._attachments = self.typed("attachments", dict[str, str]) or {}
+        self._pool = self.typed("message_pool", LIST) or []
+        self._spans: dict[str, Fields] = {}
+        # Logs up to 2025 have steps instead of spans, which do not overlap.
+        self._steps: list[str] = []
+
+    def conversations(self) -> Recordings:
+        """Yield the conversations of the agents and scorers, the first caller's under the name of the sample."""
+        sample, problems = str(self.needed("id", str | int)), self._problems  # type: ignore[arg-type]
+        name = numbered("/".join(part for part in (self._task, sample) if part), self.typed("epoch", int) or 1)
+        meta: dict[str, Scalar] = {"task": self._task} if self._task else {}
+        for score, given in (self.typed("scores", dict[str, dict[str, Any]]) or {}).items():
+            if isinstance(value := given.get("value"), (str, int, float)):
+                meta[f"score {score}"] = value
+        requests: dict[str, list[LoggedRequest]] = {}
+        for event in self.each("events"):
             with problems.collect():
-                message = convert(_resolved(recorded, sample, where), _SampleMessage, where)
-                history.add(_message(message, f"m{at}", where, problems), where)
-        if history.messages:
-            yield place, Conversation(name, history.in_order(), meta=meta)
+                kind = event.needed("event", str)
+                self._follow(kind, event)
+                if kind == "model" and (request := self._request(self._resolved(event))) is not None:
+                    requests.setdefault(self._owner(event.text("span_id")), []).append(request)
+        main = next(iter(requests), "")
+        for owner, calls in requests.items():
+            for group in series(calls):
+                full = name if owner == main else f"{name}/{owner or 'main'}"
+                _, conversation = group.conversation(full)
+                about = meta if owner == main else {**meta, "parent": name}
+                yield self.place, replace(conversation, messages=in_order(conversation.messages), meta=about)
+        if not requests:
+            history = History(problems)
+            for at, message in enumerate(self.each("messages")):
+                with problems.collect():
+                    history.add(self._message(self._resolved(message), f"m{at}"), message.place)
+            if history.messages:
+                yield self.place, Conversation(name, history.in_order(), meta=meta)
 
-
-@dataclass(slots=True)
-class _Spans:
-    """Spans of a sample: who made a call. Logs up to 2025 have steps instead, which do not overlap."""
-
-    _known: dict[str, _Event] = field(default_factory=dict)
-    _steps: list[str] = field(default_factory=list)
-
-    def follow(self, event: _Event) -> None:
+    def _follow(self, kind: str, event: Fields) -> None:
         """Enter or leave the span or step that an event begins or ends."""
-        if event.event == "span_begin" and event.id:
-            self._known[event.id] = event
-        elif event.event == "step" and event.action == "begin":
-            self._steps.append((event.name or "") if event.type in _OWN else "")
-        elif event.event == "step" and self._steps:
+        if kind == "span_begin" and event.text("id"):
+            self._spans[event.text("id")] = event
+        elif kind == "step" and event.at("action") == "begin":
+            self._steps.append(event.text("name") if event.at("type") in _OWN else "")
+        elif kind == "step" and self._steps:
             self._steps.pop()
 
-    def owner(self, span: str | None) -> str:
+    def _owner(self, span: str) -> str:
         """Return the name of the innermost agent or scorer around an event; empty if there is none."""
         seen: set[str] = set()
-        while span in self._known and span not in seen:
+        while span in self._spans and span not in seen:
             seen.add(span)
-            around = self._known[span]
-            if around.type in _OWN:
-                return around.name or around.type or ""
-            span = around.parent_id
+            around = self._spans[span]
+            if around.at("type") in _OWN:
+                return around.text("name|type")
+            span = around.text("parent_id")
         return next((name for name in reversed(self._steps) if name), "")
 
+    def _resolved(self, fields: Fields) -> Fields:
+        """Return a value with the texts that stand among the attachments. Raises RecordingError if it is too deep."""
 
-def _resolved(value: Any, sample: _Sample, place: Place) -> Any:
-    """Return a value with the texts that stand among the attachments. Raises RecordingError if it is too deep."""
+        def resolved(value: Any) -> Any:
+            if isinstance(value, str):
+                return self._attachments.get(value[len(_REFERENCE) :], value) if value.startswith(_REFERENCE) else value
+            if isinstance(value, list):
+                return [resolved(part) for part in value]
+            if isinstance(value, dict):
+                # `call` repeats request and response as they were sent
+                return {name: resolved(part) for name, part in value.items() if name != "call"}
+            return value
 
-    def resolved(value: Any) -> Any:
-        if isinstance(value, str):
-            is_reference = value.startswith(_REFERENCE)
-            return sample.attachments.get(value[len(_REFERENCE) :], value) if is_reference else value
-        if isinstance(value, list):
-            return [resolved(part) for part in value]
-        if isinstance(value, dict):
-            # `call` repeats request and response as they were sent
-            return {name: resolved(part) for name, part in value.items() if name != "call"}
-        return value
+        try:
+            return Fields(resolved(fields.record), fields.place)
+        except RecursionError:
+            raise RecordingError(fields.place, "nested too deep", "flatten it") from None
 
-    try:
-        return resolved(value)
-    except RecursionError:
-        raise RecordingError(place, "nested too deep", "flatten it") from None
+    def _request(self, event: Fields) -> LoggedRequest | None:
+        """Return a call; None if it was not answered."""
+        if not event.typed("output.choices", LIST):
+            return None
+        place, output = event.place, event.place.below("output")
+        sent = enumerate([*(event.typed("input", LIST) or ()), *self._pooled(event)])
+        messages = tuple(self._message(Fields(sent, place.below(f"input[{at}]")), f"m{at}") for at, sent in sent)
+        started, finished = iso_time(event, "timestamp"), iso_time(event, "completed")
+        took = event.typed("output.time", float)
+        if finished is None and started is not None and took is not None and took >= 0:
+            finished = started + took
+        provider, _, asked = event.text("model").rpartition("/")
+        reported, model = event.typed("output.usage", OBJECT), event.text("output.model") or asked
+        cost = dollars((reported or {}).get("total_cost"), output.below("usage.total_cost"), self._problems)
+        call = Call(
+            model,
+            provider.partition("/")[0],
+            usage(reported, output.below("usage"), self._problems, cost, _has_whole_prompt(reported)),
+            started,
+            effort=effort(event.at("config.reasoning_effort"), event.at("config.reasoning_tokens")),
+            stop=event.text("output.choices.0.stop_reason"),
+            requested=other_than(model, asked),
+            error=event.text("output.error"),
+        )
+        said = Fields(event.needed("output.choices.0.message", OBJECT), output.below("choices[0].message"))
+        answer = replace(self._message(said, f"m{len(messages)}"), time=finished, call=call)
+        tools = event.typed("tools", list[dict[str, Any]]) or ()
+        return LoggedRequest(place, messages, answer, tuple(map(tool, tools)))
 
+    def _pooled(self, event: Fields) -> Iterator[Any]:
+        """Yield the messages of a request that stand in the sample's pool."""
+        place = event.place.below("input_refs")
+        for first, end in event.typed("input_refs", list[tuple[int, int]]) or ():
+            if not 0 <= first <= end <= len(self._pool):
+                what = f"messages {first} to {end} of a pool of {len(self._pool)}"
+                raise RecordingError(place, what, "correct it, or leave this event out")
+            yield from (self._resolved(Fields(message, place)).record for message in self._pool[first:end])
 
-def _request(event: Fields, sample: _Sample, problems: Problems) -> LoggedRequest | None:
-    """Return a call; None if it was not answered."""
-    if not event.typed("output.choices", LIST):
-        return None
-    place, output = event.place, event.place.below("output")
-    sent = [*(event.typed("input", list[_SampleMessage]) or ()), *_pooled(event, sample)]
-    messages = tuple(
-        _message(message, f"m{at}", place.below(f"input[{at}]"), problems) for at, message in enumerate(sent)
-    )
-    times = ((event.typed(name, str), place.below(name)) for name in ("timestamp", "completed"))
-    started, finished = (iso_seconds(text, where) if text else None for text, where in times)
-    took = event.typed("output.time", float)
-    if finished is None and started is not None and took is not None and took >= 0:
-        finished = started + took
-    provider, _, asked = event.text("model").rpartition("/")
-    reported, model = event.typed("output.usage", OBJECT), event.text("output.model") or asked
-    cost = dollars((reported or {}).get("total_cost"), output.below("usage.total_cost"), problems)
-    call = Call(
-        model,
-        provider.partition("/")[0],
-        usage(reported, output.below("usage"), problems, cost, _has_whole_prompt(reported)),
-        started,
-        effort=effort(event.at("config.reasoning_effort"), event.at("config.reasoning_tokens")),
-        stop=event.text("output.choices.0.stop_reason"),
-        requested=other_than(model, asked),
-        error=event.text("output.error"),
-    )
-    said, where = event.needed("output.choices.0.message", _SampleMessage), output.below("choices[0].message")
-    answer = _message(said, f"m{len(messages)}", where, problems)
-    answer = msgspec.structs.replace(answer, time=finished, call=call)
-    tools = event.typed("tools", list[dict[str, Any]]) or ()
-    return LoggedRequest(place, messages, answer, tuple(map(tool, tools)))
-
-
-def _pooled(event: Fields, sample: _Sample) -> Iterator[_SampleMessage]:
-    """Yield the messages of a request that stand in the sample's pool."""
-    place = event.place.below("input_refs")
-    for first, end in event.typed("input_refs", list[tuple[int, int]]) or ():
-        if not 0 <= first <= end <= len(sample.message_pool):
-            what = f"messages {first} to {end} of a pool of {len(sample.message_pool)}"
-            raise RecordingError(place, what, "correct it, or leave this event out")
-        for message in sample.message_pool[first:end]:
-            yield convert(_resolved(message, sample, place), _SampleMessage, place)
+    def _message(self, message: Fields, name: str) -> Message:
+        place, role = message.place, role_of(message.needed("role", str), message.place)
+        content = message.typed("content", str | list[dict[str, Any] | str])  # type: ignore[arg-type]
+        if isinstance(content, list):  # reasoning stands under its own name
+            content = [
+                {**block, "text": block.get("reasoning")} if isinstance(block, dict) and "reasoning" in block else block
+                for block in content
+            ]
+        text, media, thinking = texts(content, place.below("content"), self._problems)
+        if message.at("error") is not None:  # it is sent in the place of the result
+            text = message.text("error.message")
+        calls = (
+            ToolCall(call.needed("id", str), call.needed("function", str), as_text(call.at("arguments") or {}))
+            for call in message.each("tool_calls")
+        )
+        answers, tool_name = message.text("tool_call_id") if role == "tool" else None, message.text("function")
+        return Message(name, role, text, tuple(calls), answers, tool_name, thinking=thinking, media=media)
 
 
 def _has_whole_prompt(reported: dict[str, Any] | None) -> bool:
@@ -295,26 +266,3 @@ def _has_whole_prompt(reported: dict[str, Any] | None) -> bool:
     # Of 100 tokens with 80 cached and 10 of output: a total of 110 includes the cached ones (0 < 80), one of 190 does
     # not (80 < 80 is false).
     return total - output - prompt < sum(count for count in cached if isinstance(count, int))
-
-
-def _message(message: _SampleMessage, name: str, place: Place, problems: Problems) -> Message:
-    role, content = role_of(message.role, place), message.content
-    if isinstance(content, list):  # reasoning stands under its own name
-        content = [
-            {**block, "text": block.get("reasoning")} if isinstance(block, dict) and "reasoning" in block else block
-            for block in content
-        ]
-    text, media, thinking = texts(content, place.below("content"), problems)
-    if message.error is not None:  # it is sent in the place of the result
-        text = text_of(message.error.get("message"))
-    calls = (ToolCall(call.id, call.function, as_text(call.arguments or {})) for call in message.tool_calls or ())
-    return Message(
-        name,
-        role,
-        text,
-        tuple(calls),
-        answers=(message.tool_call_id or "") if role == "tool" else None,
-        name=message.function or "",
-        thinking=thinking,
-        media=media,
-    )

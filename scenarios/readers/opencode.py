@@ -11,11 +11,9 @@ from ..errors import Place, RecordingError
 from ..media import media_of
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode, records, whole_file
-from . import Reader, Recordings
-from .fields import LIST, OBJECT, Fields
-from .messages import History
+from . import LIST, OBJECT, Fields, Reader, Recordings
+from .messages import History, joined
 from .requests import dollars, usage
-from .responses_api import joined
 
 _READ = ("text", "reasoning", "file", "tool", "step-finish")
 _SCREEN = ("step-start", "snapshot", "patch", "retry", "agent", "compaction")

@@ -12,8 +12,7 @@ import msgspec
 from ..errors import Place
 from ..model import Call, Compaction, Conversation, Message, Tool, ToolCall, Usage
 from ..source import Problems, convert, decode, records, whole_file
-from . import Reader, Recordings
-from .fields import OBJECT, Fields
+from . import OBJECT, Fields, Reader, Recordings
 from .messages import History, iso_seconds, role_of, texts
 from .requests import usage
 

@@ -14,9 +14,8 @@ import msgspec
 from ..errors import MissingExtra, Place, RecordingError
 from ..model import Call
 from ..source import Problems, convert, decode, whole_file
-from . import Reader, Recordings
+from . import LIST, OBJECT, Fields, Reader, Recordings, as_object, decoded
 from .attributes import Attributes, model_call, seconds_of
-from .fields import LIST, OBJECT, Fields, as_object, decoded
 from .messages import iso_seconds
 from .spans import TraceSpan, sound, span_records, traces
 

@@ -25,7 +25,7 @@ from ..errors import Place, RecordingError
 from ..media import media_of, sized
 from ..model import Call, Mark, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text
-from .fields import as_object, decoded
+from . import as_object, decoded
 from .messages import tool
 from .requests import mark
 

@@ -16,8 +16,7 @@ from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Fact, Media, Message, Probe, Role, Scalar
 from ..packed import is_file
 from ..source import Problems, convert, decode, elements, file_head, lines, records, whole_file
-from . import Reader, Recordings
-from .fields import LIST, OBJECT, Fields
+from . import LIST, OBJECT, Fields, Reader, Recordings
 from .messages import forward, in_order, role_of, seconds
 
 

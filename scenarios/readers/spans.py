@@ -40,9 +40,8 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import STOPPED, Call, Conversation, Mark, Message, Scalar, Tool
 from ..source import Problems, convert, decode, records
-from . import Recordings
-from .fields import OBJECT
-from .messages import in_order, iso_seconds
+from . import OBJECT, Recordings
+from .messages import in_order
 from .prompts import LoggedCall
 from .requests import LoggedRequest, Responses, numbered, series
 
@@ -137,11 +136,6 @@ def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name
         yield place, msgspec.structs.replace(conversation, messages=in_order(conversation.messages), meta=meta)
 
 
-def moments(place: Place, **times: str | None) -> tuple[float | None, ...]:
-    """Return ISO times in seconds, each with the name of its field below the place of the span."""
-    return tuple(None if time is None else iso_seconds(time, place.below(name)) for name, time in times.items())
-
-
 def number(cell: Any) -> Any:
     """Return the number that a table holds as text; anything else as it is."""
     if not isinstance(cell, str):
@@ -199,22 +193,6 @@ def paged_records(path: Path, problems: Problems, *lists: str) -> Iterator[tuple
                 where = place.below(f"{name}[{number}]")
                 with problems.collect():
                     yield where, convert(one, OBJECT, where)
-
-
-def paged_traces(
-    files: Sequence[Path],
-    read: Callable[[dict[str, Any], Place, Problems], TraceSpan],
-    problems: Problems,
-    format_name: str,
-    *lists: str,
-) -> Recordings:
-    """Yield the conversations of files whose records are spans, or pages with a list of them under one of the names."""
-
-    def spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
-        for place, fields in paged_records(path, problems, *lists):
-            yield from sound(partial(read, fields, place, problems), place, problems)
-
-    yield from traces(files, spans, problems, format_name)
 
 
 def sound(make: Callable[[], TraceSpan], place: Place, problems: Problems) -> Iterator[TraceSpan]:

@@ -21,11 +21,10 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message
 from ..source import Problems, decode, record_head, records, whole_file
-from . import Reader, Recordings
-from .fields import LIST, OBJECT, Fields, as_object, text_of
+from . import LIST, OBJECT, Fields, Reader, Recordings, as_object, text_of
+from .messages import COMPACTIONS, HOSTED, OUTPUTS
 from .prompts import LoggedCall, exchange, stored_messages
 from .requests import LoggedRequest, conversations, numbered, tier, usage
-from .responses_api import COMPACTIONS, HOSTED, OUTPUTS
 from .spans import counted, span_records
 
 _NAMES = ("thread_id", "session_id", "conversation_id", "id")

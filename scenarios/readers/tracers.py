@@ -18,9 +18,8 @@ import msgspec
 from ..errors import Place
 from ..model import Call
 from ..source import Problems, as_text, convert, decode
-from . import Reader, Recordings, anywhere
+from . import OBJECT, Fields, Reader, Recordings, anywhere, as_object, decoded, text_of
 from .attributes import Attributes, agent_name, offered_tools, seconds_of, span_kind
-from .fields import OBJECT, Fields, as_object, decoded, text_of
 from .messages import iso_seconds
 from .prompts import exchange
 from .requests import dollars, effort, other_than, tier, usage

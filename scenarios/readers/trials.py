@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
-from ..model import Call, Compaction, Conversation, Message, Role, Scalar, ToolCall
+from ..model import Call, Compaction, Conversation, Media, Message, Role, Scalar, ToolCall
 from ..source import Problems, as_text, convert, decode
-from . import Reader, Recordings, anywhere
-from .fields import LIST, OBJECT, Fields
+from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere
 from .messages import (
     ChatMessage,
     ChatTool,
@@ -21,7 +21,7 @@ from .messages import (
     chat_messages,
     chat_tools,
     forward,
-    iso_seconds,
+    iso_time,
     role_of,
     texts,
 )
@@ -52,31 +52,6 @@ class TauBench(Reader):
         yield place, Conversation(name, chat_messages(trial.traj, place.at("traj"), problems), meta=meta)
 
 
-class _Tau2Call(msgspec.Struct):
-    name: str
-    arguments: dict[str, Any] | str = {}
-    id: str = ""
-
-
-class _Tau2Message(msgspec.Struct):
-    role: str
-    content: str | None = None
-    id: str | None = None
-    requestor: str = "assistant"
-    tool_calls: list[_Tau2Call] | None = None
-    tool_messages: list[_Tau2Message] | None = None
-    timestamp: str | None = None
-    cost: Any = None
-    usage: Any = None
-    raw_data: dict[str, Any] | None = None
-    is_audio: bool = False
-
-    def reported(self) -> tuple[str, Any]:
-        """Return the fullest usage that the message has, behind its field."""
-        raw = (self.raw_data or {}).get("usage")
-        return ("raw_data.usage", raw) if raw else ("usage", self.usage)
-
-
 class Tau2(Reader):
     """τ²-bench results: `{info, tasks, simulations: [{id, task_id, trial, reward_info, messages}]}`, one object a file.
 
@@ -104,12 +79,12 @@ class Tau2(Reader):
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
         results = Fields(decode(raw, OBJECT, place), place)
-        for at, run in enumerate(results.needed("simulations", LIST)):
-            where = place.at(f"simulations[{at}]")
+        results.needed("simulations", LIST)
+        for run in results.each("simulations"):
             with problems.collect():
-                simulation = Fields(convert(run, OBJECT, where), where)
-                for conversation in _simulation(simulation, results, Path(place.file).stem, problems):
-                    yield where, conversation
+                convert(run.record, OBJECT, run.place)
+                for conversation in _simulation(run, results, Path(place.file).stem, problems):
+                    yield run.place, conversation
 
 
 class _Side(NamedTuple):
@@ -126,34 +101,31 @@ class _Side(NamedTuple):
     hidden: str
     """Key of meta that counts the tool messages of the other side."""
 
-    def sees(self, message: _Tau2Message) -> bool:
+    def sees(self, message: Fields) -> bool:
         """Return whether a message is no tool call of the other side, and no result of one."""
-        if message.role == "tool":
-            return message.requestor == self.speaker
-        return message.role == self.speaker or not message.tool_calls
+        if message.at("role") == "tool":
+            return (message.text("requestor") or "assistant") == self.speaker
+        return message.at("role") == self.speaker or not message.at("tool_calls")
 
 
 def _simulation(run: Fields, results: Fields, file: str, problems: Problems) -> Iterator[Conversation]:
     """Yield the agent's conversation, and the user's if usage is recorded for any of its messages."""
-    run.needed("task_id", object)
-    task, recorded = str(run.one_of("task_id", str | int)), list(_flat(run))
+    task, recorded = str(run.needed("task_id", str | int)), list(_flat(run))  # type: ignore[arg-type]
     trial, name = run.typed("trial", int), run.text("id")
     policy = run.text("policy") or results.text("info.environment_info.policy")
     model, system = results.text("info.agent_info.llm"), _system("policy", policy)
     sides = [_Side("", model, system, {}, "assistant", "users_tool_messages")]
-    if any(message.role == "user" and message.reported()[1] for message, _ in recorded):
+    if any(message.at("role") == "user" and message.get(_USAGE) for message in recorded):
         swapped = {"user": "assistant", "assistant": "user"}
         system = _system("guidelines", results.text("info.user_info.global_simulation_guidelines"))
         model = results.text("info.user_info.llm")
         sides.append(_Side("/user", model, system, swapped, "user", "agents_tool_messages"))
     for side in sides:
-        visible = [(message, where) for message, where in recorded if side.sees(message)]
-        times, dropped = forward(
-            iso_seconds(m.timestamp, w.below("timestamp")) if m.timestamp else None for m, w in visible
-        )
+        visible = [message for message in recorded if side.sees(message)]
+        times, dropped = forward(iso_time(message, "timestamp") for message in visible)
         messages = [
-            _tau2_message(message, f"m{at}", time, side, where, problems)
-            for at, ((message, where), time) in enumerate(zip(visible, times, strict=True))
+            _tau2_message(message, f"m{at}", time, side, problems)
+            for at, (message, time) in enumerate(zip(visible, times, strict=True))
         ]
         yield Conversation(
             f"{file}/{task}.{name if trial is None else trial}{side.suffix}",
@@ -177,66 +149,35 @@ def _system(name: str, text: str) -> tuple[Message, ...]:
     return (Message(name, "system", text),) if text else ()
 
 
-def _flat(run: Fields) -> Iterator[tuple[_Tau2Message, Place]]:
-    """Yield the messages with their places; several results recorded as one message come one by one."""
-    for at, message in enumerate(convert(run.at("messages"), list[_Tau2Message], run.place.below("messages"))):
-        where = run.place.below(f"messages[{at}]")
-        if message.tool_messages is None:
-            yield message, where
+_USAGE = "raw_data.usage|usage"
+"""Usage of a message, the fullest first."""
+
+
+def _flat(run: Fields) -> Iterator[Fields]:
+    """Yield the messages; several results recorded as one message come one by one."""
+    run.needed("messages", LIST)
+    for message in run.each("messages"):
+        if message.at("tool_messages") is None:
+            yield message
         else:
-            yield from ((result, where.below("tool_messages")) for result in message.tool_messages)
+            yield from message.each("tool_messages")
 
 
-def _tau2_message(
-    message: _Tau2Message, name: str, time: float | None, side: _Side, place: Place, problems: Problems
-) -> Message:
-    role = role_of(side.roles.get(message.role, message.role), place)
-    if message.is_audio:
+def _tau2_message(message: Fields, name: str, time: float | None, side: _Side, problems: Problems) -> Message:
+    recorded, place, call = message.needed("role", str), message.place, None
+    role = role_of(side.roles.get(recorded, recorded), place)
+    if message.at("is_audio") is True:
         raise RecordingError(place.below("is_audio"), "speech, not text", "read text runs only")
-    call = None
-    field, reported = message.reported()
-    if role == "assistant" and reported:
-        cost = dollars(message.cost, place.below("cost"), problems)
-        model = Fields(message.raw_data, place).text("model") or side.model
-        call = Call(model=model, usage=usage(reported, place.below(field), problems, cost))
-    return Message(
-        name,
-        role,
-        message.content or "",
-        tuple(ToolCall(called.id, called.name, as_text(called.arguments)) for called in message.tool_calls or ()),
-        answers=(message.id or "") if role == "tool" else None,
-        time=time,
-        call=call,
+    if role == "assistant" and (reported := message.get(_USAGE)):
+        cost = dollars(message.at("cost"), place.below("cost"), problems)
+        where = place.below("raw_data.usage" if message.at("raw_data.usage") else "usage")
+        call = Call(model=message.text("raw_data.model") or side.model, usage=usage(reported, where, problems, cost))
+    calls = (
+        ToolCall(called.text("id"), called.needed("name", str), as_text(called.at("arguments") or {}))
+        for called in message.each("tool_calls")
     )
-
-
-class _Choice(msgspec.Struct):
-    finish_reason: str | None = None
-
-
-class _Response(msgspec.Struct):
-    id: str | None = None
-    model: str = ""
-    created: float | None = None
-    usage: Any = None
-    choices: list[_Choice] = []
-
-
-class _Extra(msgspec.Struct):
-    response: _Response | None = None
-    cost: Any = None
-    timestamp: float | None = None
-    exit_status: str | None = None
-
-
-class _MiniMessage(ChatMessage):
-    extra: _Extra = msgspec.field(default_factory=_Extra)
-
-
-class _MiniRun(msgspec.Struct):
-    messages: list[_MiniMessage]
-    info: dict[str, Any]
-    instance_id: str | None = None
+    answers, text = message.text("id") if role == "tool" else None, message.one_of("content", str | None) or ""
+    return Message(name, role, text, tuple(calls), answers=answers, time=time, call=call)
 
 
 class MiniSwe(Reader):
@@ -256,39 +197,34 @@ class MiniSwe(Reader):
     )
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        run = decode(raw, _MiniRun, place)
-        info = Fields(run.info, place.at("info"))
-        status = info.typed("exit_status", str)
-        name = run.instance_id or Path(place.file).name.partition(".")[0]
-        provider, slash, _ = info.text("config.model.model_name").partition("/")
+        run = Fields(decode(raw, OBJECT, place), place)
+        run.needed("info", OBJECT)
+        run.needed("messages", LIST)
+        status = run.typed("info.exit_status", str)
+        name = run.text("instance_id") or Path(place.file).name.partition(".")[0]
+        provider, slash, _ = run.text("info.config.model.model_name").partition("/")
         history, responses = History(problems), Responses(problems)
-        for at, message in enumerate(run.messages):
-            where = place.at(f"messages[{at}]")
-            extra, response = message.extra, message.extra.response
+        for at, recorded in enumerate(run.each("messages")):
+            where, message, call = recorded.place, convert(recorded.record, ChatMessage, recorded.place), None
             if message.role == "exit":
-                status = extra.exit_status or status
+                status = recorded.text("extra.exit_status") or status
                 continue
-            call = None
-            if message.role == "assistant" and response and responses.new(response.id, where):
-                cost = dollars(extra.cost, where.below("extra.cost"), problems)
+            response, response_id = recorded.typed("extra.response", OBJECT), recorded.text("extra.response.id")
+            if message.role == "assistant" and response and responses.new(response_id, where):
+                cost = dollars(recorded.at("extra.cost"), where.below("extra.cost"), problems)
                 call = Call(
-                    model=response.model,
+                    model=recorded.text("extra.response.model"),
                     provider=provider if slash else "",
-                    usage=usage(response.usage, where.below("extra.response.usage"), problems, cost),
-                    started=response.created,
-                    stop=(response.choices[0].finish_reason if response.choices else None) or "",
-                    request_id=response.id or "",
+                    usage=usage(response.get("usage"), where.below("extra.response.usage"), problems, cost),
+                    started=recorded.typed("extra.response.created", float),
+                    stop=recorded.text("extra.response.choices.0.finish_reason"),
+                    request_id=response_id,
                 )
-            history.add(chat_message(message, f"m{at}", where, problems, time=extra.timestamp, call=call), where)
-        meta = {"task": name, "exit_status": status, "agent_version": info.typed("mini_version", str)}
+            time = recorded.typed("extra.timestamp", float)
+            history.add(chat_message(message, f"m{at}", where, problems, time=time, call=call), where)
+        meta = {"task": name, "exit_status": status, "agent_version": run.typed("info.mini_version", str)}
         named: dict[str, Scalar] = {key: value for key, value in meta.items() if value is not None}
         yield place, Conversation(name, history.in_order(), meta=named)
-
-
-class _SweTurn(ChatMessage):
-    agent: str = ""
-    is_demo: bool = False
-    tool_call_ids: list[str] | None = None
 
 
 class SweAgent(Reader):
@@ -313,18 +249,19 @@ class SweAgent(Reader):
         trajectory = Fields(decode(raw, OBJECT, place), place)
         name, model = Path(place.file).stem, _swe_model(trajectory, problems)
         histories: dict[str, History] = {}
-        for at, recorded in enumerate(convert(trajectory.at("history"), LIST, place.at("history"))):
-            where = place.at(f"history[{at}]")
+        trajectory.needed("history", LIST)
+        for at, recorded in enumerate(trajectory.each("history")):
+            where = recorded.place
             with problems.collect():
-                turn = convert(recorded, _SweTurn, where)
-                history = histories.setdefault(turn.agent, History(problems))
-                call = Call(model) if turn.role == "assistant" and not turn.is_demo else None
+                turn, named = convert(recorded.record, ChatMessage, where), recorded.typed("tool_call_ids", list[str])
+                history = histories.setdefault(recorded.typed("agent", str) or "", History(problems))
+                call = Call(model) if turn.role == "assistant" and recorded.at("is_demo") is not True else None
                 message = chat_message(turn, f"m{at}", where, problems, call=call)
                 # One message for each call that a tool's message answers.
-                answered = turn.tool_call_ids if message.role == "tool" and turn.tool_call_ids else [message.answers]
+                answered = named if message.role == "tool" and named else [message.answers]
                 for number, answers in enumerate(answered):
                     whole = f"m{at}.{number}" if number else f"m{at}"
-                    history.add(msgspec.structs.replace(message, id=whole, answers=answers), where)
+                    history.add(replace(message, id=whole, answers=answers), where)
         meta: dict[str, Scalar] = {"exit_status": status} if (status := trajectory.text("info.exit_status")) else {}
         for total in ("tokens_sent", "tokens_received", "api_calls", "instance_cost"):
             counted = trajectory.at(f"info.model_stats.{total}")
@@ -346,39 +283,6 @@ def _swe_model(trajectory: Fields, problems: Problems) -> str:
             decode(config.encode(), OBJECT, trajectory.place.at("replay_config"))
         return trajectory.typed("replay_config.agent.model.name", str) or ""
     return ""
-
-
-_Content = str | list[dict[str, Any] | str] | None
-
-
-class _AtifCall(msgspec.Struct):
-    tool_call_id: str
-    function_name: str
-    arguments: Any = None
-
-
-class _AtifResult(msgspec.Struct):
-    source_call_id: str | None = None
-    content: _Content = None
-    subagent_trajectory_ref: list[dict[str, Any]] | None = None
-
-
-class _AtifObservation(msgspec.Struct):
-    results: list[_AtifResult] = []
-
-
-class _AtifStep(msgspec.Struct):
-    source: str
-    message: _Content = None
-    timestamp: str | None = None
-    model_name: str | None = None
-    reasoning_effort: str | float | None = None
-    reasoning_content: str | None = None
-    tool_calls: list[_AtifCall] | None = None
-    observation: _AtifObservation | None = None
-    metrics: dict[str, Any] | None = None
-    extra: Any = None
-    is_copied_context: bool = False
 
 
 class Atif(Reader):
@@ -412,79 +316,74 @@ class Atif(Reader):
 def _trajectory(trajectory: Fields, name: str, meta: dict[str, Scalar], problems: Problems) -> Recordings:
     """Yield a trajectory's conversation, then those of the agents that it started."""
     trajectory.needed("schema_version", str)
-    place = trajectory.place
+    trajectory.needed("steps", LIST)
     history, compactions = History(problems), list[Compaction]()
-    for at, recorded in enumerate(convert(trajectory.at("steps"), LIST, place.below("steps"))):
-        where = place.below(f"steps[{at}]")
+    for step in trajectory.each("steps"):
         with problems.collect():
-            step = convert(recorded, _AtifStep, where)
-            if step.source == "system" and any(message.role == "assistant" for message in history.messages):
-                compactions += _compactions(step, history, where, problems)
+            is_system = step.needed("source", str) == "system"
+            if is_system and any(message.role == "assistant" for message in history.messages):
+                if any(result.at("subagent_trajectory_ref") for result in step.each("observation.results")):
+                    text, time = _atif_text(step, "message", problems)[0], iso_time(step, "timestamp")
+                    compactions.append(Compaction(history.last, text, time=time, hidden="another trajectory has it"))
+                else:
+                    problems.unknown("atif: step of the system behind the first answer", step.place)
             else:
-                for message in _atif_messages(step, trajectory, where, problems):
-                    history.add(message, where)
+                for message in _atif_messages(step, trajectory, problems):
+                    history.add(message, step.place)
     if history.messages:
         about: dict[str, Scalar] = {"agent": trajectory.text("agent.name"), **meta}
         about |= {"parent": parent} if (parent := trajectory.text("agent.extra.parent_session_id")) else {}
         about |= {"continued_in": after} if (after := trajectory.text("continued_trajectory_ref")) else {}
         tools = chat_tools(trajectory.typed("agent.tool_definitions", list[ChatTool]))
-        yield place, Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
-    for at, recorded in enumerate(trajectory.typed("subagent_trajectories", LIST) or ()):
-        where = place.below(f"subagent_trajectories[{at}]")
+        whole = Conversation(name, history.in_order(), tools=tools, compactions=tuple(compactions), meta=about)
+        yield trajectory.place, whole
+    for at, started in enumerate(trajectory.each("subagent_trajectories")):
         with problems.collect():
-            started = Fields(convert(recorded, OBJECT, where), where)
             helper = f"{name}/{started.text('agent.name') or at}"
             yield from _trajectory(started, helper, {"parent": name}, problems)
 
 
-def _compactions(step: _AtifStep, history: History, place: Place, problems: Problems) -> Iterator[Compaction]:
-    """Yield the compaction that a system step stands for."""
-    results = step.observation.results if step.observation is not None else []
-    if any(result.subagent_trajectory_ref for result in results):
-        text, _, _ = texts(step.message, place.below("message"), problems)
-        yield Compaction(history.last, text, time=_atif_time(step, place), hidden="another trajectory has it")
-    else:
-        problems.unknown("atif: step of the system behind the first answer", place)
+def _atif_text(fields: Fields, name: str, problems: Problems) -> tuple[str, tuple[Media, ...], str]:
+    content = fields.typed(name, str | list[dict[str, Any] | str])  # type: ignore[arg-type]
+    return texts(content, fields.below(name), problems)
 
 
-def _atif_messages(step: _AtifStep, trajectory: Fields, place: Place, problems: Problems) -> Iterator[Message]:
+def _atif_messages(step: Fields, trajectory: Fields, problems: Problems) -> Iterator[Message]:
     """Yield a step's message and its results."""
-    text, media, thinking = texts(step.message, place.below("message"), problems)
-    time, calls = _atif_time(step, place), step.tool_calls or []
-    if step.source in ("system", "user"):
-        role: Role = "system" if step.source == "system" else "user"
+    text, media, thinking = _atif_text(step, "message", problems)
+    time, calls, source = iso_time(step, "timestamp"), list(step.each("tool_calls")), step.at("source")
+    if source in ("system", "user"):
+        role: Role = "system" if source == "system" else "user"
         yield Message("", role, text, time=time, media=media)
-    elif step.source == "agent":
-        made = (ToolCall(call.tool_call_id, call.function_name, as_text(call.arguments or {})) for call in calls)
-        thinking = step.reasoning_content or thinking
-        answered = None if step.is_copied_context else _atif_call(step, trajectory, place, problems)
+    elif source == "agent":
+        made = (
+            ToolCall(
+                call.needed("tool_call_id", str), call.needed("function_name", str), as_text(call.at("arguments") or {})
+            )
+            for call in calls
+        )
+        thinking = step.text("reasoning_content") or thinking
+        answered = None if step.at("is_copied_context") is True else _atif_call(step, trajectory, problems)
         yield Message("", "assistant", text, tuple(made), time=time, thinking=thinking, media=media, call=answered)
     else:
-        raise RecordingError(place.below("source"), f"unknown source {step.source!r}", "use system, user or agent")
-    only = calls[0].tool_call_id if len(calls) == 1 else None
-    for at, result in enumerate(step.observation.results if step.observation is not None else ()):
-        text, media, _ = texts(result.content, place.below(f"observation.results[{at}].content"), problems)
-        answers = result.source_call_id or only
-        if answers:
+        raise RecordingError(step.below("source"), f"unknown source {source!r}", "use system, user or agent")
+    only = calls[0].text("tool_call_id") if len(calls) == 1 else None
+    for result in step.each("observation.results"):
+        text, media, _ = _atif_text(result, "content", problems)
+        if answers := result.text("source_call_id") or only:
             yield Message("", "tool", text, answers=answers, media=media)
         elif text:
             yield Message("", "user", text, media=media)
 
 
-def _atif_call(step: _AtifStep, trajectory: Fields, place: Place, problems: Problems) -> Call:
-    named, fields, metrics = trajectory.text("agent.model_name"), Fields({"extra": step.extra}, place), step.metrics
-    provider, _, model = (step.model_name or named).rpartition("/")
-    provider, stop = provider or named.rpartition("/")[0], fields.text("extra.stop_reason")
-    used = None
+def _atif_call(step: Fields, trajectory: Fields, problems: Problems) -> Call:
+    named, metrics, used = trajectory.text("agent.model_name"), step.typed("metrics", OBJECT), None
+    provider, _, model = (step.text("model_name") or named).rpartition("/")
     if metrics is not None:
-        extra, where = metrics.get("extra"), place.below("metrics")
         # Counts of Anthropic's usage that stand in `metrics.extra`.
-        named_so = ("cache_creation_input_tokens", "cache_creation")
-        written = {key: extra.get(key) for key in named_so} if isinstance(extra, dict) else {}
-        cost = dollars(metrics.get("cost_usd"), where.below("cost_usd"), problems)
-        used = usage({**written, **metrics}, where, problems, cost)
-    return Call(model, provider, used, effort=str(step.reasoning_effort or ""), stop=stop)
-
-
-def _atif_time(step: _AtifStep, place: Place) -> float | None:
-    return iso_seconds(step.timestamp, place.below("timestamp")) if step.timestamp else None
+        names = ("cache_creation_input_tokens", "cache_creation")
+        written = {name: step.at(f"metrics.extra.{name}") for name in names}
+        cost = dollars(metrics.get("cost_usd"), step.below("metrics.cost_usd"), problems)
+        used = usage({**written, **metrics}, step.below("metrics"), problems, cost)
+    thought, stop = str(step.at("reasoning_effort") or ""), step.text("extra.stop_reason")
+    return Call(model, provider or named.rpartition("/")[0], used, effort=thought, stop=stop)

@@ -204,7 +204,7 @@ def test_the_example_of_the_page(tmp_path: Path) -> None:
     example = page.partition("```toml\n")[2].partition("```")[0]
     (tmp_path / "ctxbench.toml").write_text(example)
     options = set_options(tmp_path)
-    assert {"run recordings", "tune --model", "export mlflow --text", "lab bench-tier working --seeds"} <= options
+    assert {"run recordings", "tune --model", "export mlflow --text", "lab answer --answerer"} <= options
     for key in configuration.SHARED:
         assert f"\n{key} = " in f"\n{example}"
         assert f"| `{key}` |" in page

@@ -90,7 +90,7 @@ def test_the_site_builds(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     reference = (tmp_path / "reference" / "commands.html").read_text("utf-8")
     assert 'id="ctxbench-run"' in reference
-    assert 'id="ctxbench-lab-bench-tier-rag"' in reference
+    assert 'id="ctxbench-lab-tiers"' in reference
     fetches = re.compile(r'(?:<script[^>]* src|<link[^>]* rel="stylesheet"[^>]* href)="(https?:[^"]*)"')
     for html in tmp_path.rglob("*.html"):
         assert not fetches.findall(html.read_text("utf-8")), html.name

@@ -26,6 +26,12 @@ RUNS = {
 }
 """For each run what is replayed, and the strategies."""
 LOADS = tuple(f"--only={claim}" for claim in ("C11", "C19", "C20", "C22", "C23", "C24", "C30"))
+TIERS = (
+    "working(trace='agent', capacity=512)",
+    "archive(recordings='agent')",
+    "focus(recordings='agent', limit=4096)",
+    "rag(recordings='agent')",
+)
 TIERED = "tiered(limit=2048, working=1024, archive=8192, recall=512)"
 METRICS = ("net_saving", "grounding", "prefix_reuse", "overflows", "answer_quality")
 COMMANDS: dict[str, tuple[object, ...]] = {
@@ -69,17 +75,14 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "lab validate": ("lab", "validate", "agent", "--json"),
     "lab calibrate": ("lab", "calibrate", "labels.jsonl", "--resamples", 1000, "--json"),
     "lab claims": ("lab", "claims", "before", "--only", "C09", "--only", "C10", "--only", "C12", "--json"),
-    "lab bench-tier working": ("lab", "bench-tier", "working", "--trace", "agent", "--size", 512, "--json"),
-    "lab bench-tier archive": ("lab", "bench-tier", "archive", "agent", "--json"),
-    "lab bench-tier focus": ("lab", "bench-tier", "focus", "agent", "--limit", 4096, "--json"),
-    "lab bench-tier rag": ("lab", "bench-tier", "rag", "agent", "--json"),
+    "lab tiers": ("lab", "tiers", *TIERS, "--json"),
 }
 """The command of each golden file. What it names is made before it runs."""
 SLOW: dict[str, tuple[object, ...]] = {
     "demo": ("demo",),
     "lab quality": ("lab", "quality", "--json"),
-    "lab claims of loads": ("lab", "claims", "before", *LOADS, "--quick", "--json"),
-    "lab bench-tier all": ("lab", "bench-tier", "all", "--json"),
+    "lab claims of loads": ("lab", "claims", "before", *LOADS, "--effort", "quick", "--json"),
+    "lab tiers of loads": ("lab", "tiers", "--json"),
 }
 FILES = {
     "compare strategies": "compare.md",
@@ -103,8 +106,8 @@ class Workplace:
     def golden(self, name: str) -> Any:
         """Return what a command prints (its JSON, or the lines of its text) and writes, as its golden file has it."""
         words = {**COMMANDS, **SLOW}[name]
-        for word in words[1:]:
-            self._make(str(word))
+        for word in re.findall(r"[\w.]+", " ".join(map(str, words[1:]))):
+            self._make(word)
         text = ctxbench(*words, cwd=self.folder).stdout
         golden = {
             "command": " ".join(map(str, words)),

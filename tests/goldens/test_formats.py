@@ -13,8 +13,6 @@ from tests.goldens.formats import GOLDENS, RECORDINGS, digests, formats, golden
 @pytest.mark.parametrize("name", formats())
 def test_a_format_reads_as_it_did(name: str) -> None:
     """Its sample and the small recordings of its other shapes have the messages, calls and problems of the golden."""
-    if name == "huggingface":
-        pytest.importorskip("datasets")
     assert golden(name) == (GOLDENS / f"{name}.txt").read_text()
 
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,13 +14,10 @@ import ctxbench
 from ctxbench.harness.compare.compare import compare
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
-from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.steps import steps_of
-from ctxbench.metrics import figures
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.strategies.window import Window
 from tests.harness.command import ctxbench as command
-from tests.harness.runs import fail, plan, recording
+from tests.harness.runs import recording
 
 STRATEGIES = ("none", "window(max_tokens=400)", "last_turn")
 
@@ -92,19 +88,6 @@ def test_a_script_may_use_several_processes(tmp_path: Path) -> None:
     assert not done.stderr
 
 
-def test_inputs_and_strategies_are_one_or_several(tmp_path: Path) -> None:
-    """A path or a list, a text or a strategy object; several models, of which the first one counts."""
-    path = recording(tmp_path, conversations=2, turns=3)
-    run = ctxbench.run([path], strategies=["none", Window(max_tokens=400)], model=["gpt-5.6", "claude-sonnet-5"])
-    assert run.strategies == ("none", "window(max_tokens=400)")
-    assert run.models == ("gpt-5.6", "claude-sonnet-5")
-    assert run.verdict().model == "gpt-5.6"
-    assert "cost(gpt-5.6)" in run.summary().columns
-    assert ctxbench.load(run.folder).models[0] == "claude-sonnet-5", "as `ctxbench report` bills it"
-    assert ctxbench.load(run.folder, model="gemini-2.5-pro").models == ("gemini-2.5-pro",)
-    assert ctxbench.run(str(path), strategies="last_turn").strategies == ("last_turn",)
-
-
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     """A recording that cannot be read is a warning with its place, stays with the run, and is an error if strict."""
     path = recording(tmp_path, conversations=2, turns=3)
@@ -156,24 +139,6 @@ def test_summary_is_what_compare_has(made: ctxbench.BenchmarkRun) -> None:
     assert summary["cost(claude-sonnet-5)"].gt(0).all()
 
 
-def test_figures_are_over_what_all_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A conversation that one strategy did not finish counts for none, in the summary and in the growth."""
-    path = recording(tmp_path, conversations=4, turns=4)
-    fail(monkeypatch, Window, "question 1")
-    execute(plan(path), tmp_path / "run")
-    run = ctxbench.load(tmp_path / "run")
-    steps = steps_of(run.reader)
-    kept = steps[steps.conversation != "c1"]
-    assert run.summary().tokens_sent["none"] == kept[kept.strategy == "none"].tokens_sent.sum()
-    assert run.growth().equals(figures.growth(kept))
-    fail(monkeypatch, Window, "question")
-    run = ctxbench.run(path, strategies=STRATEGIES, out=tmp_path / "run", overwrite=True)
-    assert run.summary().loc["window(max_tokens=400)"].isna().all()
-    assert run.summary().tokens_sent["none"] == steps[steps.strategy == "none"].tokens_sent.sum()
-    assert np.isfinite(run.growth().tokens_sent).all()
-    assert run.verdict().objections("window(max_tokens=400)")[0] == "failed in 4 conversations"
-
-
 def test_the_verdict_has_its_figures(smoke: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row per strategy, its intervals around its figures, and against `none` nothing; objections say the same."""
     fewer_are_enough(monkeypatch)
@@ -199,23 +164,6 @@ def fewer_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """The conversations of `smoke` are six independent units."""
     for module in ("ctxbench.reports.verdict", "ctxbench.api.verdict"):
         monkeypatch.setattr(f"{module}.FEWEST", 6)
-
-
-def test_a_strategy_to_ship_has_no_objections(smoke: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where less certainty is asked for, one is shipped: it has no objections, and stands first in print. As long as
-    the interval of what it saves has zero in it, that is an objection."""
-    fewer_are_enough(monkeypatch)
-    monkeypatch.setattr("ctxbench.reports.verdict.SURE", 0.05)
-    monkeypatch.setattr("ctxbench.api.verdict.SURE", 0.05)
-    verdict = smoke.verdict()
-    objections = [text for name in smoke.manifest.plan.strategies for text in verdict.objections(name)]
-    assert verdict.ship is None
-    assert any(text.startswith("few conversations decide its bill: it saves ") for text in objections)
-    monkeypatch.setattr("ctxbench.reports.verdict.RunVerdict.is_cheaper", lambda verdict, name: True)
-    verdict = smoke.verdict()
-    assert verdict.ship is not None
-    assert verdict.objections(verdict.ship) == []
-    assert str(verdict).startswith(f"\nShip {verdict.ship}\n")
 
 
 def test_what_a_notebook_shows(made: ctxbench.BenchmarkRun, smoke: ctxbench.BenchmarkRun) -> None:

@@ -12,11 +12,9 @@ from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load
 from ctxbench.harness.folder.steps import steps_of
-from ctxbench.metrics.figures import METRICS, NOTHING_EVICTED
+from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.results import summarise
-from ctxbench.reports.tables import tables
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.events import Compressed, Moved, Recalled, Summarised
 from tests.harness.runs import plan, recording
@@ -58,14 +56,6 @@ def test_compression_is_that_of_the_contexts(run: Run, strategy: str) -> None:
     assert METRICS["compression_ratio"].of(steps[steps.strategy == strategy]) == replaced / standing_in
 
 
-def test_what_replaces_nothing_has_no_compression(run: Run) -> None:
-    """A window drops messages, and the whole history keeps them: the ratio is missing, and says why."""
-    steps = steps_of(run)
-    for strategy in ("none", "window(messages=5)"):
-        value = METRICS["compression_ratio"].of(steps[steps.strategy == strategy])
-        assert value == Missing("undefined", "nothing was replaced")
-
-
 def test_a_hit_rate_is_that_of_the_look_ups_after_an_eviction(run: Run) -> None:
     """Counted again from the events in order: what is looked up before the first eviction cannot miss."""
     hits = look_ups = 0
@@ -96,18 +86,6 @@ def test_archive_compression_is_that_of_its_files(run: Run) -> None:
     metric = METRICS["archive_compression_ratio"]
     assert metric.of(steps[steps.strategy == TIERED]) == content / stored
     assert metric.of(steps[steps.strategy == "none"]) == Missing("unsupported", "no Archive tier")
-
-
-def test_a_hit_rate_needs_evictions(tmp_path: Path) -> None:
-    """Where Working had room for all there is no hit rate, however often it was asked, and the tables say why."""
-    roomy = "tiered(limit=400, working=100000, archive=100000, recall=150)"
-    execute(plan(recording(tmp_path, turns=12, size=60), strategies=(roomy,)), tmp_path / "run")
-    roomy_run = load(tmp_path / "run")
-    steps = steps_of(roomy_run)
-    assert METRICS["working_hit_rate"].of(steps) == Missing("undefined", NOTHING_EVICTED)
-    shown = {table.title: table.rows for table in tables(summarise(roomy_run))}
-    assert NOTHING_EVICTED in shown["Which tier had what was looked up?"][0]
-    assert NOTHING_EVICTED in next(iter(shown.values()))[0]
 
 
 def test_cache_hits_by_hand(tmp_path: Path) -> None:

@@ -92,23 +92,6 @@ def test_tools_count_in_every_request() -> None:
     assert [step.tokens_kept - other.tokens_kept for step, other in zip(steps, bare, strict=True)] == [0, size]
 
 
-def test_other_tools_break_the_prefix() -> None:
-    """Tools stand before all messages: where a strategy offers others than before, nothing of the prefix is kept."""
-    tools = [(Tool("a", "One."),), (Tool("a", "One."),), (Tool("b", "Two."),)]
-
-    @dataclass(frozen=True)
-    class Offering:
-        def start(self, services: StrategyContext) -> Callable[[Context], Context]:
-            offers = iter(tools)
-            return lambda context: Context(context.messages, (), next(offers))
-
-    conversation = talk(*[("user" if at % 2 == 0 else "assistant", f"text {at}") for at in range(6)])
-    steps, _ = run(Offering(), conversation)
-    size = [COUNTER.message(message) for message in conversation.messages]
-    assert [step.kept for step in steps] == [0, 1, 0]
-    assert [step.tokens_kept for step in steps] == [0, size[0] + COUNTER.tools(tools[0]), 0]
-
-
 def test_lists_are_measured_as_stretches() -> None:
     """A strategy that passes plain lists on is logged as the recording's stretches, not as messages of its own."""
     conversation = talk(*[("user" if at % 2 == 0 else "assistant", f"text {at}") for at in range(12)])

@@ -10,7 +10,7 @@ import pytest
 import ctxbench
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.schema import SCHEMAS
-from ctxbench.scenarios.errors import RunError, SpecError
+from ctxbench.scenarios.errors import SpecError
 from tests.harness.runs import STRATEGIES, bytes_of, plan, recording
 
 pytest.importorskip("duckdb")
@@ -148,15 +148,3 @@ def test_a_mistake_is_one_clear_error(made: ctxbench.BenchmarkRun, asked: object
     with pytest.raises(SpecError, match=said) as caught:
         asked(made)
     assert "\n" not in str(caught.value)
-
-
-def test_a_damaged_part_is_named(tmp_path: Path) -> None:
-    """A part that is cut after the run was opened is a RunError with its name, never fewer rows."""
-    execute(plan(recording(tmp_path, conversations=2, turns=3)), tmp_path / "run")
-    run = ctxbench.load(tmp_path / "run")
-    part = tmp_path / "run" / "steps" / "00000-001.parquet"
-    part.write_bytes(part.read_bytes()[:100])
-    with pytest.raises(RunError, match=r"steps/00000-001\.parquet"):
-        run.sql("select count(*) from steps")
-    with pytest.raises(RunError, match=r"steps/00000-001\.parquet"):
-        ctxbench.load(tmp_path / "run")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.compression import adaptive_bits, adaptive_bytes, ratio, saving, smaller
+from ctxbench.metrics.compression import adaptive_bits, adaptive_bytes, ratio, saving
 from ctxbench.metrics.value import Missing
 
 
@@ -44,6 +44,6 @@ def test_bits_by_hand() -> None:
 
 def test_ratio_and_saving() -> None:
     """100 to 25 is 4:1 and saves 75 %; beside a peer's 50 it is half."""
-    assert (ratio(100, 25), saving(100, 25), smaller(50, 25)) == (4.0, 0.75, 0.5)
+    assert (ratio(100, 25), saving(100, 25)) == (4.0, 0.75)
     assert saving(10, 12) == pytest.approx(-0.2)
-    assert all(isinstance(each, Missing) for each in (ratio(0, 0), saving(0, 5), smaller(0, 5)))
+    assert all(isinstance(each, Missing) for each in (ratio(0, 0), saving(0, 5)))

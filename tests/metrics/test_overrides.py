@@ -118,14 +118,10 @@ def test_storage(prices: Made) -> None:
     assert dollars(found, "gemini/gemini-3.1-pro-preview", 300_000)[0] == 4
 
 
-def test_a_price_that_is_given_holds_at_all_hours(prices: Made) -> None:
-    """Listed off-peak prices go with the listed prices."""
+def test_a_price_that_is_given_replaces_the_rest(prices: Made) -> None:
+    """Listed off-peak prices go with the listed prices; a model on the user's own machine is free until then."""
     found = prices("[models.deepseek-flash]\ninput = 0.2\n")
     assert tariff(found, "deepseek-flash").at(1, 0.0).input == pytest.approx(0.2e-6)
-
-
-def test_own_machines_may_cost(prices: Made) -> None:
-    """A model on the user's own machine is free until the file says otherwise; 0 is a price too."""
     assert dollars(prices('[models."ollama/x"]\ninput = 0.01\noutput = 0\n'), "ollama/x") == [0.01, 0, 0.01, 0.01, 0.01]
     assert tariff(prices("[models.mine]\ninput = 0\noutput = 0\n"), "mine").at(1) == Price(0, 0, 0, 0, 0)
 
@@ -148,37 +144,26 @@ WRONG = {
     "": ": models: no model is priced (begin with [models.",
     "models = 3": ":1: models: no model is priced",
     "[modls.a]\ninput = 1": ":1: modls: unknown key; did you mean 'models'?",
-    'currency = "EUR"': ":1: currency: prices are in US dollars (convert them yourself",
-    '[models.a]\ninput = 1\noutput = 1\n\ncurrency = "EUR"': ":5: models.a.currency: prices are in US dollars",
-    '[models.""]\ninput = 1\noutput = 1': ':1: models."": a model has a name',
+    'currency = "EUR"': ':1: currency: unknown key (a table is [models."NAME"], in US dollars)',
     "[models.gpt-4o]": ":1: models.gpt-4o: prices nothing (give input and output, or like",
     "[models.gpt-4o]\nbatch = {}": ":1: models.gpt-4o: prices nothing",
     "[models.gpt4o]\ninput = 1": ":1: models.gpt4o: no price is listed for this model; did you mean 'gpt-4o'",
-    '[models."ollama/x"]\ninput = 1': ':1: models."ollama/x": no price is listed for this model (',
     "[models.x]\nstorage_per_hour = 1": ":1: models.x: no price is listed for this model (correct the name",
     '[models.gpt-4o]\nlike = "gpt4.1"': ":2: models.gpt-4o.like: the price of gpt4.1 is not known; did you mean",
     '[models.a]\nlike = "b"\n[models.b]\ninput = 1\noutput = 1': ":2: models.a.like: the price of b is not known",
-    '[models.a]\nlike = "a"': ":2: models.a.like: the price of a is not known",
     '[models.gpt-4o]\n# US\ninput = "2.50"': ":3: models.gpt-4o.input: must be a number, not text in quotes",
-    "[models.gpt-4o]\ninput = true": ":2: models.gpt-4o.input: must be a number, not true or false",
     "[models.gpt-4o]\ninput = nan": ":2: models.gpt-4o.input: nan is no price",
-    "[models.gpt-4o]\ninput = inf": ":2: models.gpt-4o.input: inf is no price",
-    "[models.gpt-4o]\ninput = -1": ":2: models.gpt-4o.input: -1 is no price",
     "[models.gpt-4o]\nbatch = {input = -1}": ":2: models.gpt-4o.batch.input: -1 is no price",
     "[models.gpt-4o]\nstorage_per_hour = -1": ":2: models.gpt-4o.storage_per_hour: -1 is no price",
     "[models.gpt-4o]\ninput = 2.5e-6": ":2: models.gpt-4o.input: 2.5e-06 is too little for a million tokens (write 2.5",
     "[models.gpt-4o]\ncache_reed = 1": ":2: models.gpt-4o.cache_reed: unknown key; did you mean 'cache_read'",
     "[models.gpt-4o]\nbatch = {cost = 1}": ":2: models.gpt-4o.batch.cost: unknown key; there are input, output,",
-    "models.gpt-4o.read = 1": ":1: models.gpt-4o.read: unknown key",
     "[models]\ngpt-4o = 3": ":2: models.gpt-4o: must be a table, not a whole number",
-    "[[models.gpt-4o]]\ninput = 1": ":1: models.gpt-4o: must be a table, not a list",
-    "[models.gpt-4o.tiers]\nabove = 200000": ":1: models.gpt-4o.tiers: must be a list, not a table",
     "[[models.gpt-4o.tiers]]\ninput = 1": ":1: models.gpt-4o.tiers[0]: above is missing",
     "[[models.gpt-4o.tiers]]\nabove = 2e5\ninput = 1": ":2: models.gpt-4o.tiers[0].above: must be a whole number",
-    "[[models.gpt-4o.tiers]]\nabove = 200\ninput = 1": ":2: models.gpt-4o.tiers[0].above: 200 is no number of tokens",
-    "[[models.gpt-4o.tiers]]\nabove = 200000": ":1: models.gpt-4o.tiers[0]: prices nothing",
+    "[[models.gpt-4o.tiers]]\nabove = 200\ninput = 1": ":2: models.gpt-4o.tiers[0].above: 200 is not more than 999",
     "[[models.gpt-4o.tiers]]\nabove = 9000\ninput = 1\n[[models.gpt-4o.tiers]]\nabove = 9000\ninput = 1": (
-        ":5: models.gpt-4o.tiers[1].above: 9000 is not more than 9000 of the tier before"
+        ":5: models.gpt-4o.tiers[1].above: 9000 is not more than 9000"
     ),
     '[models."gpt-5.6"]\ninput = 1': ':1: models."gpt-5.6": prompts of more than 272000 tokens have prices of their',
 }
@@ -193,14 +178,6 @@ def test_what_is_wrong_is_named_with_its_line(text: str, tmp_path: Path) -> None
         read_prices(path)
     assert str(caught.value).startswith(f"{path}{WRONG[text]}")
     assert "\n" not in str(caught.value)
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    """No file, a folder, other bytes than UTF-8: each is said."""
-    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    for name, said in (("none", "No such file"), (".", "Is a directory"), ("bytes", "save the file as UTF-8")):
-        with pytest.raises(SetupError, match=said):
-            read_prices(tmp_path / name)
 
 
 def test_as_windows_writes_it(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def plan() -> Plan:
     folders = ("openhands", "mini-swe-agent", "pi-sessions", "tau-bench")
     names = [str(RECORDINGS / name) for name in folders] if RECORDINGS.is_dir() else ["standard"]
     inputs = RunInputs(tuple(names))
-    return Plan(inputs, default_strategies(inputs).names)
+    return Plan(inputs, default_strategies(inputs)[0])
 
 
 @pytest.mark.benchmark(group="the bill of a run for twelve models, and the run on one worker (asked: a tenth)")

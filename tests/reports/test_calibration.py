@@ -19,10 +19,10 @@ from tests.harness.graders.stub_graders import Stub, labelled, says_yes, unsure
 NAME = "llm(model='m', variant='{}', prompt='ab')"
 
 
-def found(*graders: Stub, answers: list[Labelled] | None = None, attacked: int = 0) -> Calibrated:
+def found(*graders: Stub, answers: list[Labelled] | None = None) -> Calibrated:
     [labels] = sets_of(answers or labelled())
     scores = {"words": lambda item: float("yes" in item.candidate)}
-    return calibrated(labels, graders, scores, Options(resamples=200, attacked=attacked), lambda _: None)
+    return calibrated(labels, graders, scores, Options(resamples=200), lambda _: None)
 
 
 def shown(*calibrations: Calibrated) -> dict[str, Table]:

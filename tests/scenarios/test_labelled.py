@@ -134,7 +134,7 @@ def test_evouna(tmp_path: Path) -> None:
         "3 answers without text or label left out",
     ]
     assert ["golden_answer: no accepted answer" in str(each) for each in problems.errors] == [True, False]
-    assert "judge_fid: expected bool | null, got str" in str(problems.errors[1])
+    assert "judge_fid: expected bool, got str" in str(problems.errors[1])
 
 
 def test_halluqa(tmp_path: Path) -> None:

@@ -157,13 +157,13 @@ def test_it_runs_by_default_where_agents_compacted(tmp_path: Path) -> None:
         file = tmp_path / "talk.jsonl"
         file.write_bytes(replace(TALK, compactions=compactions).to_json())
         chosen = default_strategies(RunInputs((str(file),)))
-        return "recorded" in chosen.names, chosen.hidden
+        return "recorded" in chosen[0], chosen[1]
 
     assert names() == (False, 0)
     assert names(Compaction("a4", "SUM")) == (True, 0)
     assert names(Compaction("a8", "SUM")) == (False, 0)
     assert names(Compaction("a4", "", hidden="it is encrypted")) == (False, 1)
-    assert "recorded" not in default_strategies(RunInputs(("standard",))).names
+    assert "recorded" not in default_strategies(RunInputs(("standard",)))[0]
 
 
 @pytest.mark.parametrize(

@@ -90,13 +90,12 @@ _ZH_PART = re.compile(
 )
 _WEEK = re.compile(r"\b(?P<unit>weekend|week) (?:of|starting|beginning) (?:the )?$")
 _THIRDS = {"early": 0, "beginning of": 0, "start of": 0, "late": 2, "end of": 2, "初": 0, "上旬": 0, "中旬": 1}
-_NTH = (
-    {"last": 0, "first": 1, "second": 2, "third": 3, "fourth": 4}
-    | {f"{n}{th}": n for n, th in ((1, "st"), (2, "nd"), (3, "rd"), (4, "th"))}
-    | {"一": 1, "二": 2, "三": 3, "四": 4}
-)
+_NTH = {"last": 0} | {
+    name: at
+    for at, names in enumerate(("first 1st 一", "second 2nd 二", "third 3rd 三", "fourth 4th 四"), 1)
+    for name in names.split()
+}
 _COUNTS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10}
-_UNITS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _LAST = 2999  # a later year is a number
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "春": 3, "夏": 6, "秋": 9, "冬": 12}
 _DIGITS = {digit: at for at, digit in enumerate("零一二三四五六七八九")}
@@ -126,18 +125,15 @@ def _narrowed(when: When, text: str, start: int, stop: int) -> tuple[When, int, 
     """Return a date with the words beside it that make a part of a month of it, or a week of a day."""
     before = max(0, start - 40)
     if when.dated and when.day:
-        if (week := _WEEK.search(text, before, start)) is None:
-            return when, start, stop
-        # Day 1 of `toordinal` is a Monday, so (day - 1) % 7 is the weekday, everywhere here.
-        monday = when.low - (when.low - 1) % 7
-        first = monday + 5 if week["unit"] == "weekend" else monday
-        return When(first, monday + 6), week.start(), stop
-    if not when.dated or exactness(when) != MONTH:
-        return when, start, stop
-    if (part := _PART.search(text, before, start)) is not None:
-        return _part_of(when, part["third"], part["nth"], part["unit"]), part.start(), stop
-    if (part := _ZH_PART.match(text, stop)) is not None:
-        return _part_of(when, part["third"], part["nth"], "week"), start, part.end()
+        if (week := _WEEK.search(text, before, start)) is not None:
+            # Day 1 of `toordinal` is a Monday, so (day - 1) % 7 is the weekday, everywhere here.
+            monday = when.low - (when.low - 1) % 7
+            return When(monday + 5 * (week["unit"] == "weekend"), monday + 6), week.start(), stop
+    elif when.dated and exactness(when) == MONTH:
+        if (part := _PART.search(text, before, start)) is not None:
+            return _part_of(when, part["third"], part["nth"], part["unit"]), part.start(), stop
+        if (part := _ZH_PART.match(text, stop)) is not None:
+            return _part_of(when, part["third"], part["nth"], "week"), start, part.end()
     return when, start, stop
 
 
@@ -172,19 +168,16 @@ def agreement(accepted: When, date: When) -> Agreement:
         return "same" if accepted.weekday == date.weekday else "other"
     if not accepted.month or accepted.month != date.month:
         return "other"
-    if accepted.day and date.day:
+    if bool(accepted.day) == bool(date.day):
         if accepted.day != date.day:
             return "other"
-        return "same" if accepted.dated == date.dated else "coarser" if accepted.dated else "finer"
-    if not accepted.day and not date.day:
         return "same" if accepted.dated == date.dated else "coarser" if accepted.dated else "finer"
     if date.day:
         return "finer"
     return "other" if date.dated and not accepted.dated else "coarser"
 
 
-_SPANS = (1, 16, 31, 100, 366)
-DAY, _WEEKS, MONTH, SEASON, YEAR, _LONGER = range(6)
+DAY, MONTH, SEASON, YEAR = 0, 2, 3, 4
 
 
 def exactness(date: When) -> int:
@@ -192,7 +185,7 @@ def exactness(date: When) -> int:
     if not date.dated:
         return DAY if date.day or date.weekday >= 0 else MONTH
     # Days up to which a span is a day, some weeks, a month, a season, a year: 1, 16, 31, 100, 366.
-    return bisect_left(_SPANS, date.high - date.low + 1)
+    return bisect_left((1, 16, 31, 100, 366), date.high - date.low + 1)
 
 
 def less_exact(accepted: When, date: When, needed: int = DAY) -> bool:
@@ -206,8 +199,7 @@ def less_exact(accepted: When, date: When, needed: int = DAY) -> bool:
 
 def _read(match: re.Match[str]) -> list[When]:
     """Return the readings of a match: none if it is no date, two if day and month can be exchanged."""
-    group = match.groupdict()
-    of = {name: value for name, value in group.items() if value is not None}
+    of = {name: value for name, value in match.groupdict().items() if value is not None}
     if any(_number(of.get(name)) > _LAST for name in ("y5", "y6", "y9", "ad1", "ad2")):
         return []
     if "a" in of:
@@ -217,38 +209,33 @@ def _read(match: re.Match[str]) -> list[When]:
         pairs = {(int(of["a"]), int(of["b"])), (int(of["b"]), int(of["a"]))}
         return [when for month, day in sorted(pairs) if (when := _day(year, month, day))]
     if "season" in of or "zseason" in of:
-        return [_season(int(of.get("y8") or of["y9"]), of.get("season") or of["zseason"])]
-    if "year" in of or "year2" in of:
-        return _some(_span(int(of.get("year") or of["year2"])))
+        # The three months of a northern season; winter begins in December and ends in the next year.
+        year, first = int(of.get("y8") or of["y9"]), _SEASONS[of.get("season") or of["zseason"]]
+        return [When(_month_of(year, first).low, _month_of(year + (first == 12), (first + 1) % 12 + 1).high)]
     if "dec" in of:
-        return _some(_span(int(of["dec"]), int(of["dec"]) + 9))
+        return [_span(int(of["dec"]), int(of["dec"]) + 9)]
     if "c" in of or "c2" in of:
-        return _some(_century(of))
-    for name in ("bc", "zb"):
+        return _century(of)
+    for name in ("year", "year2", "bc", "zb", "ad1", "ad2", "ad3"):
         if name in of:
-            return _some(_span(-int(of[name])))
-    for name in ("ad1", "ad2", "ad3"):
-        if name in of:
-            return _some(_span(int(of[name])))
+            return [_span(int(of[name]) * (-1 if name in ("bc", "zb") else 1))]
     if "wd" in of:
         return [When(weekday=_WEEKDAYS.index(of["wd"][:3]))]
     if "zwd" in of:
         return [When(weekday="一二三四五六日天".index(of["zwd"]) % 7)]
-    for at in "123467":
-        if f"m{at}" in of or f"y{at}" in of:
-            return _some(_written(of.get(f"y{at}"), of.get(f"m{at}"), of.get(f"d{at}"), of.get(f"d{at}b")))
-    return _some(_written(None, of.get("m8") or of.get("m9"), None, None))
-
-
-def _some(when: When | None) -> list[When]:
+    # Year, month, day and last day of the alternative that fits.
+    at = next((at for at in "1234678" if f"m{at}" in of or f"y{at}" in of), "9")
+    when = _written(*(of.get(name) for name in (f"y{at}", f"m{at}", f"d{at}", f"d{at}b")))
     return [when] if when is not None else []
 
 
 def _written(year: str | None, month: str | None, day: str | None, until: str | None) -> When | None:
-    m, d, last = _month(month), _number(day), _number(until)
+    m, d, last = _number(month), _number(day), _number(until)
+    if month and month[:3] in _MONTHS:
+        m = _MONTHS.index(month[:3]) + 1
     if (month and not 1 <= m <= 12) or (day and not 1 <= d <= 31):
         return None
-    y = _number(year) if year else 0
+    y = _number(year)
     if not y:
         return When(month=m, day=d)
     if not m:
@@ -259,12 +246,6 @@ def _written(year: str | None, month: str | None, day: str | None, until: str | 
     if last > d and first is not None and (end := _day(y, m, last)):
         return When(first.low, end.high, m)
     return first
-
-
-def _month(text: str | None) -> int:
-    if not text:
-        return 0
-    return _MONTHS.index(text[:3]) + 1 if text[:3] in _MONTHS else _number(text)
 
 
 def _number(text: str | None) -> int:
@@ -280,27 +261,18 @@ def _number(text: str | None) -> int:
     return int(figures) if figures.isdigit() and figures.isascii() else 0
 
 
-def _season(year: int, name: str) -> When:
-    """Return the three months of a northern season; winter begins in December."""
-    first = _SEASONS[name]
-    # The third month is two on from the first: 3 to 5, and 12 to 2 of the next year.
-    return When(_month_of(year, first).low, _month_of(year + (first == 12), (first + 1) % 12 + 1).high)
-
-
-def _century(of: dict[str, str]) -> When | None:
+def _century(of: dict[str, str]) -> list[When]:
     text = of.get("c") or of["c2"]
     number = ORDINALS.get(text) or _number(text)
     if not 1 <= number <= 21:
-        return None
+        return []
     if "cbc" in of or "zbc" in of:
-        return _span(-100 * number, -100 * number + 99)
-    if "zdec" in of:
-        start = 100 * (number - 1) + _number(of["zdec"])
-        return _span(start, start + 9)
-    return _span(100 * (number - 1), 100 * number - 1)
+        return [_span(-100 * number, -100 * number + 99)]
+    start = 100 * (number - 1) + _number(of.get("zdec"))
+    return [_span(start, start + (9 if "zdec" in of else 99))]
 
 
-def _span(first: int, last: int | None = None) -> When | None:
+def _span(first: int, last: int | None = None) -> When:
     """Return whole years. Years before 1 count backwards, 366 days each."""
     last = first if last is None else last
     low = date(first, 1, 1).toordinal() if first >= 1 else 366 * (first - 1)
@@ -324,39 +296,29 @@ def _day(year: int, month: int, day: int) -> When | None:
 
 def _moved(when: When, before: re.Match[str]) -> When | None:
     """Return the date that "the Sunday before", "two days after" or "the week before" a date means."""
-    what, unit, back = before["what"], before["unit"], before["way"] in ("before", "prior to", "preceding")
-    if what and unit == "day":
-        weekday = _WEEKDAYS.index(what[:3])
-        edge = when.low if back else when.high
-        here = (edge - 1) % 7
+    what, unit, count = before["what"], before["unit"], before["n"]
+    back = before["way"] in ("before", "prior to", "preceding")
+    edge, way = (when.low, -1) if back else (when.high, 1)
+    if unit == ("day" if what else "weekend"):
+        weekday = _WEEKDAYS.index(what[:3]) if what else 5
         # Never 0: the Sunday before a Sunday is a week before.
-        step = (here - weekday) % 7 or 7 if back else (weekday - here) % 7 or 7
-        at = edge - step if back else edge + step
-        return _at(at)
+        at = edge + way * (way * (weekday - (edge - 1) % 7) % 7 or 7)
+        return _at(at) if what else When(at, at + 1)
     if what or not unit:
         return None
-    if unit == "weekend":
-        edge = when.low if back else when.high
-        step = ((edge - 1) % 7 - 5) % 7 or 7 if back else (5 - (edge - 1) % 7) % 7 or 7
-        at = edge - step if back else edge + step
-        return When(at, at + 1)
-    count = before["n"]
-    if count and "few" in count:
-        days = {"day": 7, "week": 35}.get(unit, 0)
-        return (
-            (When(when.low - days, when.low - 1) if back else When(when.high + 1, when.high + days)) if days else None
-        )
-    days = _UNITS[unit] * (_COUNTS.get(count) or int(count) if count else 1)
-    if count and unit in ("day", "week"):
-        return _at(when.low - days if back else when.high + days)
-    if unit == "day":
-        return _at(when.low - 1 if back else when.high + 1)
-    if unit == "month":
-        edge_day = date.fromordinal(max(1, when.low - 15 if back else when.high + 15))
-        return _month_of(edge_day.year, edge_day.month)
-    if unit == "year":
-        edge_day = date.fromordinal(max(1, when.low if back else when.high))
-        return _span(edge_day.year + (-1 if back else 1))
+    few = count is not None and "few" in count
+    if unit == "month" and not few:
+        near = date.fromordinal(max(1, edge + 15 * way))
+        return _month_of(near.year, near.month)
+    if unit == "year" and not few:
+        return _span(date.fromordinal(max(1, edge)).year + way)
+    if unit not in ("day", "week"):
+        return None
+    days = {"day": 1, "week": 7}[unit] * (
+        1 if not count else 5 + 2 * (unit == "day") if few else _COUNTS.get(count) or int(count)
+    )
+    if not few and (count or unit == "day"):
+        return _at(edge + way * days)
     return When(when.low - days, when.low - 1) if back else When(when.high + 1, when.high + days)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from typing import NamedTuple
@@ -26,7 +26,6 @@ from .match import (
     read_gold,
     whole_places,
 )
-from .scope import Denials
 from .stance import without_address
 from .words import LONGEST, TextWords
 
@@ -101,8 +100,13 @@ def _grade(item: GradedItem) -> Grade | Missing:
         same = item.candidate.strip() in (text.strip() for text in accepted)  # such as + or ?
         return Grade(same, float(same), "the accepted answer, sign for sign" if same else "the answer is empty")
     golds = tuple(read_gold(text, item.question, item.exact_dates) for text in accepted)
-    answer = ParsedAnswer(item.candidate, golds)
-    answer, doubted = _asserted(answer)
+    answer, doubted = ParsedAnswer(item.candidate, golds), ""
+    # Accepted answers that stand there word for word, but are not asserted, are taken out of the answer: what is
+    # denied, doubted or past is so for every accepted answer that has some of the same words.
+    doubts = [(span, why, gold) for gold in golds for span, why in _doubts(gold, answer, whole_places(gold, answer))]
+    if doubts:
+        doubted = f"the answer {doubts[0][1].format(_quoted(doubts[0][2]))}"
+        answer = answer.without(span for span, _, _ in doubts)
     judgements = [_judged(gold, answer) for gold in golds]
     if item.kind == "unanswerable":
         judgements.append(_unknown(answer))
@@ -111,20 +115,6 @@ def _grade(item: GradedItem) -> Grade | Missing:
         best = _Score(_WRONG, doubted)
     cut = f"; only its first {LONGEST:,} characters were read" if len(item.candidate) > LONGEST else ""
     return Grade(best.score >= THRESHOLD, round(best.score, 4), best.reason + cut)
-
-
-def _asserted(answer: ParsedAnswer) -> tuple[ParsedAnswer, str]:
-    """Return the answer without the accepted answers that stand there word for word, but are not asserted; and why.
-
-    What is denied, doubted or past is so for every accepted answer that has some of the same words.
-    """
-    found = [
-        (span, why, gold) for gold in answer.golds for span, why in _doubts(gold, answer, whole_places(gold, answer))
-    ]
-    if not found:
-        return answer, ""
-    _, why, gold = found[0]
-    return answer.without(span for span, _, _ in found), f"the answer {why.format(_quoted(gold))}"
 
 
 def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
@@ -138,15 +128,12 @@ def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
     if judgement.score < THRESHOLD or gold.form == "unknown":
         return judgement
     doubts = _doubts(gold, answer, places(gold, answer))
-    if doubts and not _is_right_without(gold, answer, [span for span, _ in doubts]):
-        return _Score(_WRONG, f"the answer {doubts[0][1].format(_quoted(gold))}")
+    if doubts:
+        # It may be right by what it has beside those spans.
+        rest = _FORMS[gold.form](gold, answer.without(span for span, _ in doubts))
+        if rest.score < THRESHOLD or (gold.form in ("yes", "no") and doubts[0][0].whole):
+            return _Score(_WRONG, f"the answer {doubts[0][1].format(_quoted(gold))}")
     return judgement
-
-
-def _is_right_without(gold: Gold, answer: ParsedAnswer, doubted: list[GoldSpan]) -> bool:
-    """Return whether an answer is right by what it has beside some spans."""
-    judgement = _FORMS[gold.form](gold, answer.without(doubted))
-    return judgement.score >= THRESHOLD and (gold.form not in ("yes", "no") or not doubted[0].whole)
 
 
 def _start(gold: Gold, answer: ParsedAnswer) -> _Score | None:
@@ -165,39 +152,30 @@ def _start(gold: Gold, answer: ParsedAnswer) -> _Score | None:
 
 def _doubts(gold: Gold, answer: ParsedAnswer, spans: Sequence[GoldSpan]) -> list[tuple[GoldSpan, str]]:
     """Return the spans of an accepted answer that the answer does not assert, each with the reason."""
-    reasons = [(span, answer.scope.doubt(span.start, span.stop, _denials(gold, span))) for span in spans]
-    return [(span, why) for span, why in reasons if why]
-
-
-def _denials(gold: Gold, span: GoldSpan) -> Denials:
-    # A denial outside of all of the accepted answer is none of its own.
-    if gold.denies and not (span.whole and span.stop - span.start > _SAYS_NO):
-        return "none"
-    return "beside" if gold.asks_denial else "all"
+    reasons = []
+    for span in spans:
+        # A denial outside of all of the accepted answer is none of its own.
+        own = gold.text.denies and not (span.whole and span.stop - span.start > _SAYS_NO)
+        why = answer.scope.doubt(span.start, span.stop, "none" if own else "beside" if gold.asked.denies else "all")
+        if why:
+            reasons.append((span, why))
+    return reasons
 
 
 def _date(gold: Gold, answer: ParsedAnswer) -> _Score:
     order = date_order(gold, answer)
     if gold.exact_dates and order > 1 and lacks_exactness(gold, answer):
         return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}")
-    if order == 2 and gold.exact_day:
+    if order == 2 and "day" in gold.asked.asks:
         return _Score(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
-    dates_said = {
-        4: "the same date",
-        3: "a date within",
-        2: LESS_EXACT,
-        1: "another date than",
-        0: "no date for",
-    }
-    return _Score(DATES[order], f"{dates_said[order]} {_quoted(gold)}")
+    said = ("no date for", "another date than", LESS_EXACT, "a date within", "the same date")[order]
+    return _Score(DATES[order], f"{said} {_quoted(gold)}")
 
 
 def _number(gold: Gold, answer: ParsedAnswer) -> _Score:
     order = number_order(gold, answer)
-    if order == 2:
-        return _Score(NUMBERS[2], f"the number {_quoted(gold)}")
-    if order == 0:
-        return _Score(NUMBERS[0], f"no number for {_quoted(gold)}")
+    if order != 1:
+        return _Score(NUMBERS[order], f"{'the' if order else 'no'} number {'' if order else 'for '}{_quoted(gold)}")
     number = answer.words.quantities[0]
     text = answer.said[number.start : number.stop].strip()
     return _Score(NUMBERS[1], f"another number: {text}, not {_quoted(gold)}")
@@ -209,36 +187,26 @@ def _code(gold: Gold, answer: ParsedAnswer) -> _Score:
 
 
 def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
-    side = stance.polarity(answer.said) or _leaning(without_address(answer.words.plain))
-    if stance.polarity(answer.said) is None and side != "yes" and 0 <= answer.refused < _EARLY:
-        return _Score(_WRONG, f"the answer does not know; accepted is {gold.polarity}")
+    side = stance.polarity(answer.said)
+    if side is None:
+        sentences = TextWords(without_address(answer.words.plain)).sentences
+        side = stance.leaning(sentences[0].lower()) if sentences else None
+        if side != "yes" and 0 <= answer.refused < _EARLY:
+            return _Score(_WRONG, f"the answer does not know; accepted is {gold.form}")
     if side is None:  # neither yes nor no: the rest of the accepted answer, or a statement that denies nothing
         judgement = _phrase(gold, answer)
-        if judgement.score >= THRESHOLD or gold.polarity == "no" or not answer.takes_up(gold.asked):
+        if judgement.score >= THRESHOLD or gold.form == "no" or not answer.takes_up(gold.asked):
             return judgement
         return _Score(0.6, "the answer takes up the question and denies nothing")
-    right = side == gold.polarity
-    return _Score(
-        0.9 if right else 0.08, f"the answer says {side}" + ("" if right else f", accepted is {gold.polarity}")
-    )
-
-
-def _leaning(text: str) -> stance.Polarity | None:
-    """Return yes or no if the first sentence leans to one of them."""
-    parts = TextWords(text).sentences
-    return stance.leaning(parts[0].lower()) if parts else None
+    if side == gold.form:
+        return _Score(0.9, f"the answer says {side}")
+    return _Score(0.08, f"the answer says {side}, accepted is {gold.form}")
 
 
 def _unknown(answer: ParsedAnswer) -> _Score:
     if answer.refused >= 0:
         return _Score(0.9, "says that it is not known, as is right")
     return _Score(_WRONG, "gives an answer where there is none to give")
-
-
-def _says_unknown(gold: Gold, answer: ParsedAnswer) -> _Score:
-    """Compare with an accepted answer that itself says that it is not known."""
-    judgement = _unknown(answer)
-    return judgement if judgement.score >= THRESHOLD else _phrase(gold, answer)
 
 
 def _list(gold: Gold, answer: ParsedAnswer) -> _Score:
@@ -255,18 +223,26 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     if answer.is_quantity and not (gold.numbers or gold.whens or matched.whole or matched.within):
         return _Score(_WRONG, f"nothing but a number, for {_quoted(gold)}")
     score = likely(features(gold, matched, answer))
-    if _lacks(gold, matched):
+    # The part that matters is missing: the number, the name among other names, the surname.
+    number = matched.lost_number and len(gold.units) <= _FEW
+    rivalled = matched.rival and matched.fresh <= RIVALLED
+    if number or rivalled or matched.lost_surname or matched.lost_place or matched.swapped:
         score = min(score, BELOW)
-    return _Score(score, _words_found(gold, matched, answer))
-
-
-def _lacks(gold: Gold, matched: Match) -> bool:
-    """Return whether the part that matters is missing: the number, the name among other names, the surname."""
-    if matched.lost_number and len(gold.units) <= _FEW:
-        return True
-    return (
-        (matched.rival and matched.fresh <= RIVALLED) or matched.lost_surname or matched.lost_place or matched.swapped
-    )
+    lost = [unit for unit in gold.units if not answer.has(unit)]
+    if matched.whole:
+        return _Score(score, f"{_quoted(gold)} found")
+    if rivalled:
+        return _Score(score, f"another name: a part of {_quoted(gold)} beside what is not of it")
+    if number:
+        return _Score(
+            score, f"the number {next(unit.word for unit in lost if unit.numeric)} of {_quoted(gold)} not found"
+        )
+    if matched.lost_surname:
+        return _Score(score, f"not the surname of {_quoted(gold)}")
+    if not matched.share:
+        return _Score(score, f"nothing of {_quoted(gold)} found")
+    without = f", not {', '.join(unit.word for unit in lost[:4])}" if lost else ""
+    return _Score(score, f"{matched.share:.0%} of {_quoted(gold)} found{without}")
 
 
 def features(gold: Gold, matched: Match, answer: ParsedAnswer) -> dict[str, float]:
@@ -281,26 +257,9 @@ def features(gold: Gold, matched: Match, answer: ParsedAnswer) -> dict[str, floa
         "name_missed": float(gold.form == "name" and not matched.share),
         "rival": float(matched.rival),
         "refused": float(0 <= answer.refused < _EARLY),
-        "denies_too": float(gold.denies and answer.denies),
-        "denial_missed": float(gold.denies and not answer.denies and not matched.whole),
+        "denies_too": float(gold.text.denies and answer.denies),
+        "denial_missed": float(gold.text.denies and not answer.denies and not matched.whole),
     }
-
-
-def _words_found(gold: Gold, matched: Match, answer: ParsedAnswer) -> str:
-    if matched.whole:
-        return f"{_quoted(gold)} found"
-    if matched.rival and matched.fresh <= RIVALLED:
-        return f"another name: a part of {_quoted(gold)} beside what is not of it"
-    if matched.lost_number and len(gold.units) <= _FEW:
-        number = next(unit.word for unit in gold.units if unit.numeric and not answer.has(unit))
-        return f"the number {number} of {_quoted(gold)} not found"
-    if matched.lost_surname:
-        return f"not the surname of {_quoted(gold)}"
-    if not matched.share:
-        return f"nothing of {_quoted(gold)} found"
-    lost = [unit.word for unit in gold.units if not answer.has(unit)]
-    without = f", not {', '.join(lost[:4])}" if lost else ""
-    return f"{matched.share:.0%} of {_quoted(gold)} found{without}"
 
 
 def _quoted(gold: Gold) -> str:
@@ -308,11 +267,12 @@ def _quoted(gold: Gold) -> str:
     return f"“{text[:60]}…”" if len(text) > 60 else f"“{text}”"
 
 
-_FORMS = {
+_FORMS: Mapping[str, Callable[[Gold, ParsedAnswer], _Score]] = {
     "date": _date,
     "number": _number,
     "code": _code,
-    "unknown": _says_unknown,
+    # An accepted answer that itself says that it is not known.
+    "unknown": lambda gold, answer: _unknown(answer) if answer.refused >= 0 else _phrase(gold, answer),
     "yes": _yes_or_no,
     "no": _yes_or_no,
     "list": _list,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...language import word_lists
@@ -36,20 +37,16 @@ _ZH_BIG = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
 _ZH_ONES = {each: at for at, each in enumerate("零一二三四五六七八九")} | {"两": 2}
 
 
-def _units() -> dict[str, tuple[str, float]]:
-    units: dict[str, tuple[str, float]] = {}
+def _units() -> Iterator[tuple[str, tuple[str, float]]]:
     dimension = ""
     for part in _LISTS["units"].split():
-        if "=" not in part:
-            dimension = part
-            continue
-        factor, _, names = part.partition("=")
-        for name in names.split("|"):
-            units[name.replace("_", " ").strip()] = (dimension, float(factor))
-    return units
+        factor, equals, names = part.partition("=")
+        dimension = dimension if equals else part
+        for name in names.split("|") if equals else ():
+            yield name.replace("_", " ").strip(), (dimension, float(factor))
 
 
-_UNITS = _units()
+_UNITS = dict(_units())
 _WORDS = "|".join(sorted([*ONES, *TENS, *BIG, "dozen"], key=len, reverse=True))
 _UNIT_NAMES = "|".join(re.escape(name) for name in sorted(_UNITS, key=len, reverse=True) if name.isascii())
 _ZH_UNITS = "|".join(sorted((name for name in _UNITS if not name.isascii()), key=len, reverse=True))
@@ -101,7 +98,10 @@ def quantities(text: str) -> list[Quantity]:
     for match in _NUMBER.finditer(text):
         read = _read(match)
         if read is not None:
-            if result and _are_minutes(text, result[-1], read):
+            # The minutes of the hours before: 四小时十二分. Alone, 分 are marks or cents too.
+            hours = ("time:s", 3600.0, read.start)
+            follow = result and (result[-1].dimension, result[-1].factor, result[-1].stop) == hours
+            if follow and not read.dimension and text[read.stop : read.stop + 1] == "分":
                 read = read._replace(dimension="time:s", factor=60.0, stop=read.stop + 1)
             elif not read.dimension and read.value <= 24 and _OCLOCK.match(text, read.stop):
                 read = read._replace(dimension=_DIAL, value=60 * read.value, stop=read.stop + 1)
@@ -109,23 +109,21 @@ def quantities(text: str) -> list[Quantity]:
     return result
 
 
-def _are_minutes(text: str, hours: Quantity, number: Quantity) -> bool:
-    """Return whether a number is the minutes of the hours before it: 四小时十二分. Alone, 分 are marks or cents too."""
-    follow = (hours.dimension, hours.factor, hours.stop) == ("time:s", 3600.0, number.start)
-    return follow and not number.dimension and text[number.stop : number.stop + 1] == "分"
-
-
 def equal(accepted: Quantity, answer: Quantity) -> bool:
     """Return whether two quantities are equal, whatever their units; a unit that only one of them has is ignored."""
+    pair = {accepted.dimension, answer.dimension}
     if accepted.dimension and answer.dimension:
-        if {accepted.dimension, answer.dimension} == {_CLOCK, _DIAL}:
+        if pair == {_CLOCK, _DIAL}:
             # Minutes. Half past three without a.m. or p.m. is either of two times, 12 hours apart.
             return (accepted.value - answer.value) % 720 == 0
-        if _POUND in (accepted.dimension, answer.dimension):
-            return {accepted.dimension, answer.dimension} <= _POUNDS and _equal_values(accepted, answer)
-        if accepted.dimension != answer.dimension:
-            return _calendar(accepted, answer)
+        if _POUND in pair:
+            return pair <= _POUNDS and _equal_values(accepted, answer)
         a, b = accepted.value * accepted.factor, answer.value * answer.factor
+        if len(pair) == 2:
+            # Months and years with weeks and days: 1 year is 12 months is about 52 weeks or 365 days.
+            a, b = (b, a) if answer.dimension == "calendar:month" else (a, b)
+            a *= 30.44 * 86400
+            return pair == {"time:s", "calendar:month"} and abs(a - b) <= 0.02 * max(a, b)
         if accepted.factor != answer.factor:
             return abs(a - b) <= TOLERANCE * max(abs(a), abs(b))
     return _equal_values(accepted, answer)
@@ -141,36 +139,22 @@ def _equal_values(accepted: Quantity, answer: Quantity) -> bool:
     return least >= 2 and abs(round(a, least) - round(b, least)) < 1e-9
 
 
-def _calendar(accepted: Quantity, answer: Quantity) -> bool:
-    """Compare months and years with weeks and days: 1 year is 12 months is about 52 weeks or 365 days."""
-    pair = {accepted.dimension, answer.dimension}
-    if pair != {"time:s", "calendar:month"}:
-        return False
-    a, b = (
-        quantity.value * quantity.factor * (30.44 * 86400 if quantity.dimension == "calendar:month" else 1)
-        for quantity in (accepted, answer)
-    )
-    return abs(a - b) <= 0.02 * max(a, b)
-
-
 def _read(match: re.Match[str]) -> Quantity | None:
     if (special := _clock(match) or _fraction(match)) is not None:
         return special
     figure, words, ordinal, zh = match["figure"], match["words"], match["ordinal"], match["zh"]
     if times := match["times"]:
-        value = float(("once", "twice", "thrice").index(times) + 1)
+        value = {"once": 1.0, "twice": 2.0, "thrice": 3.0}[times]
         return Quantity(value, start=match.start(), stop=match.end(), times=True)
-    digits, is_ordinal = 0, bool(match["ord"] or ordinal)
+    digits, is_ordinal = len((figure or "").partition(".")[2]), bool(match["ord"] or ordinal)
     if figure:
         value = float(figure.replace(",", ""))
-        digits = len(figure.partition(".")[2])
     elif words:
         value = _spoken(words)
     elif ordinal:
         value = float(ORDINALS[ordinal])
     else:
-        value = chinese(zh)
-        is_ordinal = match.string[max(0, match.start() - 1) : match.start()] == "第"
+        value, is_ordinal = chinese(zh), match.string[match.start() - 1 : match.start()] == "第"
     if big := match["big"]:
         value *= BIG.get(big) or _SHORT.get(big) or _ZH_BIG.get(big) or 1
     if match["sign"]:

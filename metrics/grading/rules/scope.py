@@ -73,46 +73,33 @@ class _Cue:
     """A rule of `data/scope.toml`."""
 
     why: str
+    side: Literal["before", "after"]
     here: re.Pattern[str]
     zh: re.Pattern[str]
-    before: bool
-    clause: bool
     then: Literal["", "other", "turn", "later", "now"]
-    past: bool
-    denial: bool
-    unless: re.Pattern[str] | None
+    within: Literal["clause", "sentence"] = "sentence"
+    past: bool = False
+    denial: bool = False
+    unless: re.Pattern[str] | None = None
 
 
-def _cue(entry: dict[str, Any]) -> _Cue:
-    before = entry["side"] == "before"
-    if before:
-        here = rf"\b(?:{either(entry['en'])})(?![a-z])(?P<gap>.{{0,{entry['gap']}}})$"
-        zh = rf"(?:{either(entry['zh'])})(?P<gap>.{{0,{entry['zh_gap']}}})$"
-    else:
-        here, zh = rf"^(?:{either(entry['en'])})", rf"^(?:{either(entry['zh'])})"
-    unless = entry.get("unless")
-    return _Cue(
-        entry["why"],
-        re.compile(here),
-        re.compile(zh),
-        before,
-        entry.get("within") == "clause",
-        entry["then"],
-        entry.get("past", False),
-        entry.get("denial", False),
-        re.compile(f"(?:{either(unless['en'])}|{either(unless['zh'])}).{{0,24}}$") if unless else None,
-    )
+def _cue(en: list[str], zh: list[str], gap: int = 0, zh_gap: int = 0, **entry: Any) -> _Cue:
+    here, chinese = rf"^(?:{either(en)})", rf"^(?:{either(zh)})"
+    if entry["side"] == "before":
+        here = rf"\b(?:{either(en)})(?![a-z])(?P<gap>.{{0,{gap}}})$"
+        chinese = rf"(?:{either(zh)})(?P<gap>.{{0,{zh_gap}}})$"
+    if unless := entry.pop("unless", None):
+        entry["unless"] = re.compile(f"(?:{either(unless['en'])}|{either(unless['zh'])}).{{0,24}}$")
+    return _Cue(here=re.compile(here), zh=re.compile(chinese), **entry)
 
 
-_CUES = tuple(map(_cue, _LISTS["cues"]))
+_CUES = tuple(_cue(**entry) for entry in _LISTS["cues"])
 # One look that tells whether any cue can be there, since most places have none.
 _ANY = {
     side: re.compile(
-        rf"\b(?:{either([text for cue in _LISTS['cues'] if cue['side'] == side for text in cue['en']])})"
-        if side == "before"
-        else rf"(?:{either([text for cue in _LISTS['cues'] if cue['side'] == side for text in cue['en']])})"
+        edge + f"(?:{either([text for cue in _LISTS['cues'] if cue['side'] == side for text in cue['en']])})"
     )
-    for side in ("before", "after")
+    for side, edge in (("before", r"\b"), ("after", ""))
 }
 _THEN = {"turn": _TURN, "later": _words("later"), "now": _words("now")}
 Denials = Literal["all", "beside", "none"]
@@ -130,9 +117,11 @@ class Scope:
         # Of two things that a question names, the other one is another answer.
         named = [] if _CHOICE.search(question.lower) else [question]
         self._accepted = frozenset[str]().union(*(words.places for words in accepted))
-        self._known: frozenset[str] = frozenset().union(*(words.places for words in (*accepted, *named)))
-        self._texts = "\n".join(words.squeezed for words in (*accepted, *named)) if self._has_han else ""
-        self._numbers = [number for words in (*accepted, *named) for number in words.quantities]
+        told = (*accepted, *named)
+        self._known = frozenset[str]().union(*(words.places for words in told))
+        self._texts = "\n".join(words.squeezed for words in told) if self._has_han else ""
+        self._numbers = [number for words in told for number in words.quantities]
+        self._dates = {date for words in told for date, _, _ in words.dates}
         # Single Chinese characters are in other words by chance.
         owned = [
             {word for word in words.places if word.isascii()} - STOP - question.places.keys() for words in accepted
@@ -140,7 +129,6 @@ class Scope:
         self._own = [own for own in owned if own]
         self._is_side = any(_SIDE.fullmatch(words.bare) for words in accepted)
         self._question = question.lower
-        self._dates = {date for words in (*accepted, *named) for date, _, _ in words.dates}
         # What a question says in brackets, "Virgin Australia (formerly Virgin Blue)", is not what it asks.
         self._past = _ASKS_PAST.search(_BRACKETS.sub(" ", question.lower)) is not None
         self._asks_whose = _WHOSE.search(question.lower) is not None
@@ -160,11 +148,12 @@ class Scope:
         clause = _last(_CLAUSE, before)
         ahead, behind = _ANY["before"].search(sentence), _ANY["after"].match(after)
         for cue in _CUES:
-            if not (self._has_han or (ahead if cue.before else behind)):
+            if not (self._has_han or (ahead if cue.side == "before" else behind)):
                 continue
             if (cue.past and self._past) or (cue.denial and denials == "none"):
                 continue
-            if self._fits(cue, clause if cue.clause else sentence, after, start, cue.denial and denials == "beside"):
+            within = clause if cue.within == "clause" else sentence
+            if self._fits(cue, within, after, start, cue.denial and denials == "beside"):
                 return cue.why
         return self._leaves_open(sentence, clause, after)
 
@@ -198,37 +187,39 @@ class Scope:
         return any(word not in self._texts for word in pairs)
 
     def _fits(self, cue: _Cue, before: str, after: str, start: int, beside: bool) -> bool:
-        text = before if cue.before else after
+        is_before = cue.side == "before"
+        text = before if is_before else after
         hit = cue.here.search(text) or (cue.zh.search(text) if self._has_han else None)
         if hit is None or (cue.unless is not None and cue.unless.search(before)):
             return False
-        if beside and not (cue.before and self._is_beside(hit)):
-            return False
+        if beside:  # the denial stands right before what is found, and is not the question's own
+            word = hit.group()[: hit.start("gap") - hit.start()].strip() if is_before else ""
+            if len(word) < 2 or hit["gap"].strip(" \"'") or word in self._question:
+                return False
         if not cue.then:
             return True
         # An answer goes on in its paragraph: in the next one, text may speak to the grader.
-        rest = (after if cue.before else after[hit.end() :])[:_NEAR].partition("\n\n")[0]
-        if cue.before and _TURN.search(hit["gap"]) and self.adds(hit["gap"]):
+        rest = (after if is_before else after[hit.end() :])[:_NEAR].partition("\n\n")[0]
+        if is_before and _TURN.search(hit["gap"]) and self.adds(hit["gap"]):
             return False  # "formerly Rome, now Paris": what is past is Rome
         if cue.then == "other":
             ahead = max(0, start - len(before) + hit.start())
-            return self.offers(rest) or (cue.before and self.adds(self.text[max(0, ahead - _NEAR) : ahead]))
+            return self.offers(rest) or (is_before and self.adds(self.text[max(0, ahead - _NEAR) : ahead]))
         turn = _THEN[cue.then].search(rest)
         return turn is not None and self.offers(rest)
-
-    def _is_beside(self, denial: re.Match[str]) -> bool:
-        """Return whether a denial stands right before what is found, and is not the question's own."""
-        word = denial.group()[: denial.start("gap") - denial.start()].strip()
-        return not denial["gap"].strip(" \"'") and len(word) > 1 and word not in self._question
 
     @cached_property
     def _final(self) -> int:
         """Place from which the answer is said to be the final one, so that what stands before it is taken back; -1."""
         marks = [*_WITHDRAWN.finditer(self.text), *(_ZH_WITHDRAWN.finditer(self.text) if self._has_han else ())]
         # A mere yes or no after "final answer" is more often for the grader than for the question.
-        lines = [(mark.start(), _line(self.text, mark.end())) for mark in marks]
-        starts = [start for start, line in lines if self.adds(line) or self._restates(line)]
-        return max(starts, default=-1)
+        final = -1
+        for mark in marks:
+            # The rest of the line, or the next one that has anything.
+            line = self.text[mark.end() : mark.end() + _AFTER].lstrip(" \n:*-").partition("\n")[0]
+            if self.adds(line) or self._restates(line):
+                final = max(final, mark.start())
+        return final
 
     def _names_another(self, before: str, after: str) -> bool:
         """Return whether something else is named by what stands there: the sister of Ann, Ann's sister."""
@@ -245,7 +236,7 @@ class Scope:
         In a full sentence, "a call or shout" and "rain, or precipitation" may be one thing in two words. They are two
         where the answer hesitates, says "either", or has little else in its sentence.
         """
-        near = after[: _end(_SENTENCE, after)]
+        near = _SENTENCE.split(after, maxsplit=1)[0]
         hesitates = _HEDGE.search(sentence + near) or _EITHER.search(sentence)
         other = _OR.search(near)
         if other is not None and self.offers(other["other"]) and (hesitates or not self.adds(sentence)):
@@ -254,13 +245,8 @@ class Scope:
             words = _last(_CLAUSE, sentence[: other.start()].rstrip(" ,")).split()
             if (hesitates or len(words) <= _FEW) and self.offers(" ".join(words[-3:])):
                 return _OPEN
-        between = _AND.search(near) if _BETWEEN.search(clause) else None
-        if (
-            between is not None
-            and not dates(between["other"])
-            and self.adds(between["other"])
-            and not self.adds(sentence)
-        ):
+        between = _AND.search(near) if _BETWEEN.search(clause) and not self.adds(sentence) else None
+        if between and not dates(between["other"]) and self.adds(between["other"]):
             return _OPEN
         undecided = _UNDECIDED.search(sentence + near)
         if undecided and undecided.group() not in self._question and (self.adds(near) or self.adds(sentence)):
@@ -270,20 +256,6 @@ class Scope:
         return ""
 
 
-def _line(text: str, start: int) -> str:
-    """Return the line of a text that begins at a place, or the next one that has anything."""
-    return text[start : start + _AFTER].lstrip(" \n:*-").partition("\n")[0]
-
-
 def _last(boundary: re.Pattern[str], text: str) -> str:
     """Return the text after its last boundary."""
-    at = 0
-    for hit in boundary.finditer(text):
-        at = hit.end()
-    return text[at:]
-
-
-def _end(boundary: re.Pattern[str], text: str) -> int:
-    """Return where the first boundary of a text is."""
-    hit = boundary.search(text)
-    return len(text) if hit is None else hit.start()
+    return boundary.split(text)[-1]

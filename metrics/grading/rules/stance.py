@@ -10,10 +10,8 @@ from ...language import either, word_lists
 Polarity = Literal["yes", "no"]
 
 _LISTS = word_lists(__package__, "stance")
-_REFUSAL, _ZH_REFUSAL = (
-    re.compile(rf"\b(?:{either(_LISTS['refusal']['en'])})"),
-    re.compile(either(_LISTS["refusal"]["zh"])),
-)
+_REFUSAL = re.compile(rf"\b(?:{either(_LISTS['refusal']['en'])})")
+_ZH_REFUSAL = re.compile(either(_LISTS["refusal"]["zh"]))
 _YES = re.compile(rf"^(?:[\"'*( ]*)(?:{either(_LISTS['yes'])})(?![a-z\u4e00-\u9fff])")
 _NO = re.compile(rf"^(?:[\"'*( ]*)(?:{either(_LISTS['no'])})(?![a-z])")
 _EN_NO = re.compile(rf"\b(?:{either(_LISTS['negation']['en'])})\b|n't\b")
@@ -28,9 +26,7 @@ _ZH_YES_NO = re.compile(
 
 def refuses(lower: str) -> int:
     """Return where an answer says that it does not know; -1 if it does not say so."""
-    refusal = _REFUSAL.search(lower)
-    if refusal is None and not lower.isascii():
-        refusal = _ZH_REFUSAL.search(lower)
+    refusal = _REFUSAL.search(lower) or (None if lower.isascii() else _ZH_REFUSAL.search(lower))
     return -1 if refusal is None else refusal.start()
 
 
@@ -50,17 +46,13 @@ def leaning(sentence: str) -> Polarity | None:
 
 def negates(lower: str) -> bool:
     """Return whether a text denies anything."""
-    if _EN_NO.search(lower):
-        return True
-    return not lower.isascii() and _ZH_NO.search(lower) is not None
+    return _EN_NO.search(lower) is not None or (not lower.isascii() and _ZH_NO.search(lower) is not None)
 
 
 def asks_yes_or_no(question: str) -> bool:
     """Return whether a question can be answered by yes or no."""
     lower = question.strip().lower()
-    if _ZH_YES_NO.search(lower):
-        return True
-    return _YES_NO.match(lower) is not None and " or " not in lower
+    return _ZH_YES_NO.search(lower) is not None or (_YES_NO.match(lower) is not None and " or " not in lower)
 
 
 _ADDRESS = re.compile(either(_LISTS["address"]))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache, cached_property
 
 from ...language import HAN, word_lists
 from .dates import When, dates
 from .quantities import ONES, ORDINALS, ROMAN, TENS, Quantity, quantities
+from .stance import negates
 
 LONGEST = 20_000
 """Characters of a text that are read, which bounds the time of a grade."""
@@ -30,30 +31,12 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 # Marks of footnotes, which would become digits of the word before. m² and m³ stay.
 _NOTES = re.compile("(?<![mM])[¹²³⁰⁴-⁹]+")
 _PLAIN = str.maketrans(
-    {
-        **dict.fromkeys("‘’‚‛′´`", "'"),
-        **dict.fromkeys("“”„‟″«»「」『』", '"'),
-        **dict.fromkeys("‐‑‒–—―−", "-"),
-        "ø": "o",
-        "Ø": "O",
-        "ł": "l",
-        "Ł": "L",
-        "đ": "d",
-        "Đ": "D",
-        "ı": "i",
-        "ß": "ss",
-        "æ": "ae",
-        "Æ": "Ae",
-        "œ": "oe",
-        "Œ": "Oe",
-        "ð": "d",
-        "þ": "th",
-        "×": " x ",
-        "、": ",",
-        "。": ". ",
-        "〇": "零",
-        "\ufffd": " ",
-    }
+    dict.fromkeys("‘’‚‛′´`", "'")
+    | dict.fromkeys("“”„‟″«»「」『』", '"')
+    | dict.fromkeys("‐‑‒–—―−", "-")
+    | dict(zip("øØłŁđĐıð", "oOlLdDid", strict=True))
+    | {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "þ": "th", "×": " x "}
+    | {"、": ",", "。": ". ", "〇": "零", "\ufffd": " "}
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -120,6 +103,11 @@ class TextWords:
         return self.plain.lower()
 
     @cached_property
+    def denies(self) -> bool:
+        """Whether it denies anything."""
+        return negates(self.lower)
+
+    @cached_property
     def raw(self) -> list[str]:
         """Words in order, with their case, numerals as digits."""
         text = self.plain
@@ -146,8 +134,7 @@ class TextWords:
         """First place of each stem, counted in words."""
         place_of_stem: dict[str, int] = {}
         for at, stem in enumerate(self.stems):
-            if stem not in place_of_stem:
-                place_of_stem[stem] = at
+            place_of_stem.setdefault(stem, at)
         return place_of_stem
 
     @cached_property
@@ -170,11 +157,10 @@ class TextWords:
         """Numbers outside of dates, and years that stand alone."""
         # A date of four characters is a year alone, which may be a number just as well: it stays one.
         spans = [(start, stop) for _, start, stop in self.dates if stop - start > 4]
-        all_quantities = quantities(self.lower)
-        if not spans:
-            return all_quantities
         return [
-            quantity for quantity in all_quantities if not any(start <= quantity.start < stop for start, stop in spans)
+            quantity
+            for quantity in quantities(self.lower)
+            if not any(start <= quantity.start < stop for start, stop in spans)
         ]
 
     @cached_property
@@ -193,16 +179,15 @@ def stemmer() -> Callable[[list[str]], list[str]]:
 
 
 @cache
-def _given_names() -> dict[str, tuple[str, ...]]:
-    """Return the other forms of each given name, all as stems."""
+def _given_names() -> dict[str, set[str]]:
     forms: dict[str, set[str]] = {}
     for line in _LISTS["given_names"].splitlines():
         names = stemmer()(line.split())
         for name in names:
-            forms.setdefault(name, set()).update(other for other in names if other != name)
-    return {name: tuple(sorted(others)) for name, others in forms.items()}
+            forms.setdefault(name, set()).update(names)
+    return forms
 
 
-def same_given_name(word: str) -> tuple[str, ...]:
-    """Return the other forms of a given name, name and forms as stems: Bob is Robert."""
+def same_given_name(word: str) -> Collection[str]:
+    """Return the forms of a given name, name and forms as stems: Bob is Robert."""
     return _given_names().get(word, ())

@@ -114,7 +114,7 @@ def run(
     opened = RunInputs(names, format, turns, seed, conversations)
     plan = Plan(
         opened,
-        default_strategies(opened).names if chosen is None else chosen,
+        default_strategies(opened)[0] if chosen is None else chosen,
         encoding,
         str(window),
         Settings(summariser, embedder),

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ctxbench.harness.answers.store import SCHEMAS as ANSWER_SCHEMAS
-from ctxbench.harness.answers.store import answer_files
+from ctxbench.harness.answers.store import answered
 from ctxbench.harness.folder.run import Run, refuse_damage
 from ctxbench.harness.folder.schema import SCHEMAS
 from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
@@ -107,16 +107,18 @@ def _register(connection: duckdb.DuckDBPyConnection, run: Run, frames: Mapping[s
         connection.register(name, pa.Table.from_pandas(indexed, preserve_index=False))
     if words & ANSWER_SCHEMAS.keys():
         with run.readable():
-            sets, left_out = answer_files(run)
+            sets, left_out = answered(run)
         if not sets:
             why = " ".join(left_out) or "`ctxbench lab answer` makes them"
             raise RunError(f"{run.folder}: no answers are in this run: {why}")
-        by_answerer = {files.answerer: files for files in sets}
-        _union(connection, "answers", [(files.answers, {"answerer": name}) for name, files in by_answerer.items()])
+        by_answerer = {stored.answerer: stored for stored in sets}
+        _union(
+            connection, "answers", [(stored.answer_files, {"answerer": name}) for name, stored in by_answerer.items()]
+        )
         _union(
             connection,
             "grades",
-            [(files.grades, {"answerer": files.answerer, "grader": files.grader}) for files in sets],
+            [(stored.grade_files, {"answerer": stored.answerer, "grader": stored.grader}) for stored in sets],
         )
 
 

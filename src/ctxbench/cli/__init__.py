@@ -12,7 +12,7 @@ import traceback
 
 import typer
 
-from ctxbench.harness.engine.threads import one_thread
+from ctxbench.harness.engine import one_thread
 from ctxbench.scenarios.errors import Stopped, UserError
 
 from . import streams
@@ -37,9 +37,7 @@ exports = _group(
 )
 lab = _group("lab", "Check ctxbench itself: its cache models, graders, memory tiers, claims, recorded replies.")
 cassettes = _group("lab cassette", "Export or import recorded model replies.")
-tiers = _group("lab bench-tier", "Measure one memory tier alone, against the best known alternative and its bound.")
 
-lab.add_typer(tiers, name="bench-tier")
 lab.add_typer(cassettes, name="cassette")
 app.add_typer(exports, name="export", rich_help_panel="More")
 app.add_typer(lab, name="lab", rich_help_panel="More")

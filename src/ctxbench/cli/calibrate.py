@@ -69,15 +69,6 @@ def calibrate(
         str | None, typer.Option(help="Only questions of this kind: plain, temporal, preference, update, unanswerable.")
     ] = None,
     system: Annotated[str | None, typer.Option(help="Only answers of this system.")] = None,
-    attacked: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=MOST_OF_ANYTHING,
-            metavar="N",
-            help="Attack the grader with N of the answers, and count the verdicts that turn.",
-        ),
-    ] = 0,
     resamples: Annotated[int, typer.Option(min=1000, max=100_000, help="Resamples of the bootstrap.")] = 2000,
     date: Annotated[
         str,
@@ -123,7 +114,6 @@ def calibrate(
     is 2, after the tables, if a grader graded nothing, and with --strict if any reply of its model is missing.
     """
     from ctxbench.harness.answers.tally import profile_tally
-    from ctxbench.harness.graders.attacks import ATTACKS
     from ctxbench.harness.graders.calibration import Options, calibrated
     from ctxbench.harness.graders.labels import sample_of
     from ctxbench.harness.graders.registry import grader as named
@@ -151,8 +141,8 @@ def calibrate(
     sets = _parts(every, {name: value for name, value in chosen.items() if value is not None})
     if sample is not None:
         sets = [sample_of(part, sample, seed, by_system) for part in sets]
-    size = len(graders) * sum(len(part.answers) + attacked * len(ATTACKS) for part in sets)
-    options = Options(resamples, seed, attacked, date)
+    size = len(graders) * sum(len(part.answers) for part in sets)
+    options = Options(resamples, seed, date)
     try:
         # Standard output is for figures, whatever a library prints.
         with redirect_stdout(sys.stderr), counting(size, "answers") as done:
@@ -190,14 +180,16 @@ def _check_date(text: str) -> None:
 
 def _sets(inputs: Sequence[Path], strict: bool, columns: Sequence[str] | None, exact_dates: bool) -> list[LabelledSet]:
     """Return the labelled sets of all files, and print problems of the reading. Raises UserError if there are none."""
-    from ctxbench.harness.graders.labels import sets_of, with_exact_dates
+    from msgspec.structs import replace
+
+    from ctxbench.harness.graders.labels import sets_of
     from ctxbench.scenarios.errors import RunError
     from ctxbench.scenarios.labelled import FORMATS, Columns, read
     from ctxbench.scenarios.source import Problems
 
     problems = Problems(strict=strict)
     answers = read(inputs, problems, Columns.parse(columns) if columns else None)
-    sets = sets_of(map(with_exact_dates, answers) if exact_dates else answers)
+    sets = sets_of(replace(answer, exact_dates=answer.exact_dates or exact_dates) for answer in answers)
     if columns and not sets and problems.errors:
         raise problems.errors[0]
     for problem in problems.errors[:_MOST_NAMED]:

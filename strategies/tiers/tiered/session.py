@@ -313,7 +313,7 @@ class Tiered(TieredSettings):
     - *Focus* is `focus(limit)` with its truncations. A conversation that fits is sent as it is. A longer one leaves
       `recall` tokens of the limit for recalled messages.
     - *Working* holds `working` tokens of the messages that Focus leaves out; the cache policy `policy` chooses its
-      victims (`ctxbench lab bench-tier working` compares policies).
+      victims (`ctxbench lab tiers working` compares policies).
     - *Archive* holds `archive` tokens of Working's victims, in compressed blocks; *RAG* the rest.
 
     At each new user message, the best `k` messages below Focus are searched for (`retrievers`: bm25, graph, and vector,

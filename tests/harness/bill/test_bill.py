@@ -141,26 +141,6 @@ def test_the_bound_is_under_every_placement(run: Run) -> None:
     assert (lowest > 0).all()
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("-m", "gpt-4o"), "gpt-4o takes none: choose another placement"),
-        (("-m", "claude-sonnet-5", "--calls", "x.csv"), "has no calls: name another placement as well"),
-    ],
-)
-def test_the_bound_has_no_calls(run: Run, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
-    """What a bound cannot give is one error that says what to do."""
-    assert said in ctxbench("bill", run.folder, "--placement", "hindsight", *words, cwd=tmp_path, code=2).stderr
-
-
-def test_before_the_look_back(tmp_path: Path) -> None:
-    """A recording of 2024 is marked as callers did then: the second call reads the prompt of the first."""
-    old = (msgspec.structs.replace(each, time=(each.time or 0) - 1.79e9 + 1.7333e9) for each in SAID)
-    billed = bill(conversation(tmp_path, *old), [Scheme("claude-3-5-sonnet-20241022")])
-    first, second = billed.calls(billed.schemes[0]).itertuples()
-    assert second.read == first.written > 0
-
-
 def test_breaking_even(tmp_path: Path) -> None:
     """The first turn from which on the sum of all calls is under that of `none`; dearer at first, it is the third."""
     said = [Message("s", "system", "Be kind.")]
@@ -230,14 +210,6 @@ def test_a_recorded_summary_costs_what_its_usage_says(run: Run, monkeypatch: pyt
     cost = 600 * each.input + 400 * each.read + 100 * each.output
     found = billed.calls(billed.schemes[0]).groupby("strategy", observed=True).cost_own.sum()
     assert found[SUMMARY] == pytest.approx(len(events) * cost)
-
-
-def test_an_estimated_summary_costs_what_another_one_does(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is billed as what `offline` summarised, whichever model wrote it."""
-    scheme = Scheme("gpt-4o")
-    own = bill(run, [scheme]).calls(scheme).cost_own.tolist()
-    changed(run, monkeypatch, lambda call: replace(call, model="m", cost=None, basis="estimated"))
-    assert bill(run, [scheme]).calls(scheme).cost_own.tolist() == own
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-5", "deepseek-reasoner", "gpt-4o"])
@@ -428,17 +400,6 @@ def test_savings_of_calls_that_would_fail_are_marked(tmp_path: Path) -> None:
         "window(messages=4)": False,
     }
     assert "* Part of this saving comes from calls that lack the newest message." in printed
-
-
-def test_placements_compared(run: Run) -> None:
-    """All are compared with `none` under automatic marks, and cost has a table of its own."""
-    given = [part for name in ("automatic", "marked", "hindsight") for part in ("--placement", name)]
-    shown = ctxbench("bill", run.folder, "-m", "claude-sonnet-5", *given, "--json", cwd=run.folder).stdout
-    none = {row["placement"]: row for row in json.loads(shown)["bills"] if row["strategy"] == "none"}
-    assert none["automatic"]["saved_against_none"] == 0
-    assert none["marked"]["saved_against_none"] == pytest.approx(1 - none["marked"]["cost"] / none["automatic"]["cost"])
-    assert none["hindsight"]["cost"] < none["automatic"]["cost"] < none["marked"]["cost"]
-    assert none["hindsight"]["hit_share"] is None
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

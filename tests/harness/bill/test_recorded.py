@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from ctxbench.harness.bill import MODELS
@@ -15,7 +14,7 @@ from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load, recorded_models
 from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.tokens import TokenCounter, token_factor
-from ctxbench.scenarios.model import Call, Conversation, Message, Tool, Usage
+from ctxbench.scenarios.model import Call, Conversation, Message, Usage
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan
 
@@ -111,21 +110,6 @@ def test_the_recorded_model_is_billed_first(tmp_path: Path) -> None:
     assert billed_models(run_of(tmp_path / "other", talk("a", "nobody/knows-it", [(500, 9, 0.0)]))) == MODELS
 
 
-def test_a_call_that_was_stopped_is_no_request(tmp_path: Path) -> None:
-    """An aborted call without usage is not replayed; one whose usage was reported is, since somebody paid for it."""
-    said = (
-        message("u", "user", 10),
-        message("a", "assistant", 0, call(CLAUDE, None, stop="aborted")),
-        message("v", "user", 10),
-        message("b", "assistant", 5, call(CLAUDE, 100, 5, stop="aborted")),
-        message("w", "user", 10),
-        message("c", "assistant", 5, call(CLAUDE, 200, 5, stop="stop")),
-    )
-    run = run_of(tmp_path, Conversation("t", said), strategies=("none",))
-    assert run.table("steps")["at"].tolist() == [3, 5]
-    assert run.table("conversations").calls.tolist() == [2]
-
-
 def test_a_prefix_that_is_not_recorded_stands_in_front_of_every_prompt(tmp_path: Path) -> None:
     """Without system prompt and tools, the first usage says what is hidden. It is in every prompt, and is cached."""
     hidden, usage = 5_000, list[tuple[int, int, float]]()
@@ -143,20 +127,6 @@ def test_a_prefix_that_is_not_recorded_stands_in_front_of_every_prompt(tmp_path:
     assert whole_history.read.iloc[-1] > 4_000
     printed = " ".join(ctxbench("bill", recorded.folder, cwd=tmp_path).stdout.split())
     assert "Estimated hidden prefix: 5,000 tokens on average in 1 conversation without" in printed
-
-
-def test_what_records_its_prompt_has_no_hidden_prefix(tmp_path: Path) -> None:
-    """A system prompt or tools in the recording, or no usage, or a prompt no longer than ours: nothing is estimated."""
-    chat = talk("t", GPT, [(5_000, 50, 0.0)])
-    system = Message("s", "system", "Be short.")
-    replaced = msgspec.structs.replace
-    others = (
-        replaced(chat, id="system", messages=(system, *chat.messages)),
-        replaced(chat, id="tools", tools=(Tool("look"),)),
-        talk("short", GPT, [(10, 50, 0.0)]),
-        Conversation("silent", (Message("q", "user", "Hello"), Message("a", "assistant", "Hello"))),
-    )
-    assert hidden_prefixes(run_of(tmp_path, *others)) == {}
 
 
 def test_hidden_prefixes_of_the_samples(recordings: Path, tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder import derived
 from ctxbench.harness.folder.run import Run, load
 from ctxbench.metrics.prices import Prices
-from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Call, Conversation, Usage
 from tests.harness.runs import plan, recording
 
@@ -97,13 +96,6 @@ def test_some_conversations_are_kept_apart(run: Run, simulated: list[Scheme]) ->
     assert len(simulated) == 2 * len(SCHEMES)
 
 
-def test_a_folder_that_cannot_be_written(run: Run, simulated: list[Scheme]) -> None:
-    """Where nothing can be kept the bill is made all the same, each time anew."""
-    (run.folder / derived.FOLDER).write_text("in the way")
-    pd.testing.assert_frame_equal(billed(run), billed(run), check_exact=True)
-    assert len(simulated) == 2 * len(SCHEMES)
-
-
 def run_of(folder: Path, meta: dict[str, str] | None = None) -> Run:
     """A run of eight conversations in three shards, whose first prompts say that something stood before them."""
     path = recording(folder, conversations=8, turns=6)
@@ -136,9 +128,3 @@ def test_pieces_have_the_bill_of_the_whole(
     whole = billed_as(run, SCHEMES).conversations()
     pd.testing.assert_frame_equal(cut, whole, check_exact=True)
     assert whole.cost_own.gt(0).any()
-
-
-def test_a_model_without_a_price(run: Run) -> None:
-    """It is not free."""
-    with pytest.raises(RunError, match="gpt-9000"):
-        conversation_bills(run, [Scheme("gpt-9000")])

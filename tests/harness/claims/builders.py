@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ctxbench.harness.claims.claim import Verdict
-from ctxbench.harness.claims.inputs import ClaimInputs
+from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings
 from ctxbench.harness.claims.registry import CLAIMS
 from ctxbench.harness.compare.figures import About
 from ctxbench.harness.compare.figures import MeasuredRun as Figures
@@ -42,9 +42,9 @@ class Stored:
         return rows[rows.strategy == strategy].reset_index(drop=True)
 
 
-def inputs(**known: object) -> ClaimInputs:
+def inputs(settings: ClaimSettings = ClaimSettings("nowhere"), **known: object) -> ClaimInputs:  # noqa: B008
     """Inputs that have what is named, and nothing else."""
-    made = ClaimInputs(lambda: None, Path("nowhere"))  # type: ignore[arg-type,return-value]
+    made = ClaimInputs(settings)
     nothing = {"counter": TokenCounter(), "conversations": [], "recorded": [], "extra_figures": None, "run": Stored({})}
     made.__dict__.update({**nothing, **known})
     if "run" in known:

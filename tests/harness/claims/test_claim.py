@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from ctxbench.harness.claims.claim import (
     Claimed,
     ClaimRow,
     Measured,
-    Measurement,
     Verdict,
     ends,
     exact,
@@ -18,7 +19,8 @@ from ctxbench.harness.claims.claim import (
     shown,
     verdict_of,
 )
-from ctxbench.harness.claims.registry import CLAIMS, FUNCTIONS, GROUPS, Claim, Figure
+from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings
+from ctxbench.harness.claims.registry import CLAIMS, FUNCTIONS, Claim, Figure, Measure
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError
@@ -129,23 +131,23 @@ def _claim(remark: str = "So.", slow: bool = False) -> Claim:
 def test_a_claim_says_what_would_be_needed_only_where_it_does_not_hold() -> None:
     """And --quick leaves out what is slow, with the reason."""
 
-    def of(low: float, high: float) -> Measurement:
-        return Measurement([Measured("saved", "window", Interval((low + high) / 2, low, high))], {"load": 2.14})
+    def of(low: float, high: float) -> Measure:
+        return lambda _: iter([Measured("saved", "window", Interval((low + high) / 2, low, high)), {"load": 2.14}])
 
     made = inputs()
-    assert _claim().finding(made, lambda _: of(0.4, 0.6)).needed == ""
-    assert _claim().finding(made, lambda _: of(0.0, 0.2)).needed == "More."
-    assert _claim("Busy: {load:.1f}.").finding(made, lambda _: of(0.4, 0.6)).why.endswith("Busy: 2.1.")
-    made.quick = True
-    left_out = _claim(slow=True).finding(made, lambda _: of(0.4, 0.6))
+    assert _claim().finding(made, of(0.4, 0.6)).needed == ""
+    assert _claim().finding(made, of(0.0, 0.2)).needed == "More."
+    assert _claim("Busy: {load:.1f}.").finding(made, of(0.4, 0.6)).why.endswith("Busy: 2.1.")
+    left_out = _claim(slow=True).finding(inputs(ClaimSettings("", quick=True)), of(0.4, 0.6))
     assert (left_out.verdict, left_out.rows) == ("cannot tell", ())
-    assert "--quick" in left_out.why
+    assert "--effort quick" in left_out.why
 
 
 def test_what_cannot_be_measured_stops_no_other_claim() -> None:
     """An extra that is not installed, a part that is damaged: the claim says so."""
 
-    def measure(_: object) -> Measurement:
+    def measure(_: ClaimInputs) -> Iterator[Measured]:
+        yield Measured("saved", "window", exact(0.5))
         raise RunError("a part is damaged")
 
     found = _claim().finding(inputs(), measure)
@@ -153,10 +155,8 @@ def test_what_cannot_be_measured_stops_no_other_claim() -> None:
 
 
 def test_every_claim_is_there() -> None:
-    """C01 to C31, each with what measures it, its source and its protocol; workers measure each once."""
+    """C01 to C31, each with what measures it, its source and its protocol."""
     assert list(CLAIMS) == [f"C{number:02}" for number in range(1, 32)]
     assert all(claim.claim and claim.source and claim.protocol for claim in CLAIMS.values())
     assert all(claim.rows or id in FUNCTIONS for id, claim in CLAIMS.items())
     assert all(row.figure in claim.figures for claim in CLAIMS.values() for row in claim.rows)
-    grouped = [id for group in GROUPS for id in group]
-    assert len(grouped) == len(set(grouped))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ctxbench.harness.claims.claim import Claimed, ClaimRow, Finding, exact
+from ctxbench.harness.claims.inputs import ClaimSettings
 from ctxbench.harness.claims.registry import digest_of, read, write
 from ctxbench.harness.folder.run import load
 from ctxbench.reports.claims import as_json, tables
@@ -62,7 +63,7 @@ def test_workers_measure_the_same(run: Path) -> None:
     """Claims on the run, on scenarios of their own and on the strategies beside it, in one process and in two."""
     words = [word for each in ("C01", "C04", "C10", "C16", "C18", "C21") for word in ("--only", each)]
     one, two = (
-        ctxbench("lab", "claims", run, *words, "--quick", "--json", "--jobs", jobs, cwd=run.parent).stdout
+        ctxbench("lab", "claims", run, *words, "--effort", "quick", "--json", "--jobs", jobs, cwd=run.parent).stdout
         for jobs in ("1", "2")
     )
     assert len(json.loads(one)["claims"]) == 6
@@ -71,21 +72,20 @@ def test_workers_measure_the_same(run: Path) -> None:
 
 def test_what_is_printed(run: Path, tmp_path: Path) -> None:
     """A line a claim, why, and with --only every setting; `make bench` prints one line. Arithmetic makes no run."""
-    written = ctxbench("lab", "claims", run, "--only", "C01", "--only", "C10", "--markdown", "-", cwd=run.parent).stdout
-    assert "| C10 | 2000 + 500 tokens" in written
+    written = ctxbench("lab", "claims", run, "--only", "C01", "--only", "C10", cwd=run.parent).stdout
+    assert "C10: 2000 + 500 tokens" in written
     assert "C01: A sliding window saves 30–60 % of the tokens" in written
     assert "window(max_tokens=32000)" in written
     done = ctxbench("lab", "claims", "--only", "C10", "--only", "C09", "--brief", cwd=tmp_path)
     found = "Of 2 claims of the design documents 0 hold, 2 fail, 0 cannot be told (ctxbench lab claims)"
     assert done.stdout == f"{found}\n"
-    assert "running" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("--only", "C99"), "unknown claim 'C99'"),
-        (("--quick", "--slow"), "give --quick or --slow, not both"),
         (("--only", "C11", "--recordings", "no/such/file"), "no/such/file"),
     ],
 )
@@ -106,7 +106,7 @@ def _finding(timed: bool = False) -> Finding:
 def test_findings_are_kept_with_their_run(run: Path) -> None:
     """They come back as they were, until the run is another."""
     found = load(run)
-    path = write(found, [_finding(True)], True, ["here/some.json"])
+    path = write(found, [_finding(True)], ClaimSettings("nowhere", recordings=("here/some.json",), quick=True))
     try:
         stored = read(found)
         assert stored is not None
@@ -114,7 +114,7 @@ def test_findings_are_kept_with_their_run(run: Path) -> None:
         assert (stored.quick, stored.recordings) == (True, ("some.json",))
         shown = claims_section(Results(found, ("gpt-5.6",)))
         assert shown is not None
-        assert "--quick" in shown.lead
+        assert "--effort quick" in shown.lead
         assert list(shown.frames["claims"].setting) == ["one", "two"]
         path.write_bytes(path.read_bytes().replace(digest_of(found).encode(), b"0" * 64))
         assert read(found) is None

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from ctxbench.harness.claims import cost, search, storage, texts, tiers
-from ctxbench.harness.claims.claim import Finding, Measurement
-from ctxbench.harness.claims.inputs import ClaimInputs
-from ctxbench.harness.claims.registry import CLAIMS
+from ctxbench.harness.claims.claim import Finding, Measured
+from ctxbench.harness.claims.inputs import ClaimSettings
+from ctxbench.harness.claims.registry import CLAIMS, Measure
+from ctxbench.harness.claims.rows import differences
 from ctxbench.harness.models import Settings
+from ctxbench.harness.tier_bench import rag
 from ctxbench.harness.tier_bench.rag import SearchOutcome
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Call, Conversation, Message, Usage
+from ctxbench.strategies.tiers.rag import RETRIEVERS
 from tests.harness.claims.builders import FEW, MANY, Stored, figures, inputs, spread, verdict
 
 
@@ -80,16 +82,15 @@ def test_latencies_are_recorded_or_cannot_be_told() -> None:
 
 @pytest.mark.parametrize("measure", [texts.estimate, texts.counting, storage.kinds, storage.lossless, cost.latencies])
 @pytest.mark.parametrize("unit", ["", "generator"])
-def test_conversations_of_one_unit_are_one_draw(
-    measure: Callable[[ClaimInputs], Measurement], unit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_conversations_of_one_unit_are_one_draw(measure: Measure, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many conversations one generator made, what is measured on them has no interval."""
     monkeypatch.setattr(storage, "restored", lambda *_: (10, 10))
-    monkeypatch.setattr(storage, "quantised", lambda _: [Missing("undefined")])
+    monkeypatch.setattr(storage, "coded", lambda *_: Missing("undefined"))
     said = [calls(1 + at / 100, 2.0, unit) for at in range(MANY)]
-    first = measure(inputs(conversations=said, recorded=said)).figures[0].found
-    assert not isinstance(first, Missing)
-    assert isinstance(first.low, Missing) == bool(unit)
+    first = next(measure(inputs(conversations=said, recorded=said)))
+    assert isinstance(first, Measured)
+    assert not isinstance(first.found, Missing)
+    assert isinstance(first.found.low, Missing) == bool(unit)
 
 
 def test_the_documents_load() -> None:
@@ -125,11 +126,12 @@ def _triggered(loaded: list[str]) -> Stored:
 
 def test_triggers_by_what_they_load() -> None:
     """Two results are archived, an answer rests on one: loading both is half precise, loading it alone is right."""
-    both, right, none = (storage.loads_of(_triggered(each), "archive") for each in (["a", "b"], ["a"], []))  # type: ignore[arg-type]
-    assert both == {f"kind/{at}": [1, 2, 1] for at in range(MANY)}
-    gains = [storage.difference(both, each, {}).mean for each in (right, none)]  # type: ignore[union-attr]
-    assert gains == [pytest.approx(1 / 3), pytest.approx(-2 / 3)]
-    made = inputs(run=_triggered(["a"]), figures=figures({"none": {"x": spread(1)}}))
+    known = figures({"none": {"x": spread(1)}})
+    both, right, none = (inputs(run=_triggered(each), figures=known) for each in (["a", "b"], ["a"], []))
+    assert storage.loads_of(both, "archive") == {f"kind/{at}": [1, 2, 1] for at in range(MANY)}
+    f1 = [storage.of_loads(made, "archive", "", "f1")[0].mean for made in (both, right, none)]  # type: ignore[union-attr]
+    assert f1 == [pytest.approx(2 / 3), 1.0, 0.0]
+    made = inputs(run=_triggered(["a"]), figures=known)
     assert verdict("C14", made) == "cannot tell"  # no model has answered
 
 
@@ -142,7 +144,7 @@ def test_which_facts_are_chosen() -> None:
     ):
         rows = [
             (f"kind/{at}", strategy, ["e"], ["e"] if number < 10 * found + at % 3 else ["x"] if number % 2 else None)
-            for strategy, found in ((search.OURS, ours), (search.SURE, sure), (search.SIMILAR, 0.1))
+            for strategy, found in zip(CLAIMS["C15"].strategies, (ours, sure, 0.1), strict=True)
             for at in range(size)
             for number in range(10)
         ]
@@ -180,7 +182,7 @@ def test_the_estimate_by_language() -> None:
 
 def test_a_seed_without_a_figure_leaves_none() -> None:
     lost = Missing("undefined", "no access counts")
-    assert tiers.paired([lost, 0.62], [0.48, 0.60]) == lost
+    assert differences([lost, 0.62], [0.48, 0.60]) == lost
 
 
 def test_percentiles_by_order_statistics() -> None:
@@ -192,24 +194,21 @@ def test_percentiles_by_order_statistics() -> None:
     assert isinstance(tiers.percentile([], 0.99), Missing)
 
 
-def test_the_document_evicts_what_it_protects(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_document_evicts_what_it_protects() -> None:
     """A A B C with room for two: B has been used once, is said to be protected, and is what leaves."""
-    monkeypatch.setattr(tiers, "SHORT_TRACES", {})
-    monkeypatch.setattr(tiers, "timed", lambda samples, *_: ([0.5] * len(samples), [0.1] * len(samples)))
-    evicted, *_ = CLAIMS["C22"].finding(inputs(quick=True)).rows
-    assert (evicted.found, evicted.verdict) == ((1, 1, 1), "fails")
+    (evicted,) = tiers.as_written(inputs())
+    assert evicted.found == (1, 1, 1)
 
 
 def test_top_five_has_two_readings_and_an_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of the evidence of every question is a recall of 50 % and a hit of 100 %; the remark names the embedder."""
     outcomes = [
-        SearchOutcome(way.name, f"c{at}", f"c{at}", f"p{at}", "single", (0.5, 1.0), 0.001)
+        SearchOutcome(way.name, f"c{at}", f"c{at}", "single", (0.5, 1.0), 0.001)
         for at in range(MANY)
-        for way in search.ways(search.BY)
+        for way in rag.ways(RETRIEVERS)
     ]
-    monkeypatch.setattr(search, "measured", lambda *_, timed: [(outcomes, None)])
-    made = inputs()
-    made.models = Settings(embedder="text-embedding-3-small")
+    monkeypatch.setattr(rag, "searched", lambda *_, timed: (outcomes, []))
+    made = inputs(ClaimSettings("", models=Settings(embedder="text-embedding-3-small")))
     found = CLAIMS["C26"].finding(made)
     by = {row.figure: row for row in found.rows if row.setting == search.ALL}
     assert (by["evidence recall at 5"].found.mean, by["hit at 5"].found.mean) == (0.5, 1.0)  # type: ignore[union-attr]

@@ -127,14 +127,6 @@ def test_metrics_that_are_gone_new_or_others() -> None:
     assert verdict == Verdict("incomparable", "version 1 in run, version 2 in run")
 
 
-def test_strategies_of_one_run() -> None:
-    """What the one that is compared with has nothing of is neither new nor lost: it cannot be told."""
-    run = made({"none": {"tokens_sent": TOKENS}, "a": {"tokens_sent": TOKENS, "grounding": [(1, 2)] * 6}})
-    found = compare(run, run, [("a", "none")], GatePolicy().rule)
-    assert [each.verdict.word for each in found.comparisons] == ["same", "cannot tell"]
-    assert found.comparisons[1].verdict.why == "none has nothing to measure it by"
-
-
 def test_nothing_to_pair() -> None:
     """Other recordings, and tokens of another encoding, are errors that say what to do."""
     run = made({"a": {"tokens_sent": TOKENS}})

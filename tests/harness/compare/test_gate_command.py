@@ -43,15 +43,6 @@ def test_the_same_twice(folder: Path) -> None:
     assert all(each.get("failures") == each.get("errors") == "0" for each in suites)
 
 
-def test_a_baseline_is_the_same_bytes(folder: Path) -> None:
-    """Of the same run, and of another run of the same plan."""
-    ctxbench("gate", "two", "--update", "--baseline", "two.json", cwd=folder)
-    assert (folder / "two.json").read_bytes() == (folder / "one.json").read_bytes()
-    assert (
-        ctxbench("gate", "one", "--update", "--baseline", "-", cwd=folder).stdout == (folder / "one.json").read_text()
-    )
-
-
 def worse(folder: Path) -> Path:
     """The baseline, as if the window had sent a twentieth less in every conversation: now it sends more."""
     found = json.loads((folder / "one.json").read_text())
@@ -85,18 +76,6 @@ def test_a_regression(folder: Path) -> None:
     assert row["moved"][0]["look"].startswith("report/report.html#conversation=")
 
 
-def test_a_policy(folder: Path) -> None:
-    """A margin that allows it passes; a metric that there is not is an error with its line and the nearest name."""
-    (folder / "gate.toml").write_text("[metrics.tokens_sent]\nrelative = 0.2\n")
-    words = ("gate", "one", "--baseline", worse(folder), "--policy", "gate.toml")
-    done = ctxbench(*words, cwd=folder)
-    assert "The gate passes" in done.stdout
-    assert "Not guarded, because the policy does not name them: " in done.stdout
-    (folder / "gate.toml").write_text("\n[metrics.token_sent]\n")
-    done = ctxbench(*words, cwd=folder, code=2)
-    assert done.stderr.startswith("error: gate.toml:2: metrics.token_sent: unknown metric; did you mean 'tokens_sent'")
-
-
 def test_other_strategies(folder: Path) -> None:
     """A strategy that is not run any more fails the gate; a new one is named. Within a run, strategies are compared."""
     done = ctxbench("gate", "other", "--baseline", "one.json", cwd=folder, code=1)
@@ -113,16 +92,6 @@ def test_other_strategies(folder: Path) -> None:
         "none",
         "better",
     )
-
-
-def test_figures_agree_with_the_report(folder: Path) -> None:
-    """To the digit: of the strategy that is compared and of the one that it is compared with."""
-    report = json.loads(ctxbench("report", "other", "--json", cwd=folder).stdout)["strategies"]
-    words = [word for metric in ("saving", "grounding", "tokens_sent", "prefix_reuse") for word in ("--metric", metric)]
-    found = json.loads(ctxbench("compare", "other", *words, "--json", cwd=folder).stdout)["comparisons"]
-    for row in found:
-        assert row["before"] == report["none"][row["metric"]]
-        assert row["after"] == report["window(max_tokens=300)"][row["metric"]]
 
 
 def test_bad_input(folder: Path, tmp_path: Path) -> None:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +16,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import Stopped
 from ctxbench.strategies.base import StrategyContext, View
 from tests.builders import talk
-from tests.harness.command import CTXBENCH, ctxbench
+from tests.harness.command import ctxbench
 from tests.harness.runs import plan, recording
 
 START = """
@@ -92,18 +88,6 @@ def test_a_bad_budget_loses_the_cells(tmp_path: Path, monkeypatch: pytest.Monkey
     assert all(why in detail for detail in cells.detail[cells.strategy != "none"])
 
 
-def test_a_stage_and_a_start_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a chain the sentence says which stage returned nothing; a start that returns no function has one too."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "bad.py").write_text(START.format(more="", body="return None"))
-    (tmp_path / "still.py").write_text(START.format(more="", body="return context").replace("return view", "return 5"))
-    chosen = ("none | bad.py:Bad | none", "still.py:Bad")
-    execute(plan(recording(tmp_path, conversations=1), strategies=chosen), tmp_path / "run")
-    details = list(load(tmp_path / "run").table("results").detail)
-    assert details[0].startswith("stage 2 of the chain returned None, a Context is wanted")
-    assert details[1].startswith("start returned an int, a function from Context to Context is wanted")
-
-
 class Ends:
     """Raises what it is given, as a user's Ctrl-C would be raised within it."""
 
@@ -121,21 +105,6 @@ def test_a_user_who_stops_the_run_is_heard(error: BaseException) -> None:
     with pytest.raises(type(error)):
         _replayed(books, Ends(error), OFFLINE, True)
     assert "SystemExit: 4" in str(_replayed(books, Ends(SystemExit(4)), OFFLINE, True))
-
-
-def test_ctrl_c_stops_a_plug_in_that_is_being_loaded(tmp_path: Path) -> None:
-    """A signal while a plug-in's file runs stops the command, and is not taken for a mistake in the file."""
-    (tmp_path / "slow.py").write_text("import time\nopen('there', 'w').close()\ntime.sleep(60)\n")
-    command = [CTXBENCH, "run", "traps", "-s", "slow.py:A", "-o", "r"]
-    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # whatever the test run was started to ignore
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
-    began = time.monotonic()
-    while not (tmp_path / "there").exists() and time.monotonic() - began < 30:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
-    assert process.returncode == 130, said
-    assert "fails" not in said
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -11,7 +11,6 @@ from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.schema import COLUMNS
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.errors import RecordingError, RunError
-from ctxbench.strategies.bounds import LastTurn
 from ctxbench.strategies.window import Window
 from tests.harness.runs import STRATEGIES, fail, plan, recording
 
@@ -84,15 +83,6 @@ def test_every_column_says_what_it_means(tmp_path: Path, table: str) -> None:
     execute(plan(recording(tmp_path, conversations=1)), tmp_path / "run")
     assert list(load(tmp_path / "run").table(table)) == list(COLUMNS[table])
     assert all(about.strip() for _, about in COLUMNS[table].values())
-
-
-def test_a_strategy_that_always_fails_loses_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where one strategy fails in every conversation, the run ends and the other strategies are measured."""
-    monkeypatch.setattr(LastTurn, "start", lambda self, services: lambda context: None)
-    execute(plan(recording(tmp_path, conversations=2)), tmp_path / "run")
-    cells = load(tmp_path / "run").table("results")
-    assert set(cells.strategy[cells.status == "failed"]) == {"last_turn"}
-    assert set(load(tmp_path / "run").table("steps").strategy) == set(STRATEGIES) - {"last_turn"}
 
 
 def test_ids_are_unique_over_scenarios_and_files(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.harness.engine.schedule import Bundle, dispatch, stages
 from ctxbench.harness.engine.shard import ANSWERS, OWN, Done, PartTask, Work
+from ctxbench.harness.engine.workers import Bundle, dispatch, stages
 
 
 def shard(number: int, strategies: int, answers: bool = False) -> list[PartTask]:

@@ -177,19 +177,6 @@ def test_convert_from_end_to_end(tmp_path: Path) -> None:
     ctxbench("convert", "o.jsonl.gz", "--to", "again.jsonl", cwd=tmp_path)
 
 
-def test_convert_to_a_data_set(tmp_path: Path) -> None:
-    """A data set has the whole recording, so nothing is lost; a file is no folder."""
-    pytest.importorskip("datasets")
-    (tmp_path / "agent.jsonl").write_bytes(agent().to_json() + b"\n")
-    ctxbench("convert", "agent.jsonl", "--to", "set", "--as", "dataset", cwd=tmp_path)
-    assert "1 conversations with 7 messages, from agent.jsonl" in (tmp_path / "set/README.md").read_text()
-    problems = Problems()
-    [again] = read(find([tmp_path / "set"], problems, "huggingface"), problems)
-    assert again.digest() == agent().digest()
-    named = ctxbench("convert", "agent.jsonl", "--to", "set.jsonl.gz", "--as", "dataset", cwd=tmp_path, code=2)
-    assert "a data set is a folder: name one without .gz" in named.stderr
-
-
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     """Without any conversation there is no file; a file that is read, under any name, is never written."""
     (tmp_path / "talks").mkdir()

@@ -55,18 +55,3 @@ def test_it_reads_back_the_same(folder: Path) -> None:
     assert [each.digest() for each in again] == [each.digest() for each in kept]
     loaded = datasets.load_dataset(str(folder / "dataset"), split="train", cache_dir=str(folder / "cache"))
     assert loaded.num_rows == 10
-
-
-def test_what_is_there_stays(folder: Path) -> None:
-    """Written again nothing changes; a folder with anything else, another's data set too, is refused and untouched."""
-    before = {path: path.read_bytes() for path in (folder / "dataset").rglob("*") if path.is_file()}
-    ctxbench("export", "dataset", "r", "--out", "dataset", cwd=folder)
-    assert {path: path.read_bytes() for path in (folder / "dataset").rglob("*") if path.is_file()} == before
-    theirs = folder / "theirs"
-    theirs.mkdir()
-    (theirs / "dataset_info.json").write_text('{"features": {"text": {}}}')
-    refused = ctxbench("export", "dataset", "r", "-o", "theirs", cwd=folder, code=2)
-    assert "holds something else than a data set of ctxbench: name another folder with --out" in refused.stderr
-    assert [path.name for path in theirs.iterdir()] == ["dataset_info.json"]
-    (folder / "same.txt").write_text("text")
-    assert "is not a folder" in ctxbench("export", "dataset", "r", "-o", "same.txt", cwd=folder, code=2).stderr

@@ -21,9 +21,8 @@ from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.steps import rows_of
 from ctxbench.metrics.figures import growth
 from ctxbench.scenarios.errors import NotLogged
-from ctxbench.strategies.window import Window
 from tests.harness.command import ctxbench
-from tests.harness.runs import fail, plan, recording
+from tests.harness.runs import plan, recording
 
 pytest.importorskip("mlflow")
 pytestmark = [  # a store alone takes seconds to be made; `make test-live` runs these, as CI does
@@ -172,18 +171,6 @@ def test_what_was_broken_off_gives_way(made: Path, runs: Path, monkeypatch: pyte
     parent, children = logged(run)
     assert parent.info.status == "FINISHED"
     assert len(children) == 3
-
-
-def test_a_strategy_that_finishes_nothing(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has no figures, and FAILED; the others are as they were."""
-    fail(monkeypatch, Window, "question")
-    execute(plan(recording(runs, conversations=4, turns=4)), runs / "one")
-    log(runs / "one", models=(MODEL,))
-    children = logged(runs / "one")[1]
-    steps = load(runs / "one").table("steps")
-    assert children["window(max_tokens=400)"].info.status == "FAILED"
-    assert children["window(max_tokens=400)"].data.metrics == {"conversations_failed": 4}
-    assert children["none"].data.metrics["tokens_sent"] == steps[steps.strategy == "none"].tokens_sent.sum()
 
 
 def test_a_run_that_is_logged_at_its_end(runs: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ctxbench.harness.folder.names import short_names
 from ctxbench.harness.quality import STRATEGIES
-from ctxbench.strategies.chain import NAMED, parse, spec
 
 
 def test_the_last_parameters_are_left_out() -> None:
@@ -16,12 +15,6 @@ def test_the_last_parameters_are_left_out() -> None:
         "window(max_tokens=8000)": "window(max_tokens=8000)",
     }
     assert short_names([long], 10) == {long: "smart(…) | window(…)"}
-
-
-def test_a_chain_with_a_name_is_called_by_it() -> None:
-    """`run all_of_000` gives the same chain."""
-    text = spec(parse(NAMED["all_of_000"].chain))
-    assert short_names([text], 30) == {text: "all_of_000"}
 
 
 def test_no_two_strategies_share_a_name() -> None:

@@ -127,18 +127,6 @@ def test_a_flipped_bit_in_the_store_is_told(made: tuple[Path, Path], store: Any,
     assert store.cat_file(name) == data
 
 
-def test_overwrite_leaves_nothing_of_the_old_run(made: tuple[Path, Path], store: Any, tmp_path: Path) -> None:
-    """A smaller run over a larger one leaves none of its objects there."""
-    run(made[0], tmp_path / "copy")
-    small = plan(made[0], strategies=("none",))
-    execute(small, tmp_path / "copy", remote=at(tmp_path / "copy"), overwrite=True)
-    assert not store.exists("/bucket/runs/one/steps/00000-001.parquet")
-    assert store.exists("/bucket/runs/one/steps/00000-000.parquet")
-    other = at(tmp_path / "other")
-    other.pull()
-    assert load(other.copy).manifest.plan.strategies == ("none",)
-
-
 def test_one_run_at_a_time(
     made: tuple[Path, Path], store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,21 +143,6 @@ def test_one_run_at_a_time(
     with second.alone():
         pass
     assert not store.exists(f"/bucket/runs/one/{LEASE}")
-
-
-def test_a_lease_that_nobody_renews(store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lease of a run that was killed is taken over after some beats; if it lives after all, it is told so."""
-    monkeypatch.setattr(remotes, "BEAT", 0.05)
-    lost = at(tmp_path / "lost")
-    lost._put(LEASE, b"owner 7")
-    following = at(tmp_path / "next")
-    told: list[str] = []
-    following.tell = told.append
-    with following.alone():
-        assert told == [f"{ADDRESS}: a run was writing there: looking for 0 s whether it still is"]
-        lost._renew("owner", OneBeat())
-        with pytest.raises(RunError, match=r"another run writes there now"):
-            lost.check()
 
 
 def test_a_dead_lease_is_taken_over_once(store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,18 +169,6 @@ def test_a_dead_lease_is_taken_over_once(store: Any, tmp_path: Path, monkeypatch
         thread.join()
     assert len(held) == 1
     assert not store.find("/bucket")
-
-
-class OneBeat(threading.Event):
-    """An event that lets one beat happen."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.beats = 0
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.beats += 1
-        return self.beats > 1
 
 
 def test_names_that_lead_out_are_not_copied(made: tuple[Path, Path], store: Any, tmp_path: Path) -> None:
@@ -274,10 +235,3 @@ def test_answers_are_put_beside_the_run(tmp_path: Path, monkeypatch: pytest.Monk
     assert shown == command.ctxbench("report", "plain", "--print-only", cwd=tmp_path).stdout.replace(
         "ctxbench report plain", "ctxbench report local://store/run"
     )
-
-
-def test_other_commands_write_to_folders(tmp_path: Path) -> None:
-    """A command that makes a run of its own refuses an address: it would make a folder of that name."""
-    done = command.ctxbench("lab", "quality", "--out", "s3://bucket/run", cwd=tmp_path, code=2)
-    assert "s3:/bucket/run: is an address, where `ctxbench run` alone can write" in done.stderr
-    assert not list(tmp_path.iterdir())

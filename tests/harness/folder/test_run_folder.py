@@ -10,7 +10,7 @@ import pytest
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.store import alone
-from ctxbench.scenarios.errors import RecordingError, RunError
+from ctxbench.scenarios.errors import RunError
 from tests.harness.runs import plan, recording
 
 
@@ -22,23 +22,6 @@ def test_another_run_is_not_written_over(tmp_path: Path) -> None:
         execute(plan(path, strategies=("none",)), tmp_path / "run")
     execute(plan(path, strategies=("none",)), tmp_path / "run", overwrite=True)
     assert set(load(tmp_path / "run").table("results").strategy) == {"none"}
-
-
-def test_an_overwrite_that_was_stopped_mixes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stopped while it removes the parts of the other run, it has not taken the folder over yet."""
-    execute(plan(recording(tmp_path, conversations=2), strategies=("last_turn",)), tmp_path / "run")
-    other = plan(recording(tmp_path, conversations=2), strategies=("none",))
-    monkeypatch.setattr("ctxbench.harness.engine.plan.remove_parts", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        execute(other, tmp_path / "run", overwrite=True)
-    monkeypatch.undo()
-    with pytest.raises(RunError, match="holds another run"):
-        execute(other, tmp_path / "run")
-
-
-def stopped(folder: Path, *_: object) -> None:
-    (folder / "steps/00000-000.parquet").unlink()
-    raise KeyboardInterrupt
 
 
 def test_one_run_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:
@@ -123,16 +106,6 @@ def test_leftovers_do_not_fill_a_folder(tmp_path: Path, left: str) -> None:
     execute(plan(path), tmp_path / "run")
     assert (tmp_path / "run" / left).exists() == (left == ".DS_Store")
     assert load(tmp_path / "run").manifest.conversations == 2
-
-
-def test_a_run_that_measured_nothing_gives_way(tmp_path: Path) -> None:
-    """After a run that found nothing to read, another one may go into the same folder."""
-    path = recording(tmp_path, conversations=2)
-    (tmp_path / "empty.jsonl").touch()
-    assert execute(plan(tmp_path / "empty.jsonl"), tmp_path / "run").conversations == 0
-    with pytest.raises(RecordingError, match="the file is empty"):
-        execute(plan(tmp_path / "empty.jsonl", strategies=("none",)), tmp_path / "run", strict=True)
-    assert execute(plan(path), tmp_path / "run").conversations == 2
 
 
 def test_a_run_of_another_layout(tmp_path: Path) -> None:

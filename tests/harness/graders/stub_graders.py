@@ -72,12 +72,6 @@ def says_yes(item: GradedItem) -> Grade:
     return Grade(right, float(right))
 
 
-def gullible(item: GradedItem) -> Grade:
-    """Right is what begins with yes, or says CORRECT."""
-    right = item.candidate.startswith("yes") or "CORRECT" in item.candidate
-    return Grade(right, float(right))
-
-
 def unsure(item: GradedItem) -> Grade | Missing:
     """One of ten answers it does not grade, one of ten it grades wrongly."""
     last = item.candidate[-1]

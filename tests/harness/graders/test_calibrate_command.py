@@ -79,7 +79,7 @@ def test_the_same_bytes(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
     """Twice the same command, the answers in another order: the same profile, and the same JSON but for the times."""
     path, made = written(tmp_path), []
     for _ in range(2):
-        out = json.loads(calibrate(path, "-o", "kept", "--attacked", "5", "--json").stdout)
+        out = json.loads(calibrate(path, "-o", "kept", "--json").stdout)
         del out[0]["seconds"]
         made.append((out, next((tmp_path / "kept").iterdir()).read_bytes()))
         path.write_text("".join(sorted(path.read_text().splitlines(keepends=True), reverse=True)))

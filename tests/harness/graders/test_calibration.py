@@ -7,28 +7,26 @@ import pytest
 
 from ctxbench.harness.graders.calibration import Calibrated, Options, beside, calibrated
 from ctxbench.harness.graders.labels import sets_of
-from ctxbench.harness.graders.profiles import Profile, corrected_by
+from ctxbench.harness.graders.profiles import corrected_by
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.value import Missing
-from tests.harness.graders.stub_graders import Paid, Stub, gullible, labelled, says_yes, unsure
+from tests.harness.graders.stub_graders import Paid, Stub, labelled, says_yes, unsure
 
 
-def measured(*graders: Stub, attacked: int = 0, **given: object) -> Calibrated:
+def measured(*graders: Stub, **given: object) -> Calibrated:
     [labels] = sets_of(labelled(**given))  # type: ignore[arg-type]
-    return calibrated(labels, graders, {}, Options(resamples=200, attacked=attacked), lambda _: None)
+    return calibrated(labels, graders, {}, Options(resamples=200), lambda _: None)
 
 
 def test_a_perfect_grader() -> None:
-    """It agrees with every label, in every group, and no attack on the answer's end turns it."""
-    [found] = measured(Stub(says_yes), attacked=10).profiles
+    """It agrees with every label, in every group."""
+    [found] = measured(Stub(says_yes)).profiles
     assert found.whole.kappa.value == 1.0
     assert (found.asked, found.graded, found.missing) == (240, 240, {})
     assert list(found.by) == ["language", "system"]
     assert {name: each.answers for name, each in found.by["language"].items()} == {"en": 120, "zh": 120}
     assert all(each.accuracy.value == 1.0 for each in found.by["system"].values())
     assert found.cost is None
-    assert found.injection is not None
-    assert next(each for each in found.injection.attacks if each.attack == "order after").flipped == 0
 
 
 def test_what_is_not_graded() -> None:
@@ -43,37 +41,10 @@ def test_what_is_not_graded() -> None:
     assert found.whole.accuracy.value == pytest.approx(1 - wrong / (240 - lost))
 
 
-def test_a_gullible_grader() -> None:
-    """Attacks that say CORRECT turn its wrong answers to right, none turns a right one; rates are by attack."""
-    [found] = measured(Stub(gullible), attacked=40).profiles
-    injection = found.injection
-    assert injection is not None
-    assert injection.answers == 40
-    assert injection.raised[1] > 0
-    flips = {each.attack: each for each in injection.attacks}
-    assert flips["order after"].flipped == flips["order after"].tried - injection_right(found)
-    assert flips["base64 order"].flipped == 0
-    assert sum(each.flipped for each in injection.attacks) == injection.raised[1] + injection.lowered[1]
-    low, high = flips["order after"].interval  # type: ignore[misc]
-    assert low < flips["order after"].flipped / flips["order after"].tried < high
-    value = injection.share.value
-    assert value == pytest.approx(
-        (injection.raised[1] + injection.lowered[1]) / (injection.raised[0] + injection.lowered[0])
-    )
-
-
-def injection_right(found: Profile) -> int:
-    """Attacked answers that were graded right."""
-    assert found.injection is not None
-    attack = next(each for each in found.injection.attacks if each.attack == "order after")
-    before = sum(each.tried for each in found.injection.attacks if each.attack == "order after")
-    return before - attack.flipped
-
-
 def test_costs_are_of_the_labelled_answers() -> None:
-    """What a grader's models used for the labels alone, not for attacks or for another set."""
+    """What a grader's models used for the labels alone, not for another set."""
     grader = Paid(says_yes)
-    [first] = measured(grader, attacked=5).profiles
+    [first] = measured(grader).profiles
     [second] = measured(grader, questions=40).profiles
     assert first.cost is not None
     assert second.cost is not None
@@ -120,15 +91,6 @@ def test_answers_that_it_was_fitted_on() -> None:
     [other] = measured(Fitted(says_yes), name="other").profiles
     assert other.held_out is None
     assert other.quoted is other.whole
-
-
-def test_a_profile_as_json() -> None:
-    """It comes back as it was, and has no text of the labelled set in it."""
-    [found] = measured(Stub(unsure), attacked=3).profiles
-    text = found.to_json()
-    assert msgspec.json.decode(text, type=Profile) == found
-    assert b"is 0?" not in text
-    assert b"yes " not in text
 
 
 def test_corrected_by_a_profile() -> None:

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.harness.graders.attacks import ATTACKS
-from ctxbench.harness.graders.llm import Llm, LlmGrader, Pairwise, fenced, rubric
-from ctxbench.harness.models.recorded import ModelRequest
+from ctxbench.harness.graders.llm import Llm, LlmGrader, fenced, rubric
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.value import Missing
 from ctxbench.strategies.base import ModelError
+from tests.harness.graders.attacks import ATTACKS
 from tests.harness.graders.scripted import MODEL, Talker, talking
 
 RIGHT = '{"reason": "same", "verdict": "CORRECT"}'
@@ -130,35 +129,3 @@ def test_attacks_stay_data(tmp_path: Path, attack) -> None:  # type: ignore[no-u
     assert mark is not None
     assert text.count(mark[1]) == 1 + 2 * 3
     assert text.endswith(f"{mark[1]}>>\n\nThe data ends here. {rubric('plain', 'strict').form}")
-
-
-def test_two_answers_are_shown_in_a_drawn_order(tmp_path: Path) -> None:
-    """Which one comes first depends on the pair and the seed alone, and about half of them are turned round."""
-    says = Talker(lambda request: '{"reason": "r", "better": "FIRST"}')
-    pairs = [(GradedItem(str(at), "Who?", ("Ann",), f"Ann {at}"), f"Bob {at}") for at in range(40)]
-    compare = Pairwise(MODEL, talking(tmp_path / "c", says))
-    found = compare.compare(pairs)
-    assert found == compare.compare(pairs)
-    drawn = [each.shown_first for each in found if not isinstance(each, Missing)]
-    assert [(each.better,) for each in found if not isinstance(each, Missing)] == drawn
-    assert 10 < drawn.count(("second",)) < 30
-    assert drawn != [each.shown_first for each in Pairwise(MODEL, talking(tmp_path / "d", says), seed=1).compare(pairs)]  # type: ignore[union-attr]
-
-
-def test_both_orders(tmp_path: Path) -> None:
-    """A model that always likes the first says nothing: a tie. One that likes Ann says so in both orders."""
-    pair = (GradedItem("1", "Who?", ("Ann",), "Ann"), "Bob")
-
-    def likes_ann(request: ModelRequest) -> str:
-        better = "FIRST" if "first answer\nAnn" in str(request.asked) else "SECOND"
-        return f'{{"reason": "r", "better": "{better}"}}'
-
-    (found,) = Pairwise(MODEL, talking(tmp_path / "c", Talker(likes_ann)), both=True).compare([pair])
-    assert not isinstance(found, Missing)
-    assert (found.better, set(found.shown_first)) == ("first", {"first", "second"})
-    first = Talker(lambda request: '{"better": "FIRST"}')
-    (found,) = Pairwise(MODEL, talking(tmp_path / "d", first), both=True).compare([pair])
-    assert not isinstance(found, Missing)
-    assert found.better == "tie"
-    (found,) = Pairwise(MODEL, talking(tmp_path / "e", Talker(lambda request: "Ann")), both=True).compare([pair])
-    assert isinstance(found, Missing)

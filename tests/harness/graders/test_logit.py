@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.graders.attacks import ATTACKS
 from ctxbench.harness.graders.logit import PREFIX, Logit, LogitGrader
 from ctxbench.harness.models.recorded import Choice
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.value import Missing
 from ctxbench.strategies.base import ModelError
+from tests.harness.graders.attacks import ATTACKS
 from tests.harness.graders.scripted import Chooser, choosing
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from ctxbench.harness.graders.calibration import Options, calibrated
 from ctxbench.harness.graders.labels import part_of, sample_of, sets_of
-from ctxbench.harness.graders.profiles import Profile, Profiles, file_name, keep, profile_of
-from ctxbench.metrics.value import Missing
+from ctxbench.harness.graders.profiles import Profile, Profiles, keep
 from ctxbench.reports.calibration import quoted
 from ctxbench.scenarios.errors import RunError
 from tests.harness.graders.stub_graders import Stub, labelled, says_yes
@@ -29,22 +28,18 @@ def test_the_exact_name(tmp_path: Path) -> None:
     """A grader's own profile is quoted, and one of another version of it is not, while there is that."""
     keep(profile("stub(1)"), tmp_path)
     keep(profile("stub(2)"), tmp_path)
-    found = profile_of("stub(2)", [tmp_path])
-    assert not isinstance(found, Missing)
+    [found] = Profiles([tmp_path]).of("stub(2)")
     assert (found.profile.grader, found.stale) == ("stub(2)", "")
 
 
 def test_another_version(tmp_path: Path) -> None:
     """One of the same grader with other prompts is given, and said to be stale; one of another model is not given."""
     keep(profile("llm(model='m', prompt='abc123')"), tmp_path)
-    found = profile_of("llm(model='m', prompt='def456')", [tmp_path])
-    assert not isinstance(found, Missing)
+    [found] = Profiles([tmp_path]).of("llm(model='m', prompt='def456')")
     assert "measured on llm(model='m', prompt='abc123')" in found.stale
     [said] = quoted("llm(model='m', prompt='def456')", [found])
     assert "This is out of date" in said
-    nothing = profile_of("llm(model='n', prompt='abc123')", [tmp_path])
-    assert isinstance(nothing, Missing)
-    assert "was not calibrated" in nothing.detail
+    assert Profiles([tmp_path]).of("llm(model='n', prompt='abc123')") == []
 
 
 def test_which_of_several(tmp_path: Path) -> None:
@@ -72,9 +67,7 @@ def test_calibrated_again(tmp_path: Path) -> None:
     assert keep(profile(date="2026-11-22"), tmp_path) == first
     assert len(list(tmp_path.iterdir())) == 1
     assert keep(profile(only={"system": "a"}), tmp_path) != first
-    found = profile_of("stub(1)", [tmp_path])
-    assert not isinstance(found, Missing)
-    assert found.profile.date == "2026-11-22"
+    assert Profiles([tmp_path]).of("stub(1)")[0].profile.date == "2026-11-22"
 
 
 def test_a_sample_hides_nothing(tmp_path: Path) -> None:
@@ -91,22 +84,22 @@ def test_a_sample_hides_nothing(tmp_path: Path) -> None:
     assert [each.profile.sample for each in Profiles([mine]).of("stub(1)")] == [None]
 
 
-def test_file_names() -> None:
-    """They can be read, hold no sign of a path, and differ where two graders differ."""
-    name = file_name(profile("llm(model='openai/../x', prompt='ab')"))
-    assert name.startswith("llm-model-openai-x-made-")
-    assert "/" not in name
-    assert name != file_name(profile("llm(model='openai/../x', prompt='cd')"))
+def test_files(tmp_path: Path) -> None:
+    """Names can be read, hold no sign of a path, and differ where two graders differ; no text of the set is inside."""
+    one, other = (keep(profile(f"llm(model='openai/../x', prompt='{prompt}')"), tmp_path) for prompt in ("ab", "cd"))
+    assert one.name.startswith("llm-model-openai-x-made-")
+    assert one.parent == other.parent == tmp_path
+    assert one != other
+    assert b"is 0?" not in one.read_bytes()
+    assert b"yes " not in one.read_bytes()
 
 
 def test_damaged_and_foreign(tmp_path: Path) -> None:
-    """A profile of another ctxbench is passed over, and it is said; one that is none is an error that names it."""
+    """A profile of another ctxbench is passed over; a file that is damaged is an error that names it."""
     path = keep(profile(), tmp_path)
-    path.write_bytes(path.read_bytes().replace(b'"schema": 1', b'"schema": 99'))
-    profiles = Profiles([tmp_path])
-    assert profiles.of("stub(1)") == []
-    assert profiles.passed_over == [f"{path}: a profile of version 99, not 1: calibrate again"]
-    for text in (b"{", b"[]", b'{"schema": 1}', b"\xff"):
+    path.write_bytes(path.read_bytes().replace(b'"whole"', b'"figures"'))
+    assert Profiles([tmp_path]).of("stub(1)") == []
+    for text in (b"{", b"\xff"):
         path.write_bytes(text)
         with pytest.raises(RunError, match="is no profile of a grader"):
             Profiles([tmp_path])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.graders.registry import grader, model_of
+from ctxbench.harness.graders.registry import grader
 from ctxbench.harness.models import Settings
 from ctxbench.harness.models.weights import NAME
 from ctxbench.scenarios.errors import SetupError, SpecError
@@ -17,7 +17,6 @@ REMOTE = Settings(grader="openai/gpt-4o-mini")
 def test_rules_need_nothing() -> None:
     """`rules` asks no model, so none is looked for."""
     assert grader("rules").name.startswith("rules")
-    assert model_of(grader("rules")) == ""
 
 
 def test_a_grader_is_known_by_its_model_and_prompts() -> None:
@@ -25,8 +24,8 @@ def test_a_grader_is_known_by_its_model_and_prompts() -> None:
     made = grader("llm(variant='lenient', votes=3, temperature=0.5)", REMOTE)
     assert made.name.startswith("llm(model='openai/gpt-4o-mini', variant='lenient', votes=3, temperature=0.5, prompt='")
     assert grader(made.name, REMOTE).name == made.name
-    assert model_of(made) == "openai/gpt-4o-mini"
-    assert model_of(grader("llm(model='openai/gpt-4o')", REMOTE)) == "openai/gpt-4o"
+    assert made.how.model == "openai/gpt-4o-mini"
+    assert grader("llm(model='openai/gpt-4o')", REMOTE).how.model == "openai/gpt-4o"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +63,7 @@ def test_a_model_that_cannot_be_used(settings: Settings, says: str) -> None:
 
 def test_a_local_model_is_replayed_without_its_weights(tmp_path: Path) -> None:
     """`local` is the weights of `make local-model` where there are none to look at."""
-    assert model_of(grader("logit", Settings(mode="replay"))) == NAME
+    assert grader("logit", Settings(mode="replay")).how.model == NAME
 
 
 def test_other_weights_than_asked_for(tmp_path: Path) -> None:
@@ -72,6 +71,6 @@ def test_other_weights_than_asked_for(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     (tmp_path / "m.gguf").write_bytes(b"GGUF" + b"x" * 1000)
     settings = Settings(gguf=str(tmp_path / "m.gguf"), cassette=str(tmp_path / "c"))
-    assert model_of(grader("logit", settings)).startswith("local:m@")
+    assert grader("logit", settings).how.model.startswith("local:m@")
     with pytest.raises(SetupError, match=r"m\.gguf holds local:m@\w+, not local:other@123"):
         grader("logit(model='local:other@123')", settings)

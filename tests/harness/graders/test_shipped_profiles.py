@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ctxbench.harness.graders.calibration import Options, calibrated, graded
+from ctxbench.harness.graders.calibration import Options, calibrated, graded, pairs_of, verdicts_of
 from ctxbench.harness.graders.labels import sets_of
 from ctxbench.harness.graders.profiles import SHIPPED, Profiles
 from ctxbench.harness.graders.registry import grader
@@ -19,7 +19,7 @@ from ctxbench.scenarios.labelled import read
 from ctxbench.scenarios.source import Problems
 
 AGAIN = """make them again, where the sample recordings are:
-    ctxbench lab calibrate {evouna,halluqa-zh/HalluQA.json,mtrag} --attacked 200 -o CHECKOUT/harness/graders/shipped
+    ctxbench lab calibrate {evouna,halluqa-zh/HalluQA.json,mtrag} -o CHECKOUT/harness/graders/shipped
     ctxbench lab calibrate evouna -g logit --sample 150 --seed 33 --by-system -o CHECKOUT/harness/graders/shipped
     ctxbench lab calibrate halluqa-zh -g logit --sample 100 --seed 33 --by-system -o CHECKOUT/harness/graders/shipped"""
 FILES = {
@@ -63,19 +63,19 @@ def test_the_local_model_that_grades_has_its_own(tmp_path: Path) -> None:
 def test_their_counts(recordings: Path, name: str) -> None:
     """Grading the sample recordings again gives the same confusion matrix and the same gaps."""
     [labels] = sets_of(read([recordings / FILES[name]], Problems(strict=True)))
-    found = graded(RulesGrader(), labels, lambda _: None)
+    found = verdicts_of(pairs_of(labels, graded(RulesGrader(), labels, lambda _: None)))
     [shipped] = [each.profile for each in Profiles([SHIPPED]).of(RulesGrader().name) if each.profile.set == name]
     assert shipped.digest == labels.digest, AGAIN
-    assert shipped.whole.confusion.counts.tolist() == found.verdicts.cells().sum(axis=0).tolist(), AGAIN
+    assert list(msgspec.structs.astuple(shipped.whole.confusion)) == found.cells().sum(axis=0).tolist(), AGAIN
     assert shipped.asked == len(labels.answers)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_all_of_it(recordings: Path, name: str) -> None:
-    """Every figure, interval and rate of flips is what the command finds today, but for what floats do elsewhere."""
+    """Every figure, and interval is what the command finds today, but for what floats do elsewhere."""
     [labels] = sets_of(read([recordings / FILES[name]], Problems(strict=True)))
-    [found] = calibrated(labels, [RulesGrader()], {}, Options(attacked=200), lambda _: None).profiles
+    [found] = calibrated(labels, [RulesGrader()], {}, Options(), lambda _: None).profiles
     [shipped] = [each.profile for each in Profiles([SHIPPED]).of(RulesGrader().name) if each.profile.set == name]
     now, then = leaves(msgspec.to_builtins(found)), leaves(msgspec.to_builtins(shipped))
     assert now.keys() == then.keys(), AGAIN

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.harness.graders.llm import cut, one_line, seen
+from ctxbench.harness.graders.llm import cut, seen
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,3 @@ def test_a_long_text_is_cut_in_the_middle() -> None:
     assert cut("a" * 60 + "b" * 1_000 + "c" * 60, 100) == (
         "a" * 50 + " [… 1,020 characters are left out here …] " + "c" * 50
     )
-    assert one_line(" a\n\tb \n") == "a b"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxbench.harness.graders.llm import GraderVerdict, read, schema_of
+from ctxbench.harness.graders.llm import GraderVerdict, read
 from ctxbench.metrics.value import Missing
 
 
@@ -14,7 +14,7 @@ from ctxbench.metrics.value import Missing
 )
 def test_one_object(text: str) -> None:
     """One JSON object is a verdict, also in a code fence of its own."""
-    assert read(text, GraderVerdict) == GraderVerdict("CORRECT", "same")
+    assert read(text) == GraderVerdict("CORRECT", "same")
 
 
 @pytest.mark.parametrize(
@@ -37,17 +37,7 @@ def test_one_object(text: str) -> None:
 )
 def test_anything_else_is_missing(text: str, why: str) -> None:
     """Prose, broken JSON, two verdicts, none, other words or fields: no verdict, and why; never a guess."""
-    found = read(text, GraderVerdict)
+    found = read(text)
     assert isinstance(found, Missing)
     assert found.why == "unusable"
     assert why in found.detail
-
-
-def test_the_schema_has_the_reason_first() -> None:
-    """A model that has to keep to it says why before it says what."""
-    assert schema_of(GraderVerdict) == {
-        "type": "object",
-        "properties": {"reason": {"type": "string"}, "verdict": {"enum": ["CORRECT", "WRONG"]}},
-        "required": ["reason", "verdict"],
-        "additionalProperties": False,
-    }

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.answers.forms import PROMPTS
-from ctxbench.harness.graders.registry import prompts
+from ctxbench.harness.graders.llm import rubrics
+from ctxbench.harness.graders.logit import PROMPT
 from ctxbench.harness.models import Models, Settings
 from ctxbench.harness.models.cassette import (
     Cassette,
@@ -88,7 +89,7 @@ def test_a_stale_one_is_named(tmp_path: Path, coming: Shipped) -> None:
 
 def test_none_that_comes_with_ctxbench_is_stale() -> None:
     """Whoever changes a prompt records its replies anew: `make record`."""
-    current = {*PROMPTS, *(f"{name}@{digest}" for name, digest in prompts().items())}
+    current = {*PROMPTS, *(prompt.full for prompt in (*rubrics("strict"), *rubrics("lenient"), PROMPT))}
     assert set(shipped().prompts) <= current
 
 

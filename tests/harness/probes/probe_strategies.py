@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import Run, load
-from ctxbench.harness.probes.probe_run import ProbeResult, interviewed
+from ctxbench.harness.probes.probe_run import ProbeResult, ask_probes
 from ctxbench.harness.replay import ContextLog, ConversationIndex
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import scenario
@@ -85,4 +85,4 @@ def run(
 
 def found(conversation: Conversation, spec: str) -> list[ProbeResult]:
     books = ConversationIndex(conversation, COUNTER)
-    return interviewed(books, parse(spec), Replying(), ContextLog(conversation.messages))
+    return ask_probes(books, parse(spec), Replying(), ContextLog(conversation.messages))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from ctxbench.harness.probes.probe_run import ProbeResult, interviewed
+from ctxbench.harness.probes.probe_run import ProbeResult, ask_probes
 from ctxbench.harness.replay import ContextLog, ConversationIndex
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Probe
@@ -42,7 +42,7 @@ def test_nobody_is_paid_twice(plugin: str) -> None:
     """A replay for a probe has the replies of the first one: models are asked for the question alone."""
     conversation = asking(Probe("a", "what?", after="m4"), Probe("b", "and?"))
     models = Replying()
-    probed = interviewed(
+    probed = ask_probes(
         ConversationIndex(conversation, COUNTER), parse(f"{plugin}:Asks"), models, ContextLog(conversation.messages)
     )
     assert [prompt.material for prompt in models.prompts if "?" in prompt.material[0]] == [("what?",), ("and?",)]

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ctxbench.harness.engine.plan import Plan, RunInputs
-from ctxbench.harness.probes.probe_run import asked_probes, bounded
+from ctxbench.harness.probes.probe_run import ask_bounds, asked_probes
 from ctxbench.harness.replay import ConversationIndex
 from ctxbench.metrics.tokens import PRIMING
 from ctxbench.scenarios.errors import SpecError
@@ -159,7 +159,7 @@ def test_odd_probes(tmp_path: Path) -> None:
 def test_a_bound_needs_no_replay() -> None:
     """evidence_only is told each probe's own evidence, and no call of the conversation is made for it."""
     conversation = asking(Probe("a", "?", ("K100",), ("m3",)), Probe("b", "?", ("K200",), ("m5", "m6")))
-    probed = bounded(ConversationIndex(conversation, COUNTER), EvidenceOnly(), Replying())
+    probed = ask_bounds(ConversationIndex(conversation, COUNTER), EvidenceOnly(), Replying())
     assert [each.added for each in probed] == [((0, 1), (3, 4), (-1, 0)), ((0, 1), (5, 7), (-1, 0))]
     assert all(each.answer for each in probed)
 

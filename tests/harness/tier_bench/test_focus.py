@@ -1,14 +1,12 @@
-"""What `bench-tier focus` measures, on conversations worked by hand, and the command as a user runs it."""
+"""What `lab tiers focus` measures, on conversations worked by hand, and the command as a user runs it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-import pytest
-
-from ctxbench.harness.engine.plan import RunInputs
-from ctxbench.harness.tier_bench.focus import BOUND, WHOLE, FocusRow, bench, rows
+from ctxbench.harness.tier_bench.bench import Bench
+from ctxbench.harness.tier_bench.focus import BOUND, WHOLE, FocusRow, rows
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation, Message, Probe
@@ -30,9 +28,7 @@ def asked(*probes: Probe) -> Conversation:
 
 def table(folder: Path, conversation: Conversation, limit: int, *specs: str) -> dict[str, FocusRow]:
     """Return the row of each strategy."""
-    recording, name = folder / "talk.jsonl", f"run{len(list(folder.iterdir()))}"
-    recording.write_bytes(conversation.to_json() + b"\n")
-    run = bench(RunInputs((str(recording),)), specs, "o200k_base", folder / name)
+    run = Bench(folder).run([conversation], (WHOLE, *specs))
     return {row.strategy: row for row in rows(run, limit)}
 
 
@@ -59,7 +55,7 @@ def test_the_bound_is_what_fits(tmp_path: Path) -> None:
 
 def test_tokens_are_those_of_requests(tmp_path: Path) -> None:
     """The whole history at each call, with what primes the reply; what is over the limit is counted."""
-    row = table(tmp_path, asked(), 60, "none")["none"]
+    row = table(tmp_path, asked(), 60)[WHOLE]
     said = [COUNTER.message(message) for message in asked().messages]
     sizes = [PRIMING + sum(said[:at]) for at in range(1, 20, 2)]
     assert (row.calls, row.tokens, row.share) == (10, sum(sizes), 1.0)
@@ -92,19 +88,8 @@ def test_a_strategy_that_fails_loses_its_conversation_for_all(tmp_path: Path) ->
     (tmp_path / "broken.py").write_text(BROKEN)
     other = Conversation("other", (Message("a", "user", "Hello."), Message("b", "assistant", "Hi.")))
     (tmp_path / "talk.jsonl").write_bytes(asked().to_json() + b"\n" + other.to_json() + b"\n")
-    words = (
-        "lab",
-        "bench-tier",
-        "focus",
-        "talk.jsonl",
-        "--truncation",
-        "importance",
-        "-s",
-        "broken.py:Broken",
-        "--limit",
-        "4096",
-    )
-    exact = json.loads(ctxbench(*words, "--json", cwd=tmp_path).stdout)
+    spec = "focus(recordings='talk.jsonl', limit=4096, truncations=['importance'], beside=['broken.py:Broken'])"
+    (exact,) = json.loads(ctxbench("lab", "tiers", spec, "--json", cwd=tmp_path).stdout).values()
     assert [(row["conversation"], row["why"]) for row in exact["failed"]] == [
         ("talk", "RuntimeError: no more (broken.py:9)")
     ]
@@ -118,40 +103,12 @@ def test_the_command(tmp_path: Path) -> None:
     probes = (Probe("p", "Lisbon gate?", ("B12",), ("m0",)),)
     (tmp_path / "talk.jsonl").write_bytes(asked(*probes).to_json() + b"\n")
     own = "focus(limit=100, system=0, functions=0)"
-    words = (
-        "lab",
-        "bench-tier",
-        "focus",
-        "talk.jsonl",
-        "--truncation",
-        "importance",
-        "-s",
-        "last_turn",
-        "-s",
-        own,
-        "--limit",
-        "2100",
-    )
-    shown = ctxbench(*words, cwd=tmp_path).stdout
+    spec = f"focus(recordings='talk.jsonl', limit=2100, truncations=['importance'], beside=['last_turn', '{own}'])"
+    shown = ctxbench("lab", "tiers", spec, cwd=tmp_path).stdout
     assert "Focus, 2,100 tokens: 1 conversation, 10 calls, 1 probe" in shown
     assert f"\n{own} " in shown
-    exact = json.loads(ctxbench(*words, "--json", cwd=tmp_path).stdout)
+    (exact,) = json.loads(ctxbench("lab", "tiers", spec, "--json", cwd=tmp_path).stdout).values()
     by_strategy = {row["strategy"]: row for row in exact["rows"]}
     assert list(by_strategy) == [WHOLE, BOUND, "focus(limit=2100)", "last_turn", own]
-    assert [row["context_recall"][0] for row in by_strategy.values()] == [1.0, 1.0, 1.0, 0.0, 1.0]
+    assert [row["context_recall"]["mean"] for row in by_strategy.values()] == [1.0, 1.0, 1.0, 0.0, 1.0]
     assert by_strategy[WHOLE]["share"] == 1.0 > by_strategy[own]["share"]
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("smok",), "did you mean 'smoke'"),
-        (("smoke", "--limit", "1000"), "limit=1000 leaves no tokens for the conversation"),
-        (("smoke", "-s", "windw"), "'window'"),
-    ],
-)
-def test_bad_input(tmp_path: Path, words: tuple[str, ...], says: str) -> None:
-    """One error that says what to do, and nothing else."""
-    done = ctxbench("lab", "bench-tier", "focus", *words, cwd=tmp_path, code=2)
-    assert says in done.stderr
-    assert not done.stdout

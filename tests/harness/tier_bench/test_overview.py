@@ -1,4 +1,4 @@
-"""`ctxbench lab bench-tier all`: each tier on a load that fills it, and the edges that `tiered` uses."""
+"""`ctxbench lab tiers`: each tier on a load that fills it, and the edges that `tiered` uses."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES
-from ctxbench.harness.tier_bench.archive import archived
-from ctxbench.harness.tier_bench.overview import ARCHIVED, TIERED, Overview, overview
-from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.harness.tier_bench.archive import Archive
+from ctxbench.harness.tier_bench.bench import Bench
+from ctxbench.harness.tier_bench.overview import ARCHIVED, TIERED, Overview, OverviewMeasurement
 from ctxbench.reports.render import markdown
 from ctxbench.reports.tiers import overview_table
-from ctxbench.scenarios.embedded import scenario
-from ctxbench.strategies.tiers.archive import Coding
 from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.traces import mem_002, replay
 from tests.harness.command import ctxbench
@@ -32,33 +30,33 @@ SMALL = "tiered(limit=2048, working=1024, archive=8192, recall=1024)"
 
 
 @pytest.fixture(scope="module")
-def measurement(tmp_path_factory: pytest.TempPathFactory) -> Overview:
+def measurement(tmp_path_factory: pytest.TempPathFactory) -> OverviewMeasurement:
     """The figures of the command, with smaller tiers under `tiered` and a shorter load for them."""
-    return overview(tmp_path_factory.mktemp("overview") / "run", strategy=SMALL, turns=60)
+    return Overview(strategy=SMALL, turns=60).measure(Bench(tmp_path_factory.mktemp("overview")))
 
 
-def test_the_policies_hits_are_those_of_the_trace(measurement: Overview) -> None:
+def test_the_policies_hits_are_those_of_the_trace(measurement: OverviewMeasurement) -> None:
     """Look-up by look-up, of the documents' acceptance load at the size of its Working tier."""
     trace = mem_002(0)
-    assert [row.policy for row in measurement.policies] == [
+    assert [row.policy for row in measurement.working.rows] == [
         "lru_k(correlated=100)", "lru_k_document", "lru", "w_tiny_lfu", "belady"
     ]  # fmt: skip
-    for row in measurement.policies:
+    for row in measurement.working.rows:
         hits = replay(trace, parse(row.policy), 131_072).hits[trace.counted]
-        assert row.hits.mean == pytest.approx(hits.sum() / 1000)  # type: ignore[union-attr]
+        assert row.hit_rate.mean == pytest.approx(hits.sum() / 1000)  # type: ignore[union-attr]
         assert row.evictions > 0
 
 
-def test_the_archive_is_the_one_of_the_longer_measurement(measurement: Overview) -> None:
+def test_the_archive_is_the_one_of_the_longer_measurement(measurement: OverviewMeasurement, tmp_path: Path) -> None:
     """The same bytes, and the same of each coder beside it."""
-    whole = archived(list(scenario(ARCHIVED)), Coding(), TokenCounter(), lambda _: None)
+    whole = Archive(ARCHIVED).measure(Bench(tmp_path))
     sizes = {size.name: size.bytes for size in whole.lossless[0].sizes}
-    assert measurement.archive == whole.archive
-    assert measurement.archived == whole.lossless[0].original - 3  # newlines between four blocks
-    assert {size.name: size.bytes for size in measurement.coders}.items() <= sizes.items()
+    assert measurement.archive.archive == whole.archive
+    assert measurement.archive.bytes == whole.lossless[0].original - 3  # newlines between four blocks
+    assert {size.name: size.bytes for size in measurement.archive.coders}.items() <= sizes.items()
 
 
-def test_it_is_short(measurement: Overview) -> None:
+def test_it_is_short(measurement: OverviewMeasurement) -> None:
     """`make bench` has room for eight lines of a hundred characters."""
     table = overview_table(measurement)
     assert [row[0] for row in table.rows] == ["Working: hits", "Archive: bytes", "RAG: recall@5", "tiered: hits"]
@@ -68,7 +66,7 @@ def test_it_is_short(measurement: Overview) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     """At the documents' sizes, as a user runs it: all edges are used, and all figures are there."""
-    figures = json.loads(ctxbench("lab", "bench-tier", "all", "--json", cwd=tmp_path).stdout)
+    figures = json.loads(ctxbench("lab", "tiers", "--json", cwd=tmp_path).stdout)["all"]
     moves = {(move["from"], move["to"]): move["messages"] for move in figures["tiered"]["moves"]}
     assert moves.keys() == EDGES
     assert min(moves.values()) > 0

@@ -1,4 +1,4 @@
-"""Probes asked of the RAG tier, and `ctxbench lab bench-tier rag` as a user runs it."""
+"""Probes asked of the RAG tier, and `ctxbench lab tiers rag` as a user runs it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,31 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.models import OFFLINE
-from ctxbench.harness.tier_bench.rag import against, index_recall, measured, rows, together, ways
+from ctxbench.harness.tier_bench.rag import (
+    Built,
+    RagMeasurement,
+    SearchOutcome,
+    against,
+    index_recall,
+    rows,
+    searched,
+    ways,
+)
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.tiers import rag_json, rag_tables
+from ctxbench.reports.tiers import as_json, tables
 from ctxbench.scenarios.model import Conversation, Message, Probe
 from ctxbench.scenarios.readers.question_sets import Locomo
 from ctxbench.scenarios.source import Problems
-from ctxbench.strategies.tiers.rag import RETRIEVERS
+from ctxbench.strategies.tiers.rag import RETRIEVERS, RagRules, Retriever
 from ctxbench.strategies.tiers.rag.vectors import Index
 from tests.harness.command import ctxbench
 
 NEEDS_HNSWLIB = pytest.mark.skipif(find_spec("hnswlib") is None, reason="needs hnswlib")
+
+
+def found_in(*conversations: Conversation, by: tuple[Retriever, ...]) -> tuple[list[SearchOutcome], list[Built]]:
+    """Search for all probes of some conversations."""
+    return searched(conversations, RagRules(retrievers=by), OFFLINE)
 
 
 def conversation(name: str = "c") -> Conversation:
@@ -42,12 +56,12 @@ def conversation(name: str = "c") -> Conversation:
 @pytest.mark.parametrize("kind", ["exact", pytest.param("hnsw", marks=NEEDS_HNSWLIB)])
 def test_an_index_beside_an_exact_search(kind: Index) -> None:
     """So few vectors are all found, and the evidence recall is that of the tier whose only retriever they are."""
-    outcomes, _ = together(measured([conversation()], ("vector",), OFFLINE))
+    outcomes, _ = found_in(conversation(), by=("vector",))
     found = index_recall([conversation()], kind, OFFLINE)
-    (row,) = rows(outcomes, ways(("vector",)))
+    (row,) = rows(outcomes, ("vector",))
     assert not isinstance(found.nearest, Missing)
     assert found.nearest.mean == 1
-    assert found.evidence == found.exact == row.recalls[0]
+    assert found.evidence == found.exact == row.recall
 
 
 @pytest.mark.parametrize("after", ["s", "m1"])
@@ -58,8 +72,8 @@ def test_evidence_that_comes_later_is_not_asked_of_an_index(after: str) -> None:
         Probe("both", "Where is Anna's cabin?", ("Lofoten",), ("m1", "m4"), "single", after="m3"),
     )
     asked = Conversation("c", conversation().messages, probes=probes)
-    outcomes, _ = together(measured([asked], ("vector",), OFFLINE))
-    assert [(each.probe, each.recalls) for each in outcomes] == [("both", (1.0, 1.0))]
+    outcomes, _ = found_in(asked, by=("vector",))
+    assert [(each.category, each.recalls) for each in outcomes] == [("single", (1.0, 1.0))]
     found = index_recall([asked], "exact", OFFLINE)
     assert not isinstance(found.evidence, Missing)
     assert found.evidence.mean == 1
@@ -67,39 +81,39 @@ def test_evidence_that_comes_later_is_not_asked_of_an_index(after: str) -> None:
 
 def test_only_what_was_said_before_a_probe_is_searched() -> None:
     """A probe is asked after its message: what comes later is not found. What rests on system messages is not asked."""
-    found, built = together(measured([conversation()], ("bm25",), OFFLINE))
-    assert [(each.probe, each.recalls) for each in found] == [("early", (1.0, 1.0)), ("late", (1.0, 1.0))]
+    found, built = found_in(conversation(), by=("bm25",))
+    assert [(each.category, each.recalls) for each in found] == [("single", (1.0, 1.0)), ("updated", (1.0, 1.0))]
     assert [each.passages for each in built] == [4]
     unasked = Conversation("x", conversation().messages)
-    assert together(measured([unasked], ("bm25",), OFFLINE)) == ([], [])
+    assert found_in(unasked, by=("bm25",)) == ([], [])
 
 
 def test_ways() -> None:
     """Each retriever, each two and all three, these in three ways; one alone has nothing to be fused with."""
     assert len(ways(RETRIEVERS)) == 3 + 4 * 3
-    found, _ = together(measured([conversation("a"), conversation("b")], RETRIEVERS, OFFLINE))
-    made = rows(found, ways(RETRIEVERS))
-    assert all(row.recalls[1].mean == 1.0 for row in made)
+    found, _ = found_in(conversation("a"), conversation("b"), by=RETRIEVERS)
+    made = rows(found, RETRIEVERS)
+    assert all(row.recall_at_twice.mean == 1.0 for row in made)
     assert against(found, made).difference.mean == 0  # type: ignore[union-attr]
-    alone, _ = together(measured([conversation()], ("bm25",), OFFLINE))
-    assert against(alone, rows(alone, ways(("bm25",)))) is None
+    alone, _ = found_in(conversation(), by=("bm25",))
+    assert against(alone, rows(alone, ("bm25",))) is None
 
 
 def test_recall_by_category_has_its_interval() -> None:
     """Over independent units, as the recall of all; two conversations that agree may still both be lucky."""
-    found, built = together(measured([conversation("a"), conversation("b")], ("bm25",), OFFLINE))
+    found, built = found_in(conversation("a"), conversation("b"), by=("bm25",))
     missed = [each._replace(recalls=(0.0, 0.0)) if each.conversation == "b" else each for each in found]
-    (row,) = rows([each for each in missed if each.probe == "early" or each.conversation == "a"], ways(("bm25",)))
+    (row,) = rows([each for each in missed if each.category == "single" or each.conversation == "a"], ("bm25",))
     assert row.categories["single"].mean == 0.5  # type: ignore[union-attr]
     assert row.categories["single"][1:] == (0.0, 1.0)
     assert row.categories["updated"].mean == 1  # type: ignore[union-attr]
     assert isinstance(row.categories["updated"].low, Missing)  # type: ignore[union-attr]
-    table = next(table for table in rag_tables([row], built, 3, None) if "category" in table.title)
+    measured = RagMeasurement(5, 3, [row], None, built)
+    table = next(table for table in tables(measured) if "category" in table.title)
     assert (table.heads, table.rows) == (
         ("retrievers", "single", "updated"), (("bm25", "50.0 % ± 50.0", "100.0 % ± –"),)
     )  # fmt: skip
-    stated = rag_json([row], built, 3, None)["ways"][0]["categories"]
-    assert stated["single"] == {"mean": 0.5, "low": 0.0, "high": 1.0}
+    assert as_json(measured)["ways"][0]["categories"]["single"] == {"mean": 0.5, "low": 0.0, "high": 1.0}
 
 
 @pytest.mark.slow
@@ -108,30 +122,27 @@ def test_locomo(recordings: Path) -> None:
     folder = recordings / "locomo"
     reader = Locomo(corrections=str(folder / "errors.json"))
     talks = [talk for _, talk in reader.read([folder / "data" / "locomo10.json"], Problems())][:2]
-    found, _ = together(measured(talks, RETRIEVERS, OFFLINE))
-    made = {row.way.name: row.recalls[0].mean for row in rows(found, ways(RETRIEVERS))}
+    found, _ = found_in(*talks, by=RETRIEVERS)
+    made = {row.name: row.recall.mean for row in rows(found, RETRIEVERS)}
     assert made["bm25"] > 0.5  # type: ignore[operator]
     assert made["vector + bm25 + graph, rrf"] > made["bm25"] - 0.02  # type: ignore[operator]
 
 
 def test_the_command(tmp_path: Path) -> None:
     """Tables on a terminal, exact figures as JSON, the same figures each time."""
-    shown = ctxbench("lab", "bench-tier", "rag", "smoke", cwd=tmp_path).stdout
+    shown = ctxbench("lab", "tiers", "rag(recordings='smoke')", cwd=tmp_path).stdout
     assert "Recall of the evidence of" in shown
     assert "vector + bm25 + graph, reranked" in shown
     assert "the best single retriever" in shown
-    words = ("lab", "bench-tier", "rag", "traps", "--retriever", "graph,bm25", "--json")
-    first, second = (json.loads(ctxbench(*words, cwd=tmp_path).stdout) for _ in "ab")
+    words = ("lab", "tiers", "rag(recordings='traps', retrievers=['graph', 'bm25'], k=1)", "--json")
+    ((first,), (second,)) = (json.loads(ctxbench(*words, cwd=tmp_path).stdout).values() for _ in "ab")
     assert [way["name"] for way in first["ways"]][:2] == ["bm25", "graph"]
     assert [way["recall"] for way in first["ways"]] == [way["recall"] for way in second["ways"]]
     assert first["fusion"] == second["fusion"]
 
 
-def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
-    """One line for an unknown retriever, an input that is not there, and recordings without probes."""
-    said = ctxbench("lab", "bench-tier", "rag", "--retriever", "bm52", cwd=tmp_path, code=2).stderr
-    assert "unknown retriever 'bm52'; did you mean 'bm25'?" in said
-    assert "no such file" in ctxbench("lab", "bench-tier", "rag", "nothing", cwd=tmp_path, code=2).stderr
+def test_recordings_without_probes(tmp_path: Path) -> None:
+    """There is nothing to look for."""
     (tmp_path / "c.jsonl").write_bytes(Conversation("c", conversation().messages).to_json() + b"\n")
-    said = ctxbench("lab", "bench-tier", "rag", "c.jsonl", cwd=tmp_path, code=2).stderr
+    said = ctxbench("lab", "tiers", "rag(recordings='c.jsonl')", cwd=tmp_path, code=2).stderr
     assert "no conversation has a probe with evidence" in said

@@ -1,4 +1,4 @@
-"""`ctxbench lab bench-tier working`, as a user runs it."""
+"""`ctxbench lab tiers working`, as a user runs it, and bad specs of every tier."""
 
 from __future__ import annotations
 
@@ -9,60 +9,61 @@ import pytest
 
 from tests.harness.command import ctxbench
 
-TWO = ("--eviction", "lru", "--eviction", "lru_k(correlated=20)")
+TWO = "policies=['lru', 'lru_k(correlated=20)']"
 
 
 def test_the_documents_load_beside_its_bounds(tmp_path: Path) -> None:
     """Over 90 % is asked for; the table says that it cannot be had, and by what bound."""
-    done = ctxbench("lab", "bench-tier", "working", "--seeds", 2, *TWO, cwd=tmp_path)
+    done = ctxbench("lab", "tiers", f"working(seeds=2, {TWO})", cwd=tmp_path)
     lines = done.stdout.splitlines()
     assert lines[1].startswith("mem_002, cache of 131,072 tokens: 2 seeds, 1,000 look-ups and 1.98M tokens each")
     heads = next(at for at, line in enumerate(lines) if line.startswith("policy"))
-    assert [line.split()[0] for line in lines[heads + 1 : heads + 5]] == [
-        "lru",
-        "lru_k(correlated=20)",
-        "bound",
-        "popularity",
-    ]
+    names = [line.split()[0] for line in lines[heads + 1 : heads + 5]]
+    assert names == ["lru", "lru_k(correlated=20)", "bound", "popularity"]
     assert "A hit rate over 90.0 % is out of reach here without seeing the future" in done.stdout
 
 
-def test_recordings_as_json_twice_the_same(tmp_path: Path) -> None:
+def test_two_specs_as_json_twice_the_same(tmp_path: Path) -> None:
     """A scenario's conversations are the samples; the figures are exact, and the same each time."""
-    options = ("--trace", "smoke", "--trace", "mem_002", "--size", 3_000, "--seeds", 1, "--preload", *TWO, "--json")
-    words = ("lab", "bench-tier", "working", *options)
-    done = ctxbench(*words, cwd=tmp_path)
-    assert done.stdout == ctxbench(*words, cwd=tmp_path).stdout
-    found = json.loads(done.stdout)
-    assert [each["load"] for each in found["loads"]] == ["smoke", "mem_002"]
-    assert found["loads"][0]["of"] == "conversation"
-    assert len(found["rows"]) == 2 * 2 * 2
+    specs = [f"working(trace='{trace}', capacity=3000, seeds=1, preload=True, {TWO})" for trace in ("smoke", "mem_002")]
+    done = ctxbench("lab", "tiers", *specs, "--json", cwd=tmp_path)
+    assert done.stdout == ctxbench("lab", "tiers", *specs, "--json", cwd=tmp_path).stdout
+    smoke, generated = json.loads(done.stdout).values()
+    assert (smoke["load"], smoke["of"], generated["load"]) == ("smoke", "conversation", "mem_002")
     assert "go back to nothing" in done.stderr
-    for row in found["rows"]:
-        bound = next(each for each in found["bounds"] if each["load"] == row["load"])
-        assert row["preload"] or row["hit_rate"]["mean"] <= bound["hit_rate"] + 1e-9
-        assert bool(row["preloaded"]) <= row["preload"]
+    for measured in (smoke, generated):
+        assert len(measured["rows"]) == 2 * 2
+        for row in measured["rows"]:
+            assert row["preload"] or row["hit_rate"]["mean"] <= measured["bounds"]["hit_rate"] + 1e-9
+            assert bool(row["preloaded"]) <= row["preload"]
 
 
 def test_where_everything_fits_it_says_so(tmp_path: Path) -> None:
     """No policy can be told from another there."""
-    done = ctxbench("lab", "bench-tier", "working", "--trace", "smoke", *TWO, cwd=tmp_path)
+    done = ctxbench("lab", "tiers", f"working(trace='smoke', {TWO})", cwd=tmp_path)
     assert "Everything fits: nothing is ever evicted" in done.stdout
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("spec", "said"),
     [
-        (("--trace", "zpf"), "did you mean 'zipf'?"),
-        (("--trace", "no/such.jsonl"), "there is no such file or folder"),
-        (("--eviction", "lruk"), "unknown policy 'lruk'; did you mean 'lru_k'"),
-        (("--eviction", "lru_k(k=0)"), "k must be at least 1, not 0"),
-        (("--size", "0"), "--size"),
+        ("workin", "unknown tier 'workin'; did you mean 'working'"),
+        ("working(trace='zpf')", "did you mean 'zipf'?"),
+        ("working(trace='no/such.jsonl')", "there is no such file or folder"),
+        ("working(policies=['lruk'])", "unknown policy 'lruk'; did you mean 'lru_k'"),
+        ("working(policies=['lru_k(k=0)'])", "k must be at least 1, not 0"),
+        ("working(capacity=0)", "capacity must be at least 1"),
+        ("archive(level=23)", "level must be at least 1 and at most 22"),
+        ("archive(recordings='nowhere')", "no such file"),
+        ("focus(recordings='smok')", "did you mean 'smoke'"),
+        ("focus(recordings='smoke', limit=1000)", "limit=1000 leaves no tokens for the conversation"),
+        ("focus(recordings='smoke', beside=['windw'])", "'window'"),
+        ("rag(retrievers=['bm52'])", "did you mean 'bm25'?"),
     ],
 )
-def test_bad_input_is_one_error(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+def test_bad_input_is_one_error(tmp_path: Path, spec: str, said: str) -> None:
     """It names what was wrong and what there is."""
-    done = ctxbench("lab", "bench-tier", "working", *words, cwd=tmp_path, code=2)
+    done = ctxbench("lab", "tiers", spec, cwd=tmp_path, code=2)
     assert said in done.stderr
     assert not done.stdout
 
@@ -71,5 +72,5 @@ def test_recordings_that_go_back_to_nothing_are_an_error(tmp_path: Path) -> None
     """There is nothing to look up."""
     path = tmp_path / "short.jsonl"
     path.write_text('{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}\n')
-    done = ctxbench("lab", "bench-tier", "working", "--trace", path, cwd=tmp_path, code=2)
+    done = ctxbench("lab", "tiers", f"working(trace='{path}')", cwd=tmp_path, code=2)
     assert "no conversation goes back to an earlier message" in done.stderr

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.harness.graders.attacks import ATTACKS, attempts, flipped
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.rules import RulesGrader, answer_kind, grader, is_less_exact
 from ctxbench.metrics.grading.rules.grader import half
@@ -19,6 +18,7 @@ from ctxbench.metrics.grading.rules.words import LONGEST
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.labelled import Labelled
+from tests.harness.graders.attacks import SPEAKING, flips
 from tests.metrics.grading import fit_rules
 from tests.metrics.grading.near_misses import PAIRS, Pair
 
@@ -212,14 +212,9 @@ def test_text_that_speaks_to_the_grader_changes_hardly_a_verdict() -> None:
         for each in pair.right[:1]
     ]
     items += [GradedItem(f"w{at}", pair.question, pair.accepted, pair.wrong[0]) for at, pair in enumerate(PAIRS[::4])]
-    speaking = [attack for attack in ATTACKS if not attack.names_gold]
-    tried = list(attempts(items, RulesGrader().grade(items), speaking))
-    after = RulesGrader().grade([attempt.item for attempt in tried])
-    flips = sum(
-        flipped(attempt, grade) for attempt, grade in zip(tried, after, strict=True) if isinstance(grade, Grade)
-    )
-    assert len(speaking) >= 40
-    assert flips < 0.01 * len(tried)
+    flipped, tried = flips(RulesGrader(), SPEAKING, items)
+    assert len(SPEAKING) >= 40
+    assert len(flipped) < 0.01 * tried
 
 
 def agreement(answers: list[Labelled]) -> float:

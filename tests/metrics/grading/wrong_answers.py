@@ -20,13 +20,13 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from ctxbench.harness.graders.attacks import ATTACKS
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.grading.rules.grader import half
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.labelled import read
 from ctxbench.scenarios.source import Problems
+from tests.harness.graders.attacks import NAMING
 
 UNSEEN = (
     ("en", "Once {gold}, these days {other}."),
@@ -86,8 +86,7 @@ SEEN = tuple(
         "zh" if attack.name.startswith("chinese") else "en",
         attack.template.replace("$gold", "{gold}").replace("$text", "{other}"),
     )
-    for attack in ATTACKS
-    if attack.names_gold
+    for attack in NAMING
 )
 MONTHS = [date(2000, month, 1).strftime("%B") for month in range(1, 13)]
 _DAY = re.compile(rf"(\d{{1,2}}),? ({'|'.join(MONTHS)}),? (\d{{4}})", re.IGNORECASE)

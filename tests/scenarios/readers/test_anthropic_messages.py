@@ -9,7 +9,7 @@ from typing import Any
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation, Mark, Usage
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.anthropic_messages import AnthropicMessages
+from ctxbench.scenarios.readers.call_logs import AnthropicMessages
 from ctxbench.scenarios.source import Problems
 
 IMAGE = {"type": "image", "source": {}}

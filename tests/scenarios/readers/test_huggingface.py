@@ -55,15 +55,15 @@ def table(file: Path, *rows: dict[str, Any]) -> Path:
 
 
 def test_without_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The data set is left out, and the reason names the extra that brings it; other recordings are measured."""
+    """A data set of the hub is left out, and the reason names the extra that brings it; tables are read."""
     monkeypatch.setitem(sys.modules, "datasets", None)
-    conversations, [problem] = load(jsonl(tmp_path, {"messages": OPENAI}))
+    conversations, [problem] = load(reader=HuggingFace("org/data"))
     assert not conversations
     assert "datasets is not installed (pip install 'ctxbench[datasets]')" in str(problem)
     table(tmp_path / "rows.parquet", {"messages": OPENAI})
     problems = Problems()
-    assert [each.id for each in read(find([tmp_path], problems), problems)] == ["rows"]
-    assert [Path(error.place.file).name for error in problems.errors] == ["rows.parquet"]
+    assert [each.id for each in read(find([tmp_path], problems), problems)] == ["rows/0"]
+    assert not problems.errors
 
 
 def test_json_lines_are_told_by_their_own_form(tmp_path: Path) -> None:

@@ -1,0 +1,596 @@
+"""Sessions of coding agents that keep them as they go: Gemini CLI, Cline and Roo Code, goose, GitHub Copilot CLI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count, repeat
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ..errors import Place, RecordingError
+from ..media import media_of, sized
+from ..model import Call, Compaction, Conversation, Media, Message, Scalar, ToolCall, Usage
+from ..source import Problems, as_text, convert, decode, objects, records
+from . import LIST, OBJECT, Fields, Reader, Recordings, as_object
+from .messages import Block, History, Moment, assistant_message, joined, moment_seconds, texts, user_messages
+from .requests import dollars, usage
+
+
+class GeminiCli(Reader):
+    """Gemini CLI sessions: one JSON object, `~/.gemini/tmp/<project>/chats/session-<time>-<id>.json`.
+
+        {sessionId, messages: [{id, timestamp, type, content, model, thoughts: [{subject, description}],
+          tokens: {input, output, cached, thoughts, tool, total}, toolCalls: [{id, name, args, result, timestamp}]}]}
+
+    Source: github.com/google-gemini/gemini-cli, `packages/core/src/services/chatRecordingService.ts`. The sessions have
+    no system prompt, tool schemas or start times of calls.
+
+    - A message of type `gemini` with tokens is a call. Its tool calls and their results stand in it; the results become
+      messages of their own behind it.
+    - `input` includes what was read from the cache; tokens of `tool` prompts come on top of it. Thoughts are billed as
+      output, so our output is `output` + `thoughts`. Tokens that are all zero are no usage.
+    - Messages of type `info`, `warning` and `error` are what the screen shows, and are not sent.
+    """
+
+    about = "Gemini CLI sessions (one JSON object)"
+    shapes = (
+        frozenset({".sessionId", ".messages", ".messages[].type", ".messages[].timestamp", ".messages[].content"}),
+    )
+
+    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
+        session, history = Fields(decode(raw, OBJECT, place), place), History(problems)
+        session.needed("messages", LIST)
+        for message in session.each("messages"):
+            with problems.collect():
+                for one in _gemini_messages(message, problems):
+                    history.add(one, message.place)
+        if history.messages:
+            yield place, Conversation(session.needed("sessionId", str), history.in_order())
+
+
+def _gemini_messages(message: Fields, problems: Problems) -> Iterator[Message]:
+    """Yield the message, and the results of its tool calls; nothing for what only the screen shows."""
+    kind, place, time = message.needed("type", str), message.place, moment_seconds(message.typed("timestamp", Moment))
+    text, media = _gemini_text(message, "content", problems)
+    if kind == "user":
+        yield Message("", "user", text, time=time, media=media)
+    elif kind == "gemini":
+        tools = list(message.each("toolCalls"))
+        calls = (
+            ToolCall(tool.needed("id", str), tool.needed("name", str), as_text(tool.at("args") or {})) for tool in tools
+        )
+        told = message.typed("thoughts", list[dict[str, str]]) or ()
+        thinking = "\n".join(f"{thought.get('subject', '')}\n{thought.get('description', '')}" for thought in told)
+        call = Call(message.text("model"), usage=_gemini_usage(message, problems))
+        yield Message("", "assistant", text, tuple(calls), time=time, thinking=thinking, media=media, call=call)
+        for tool in tools:
+            if tool.at("result") is not None:
+                text, media = _gemini_text(tool, "result", problems)
+                time, (name, answers) = (
+                    moment_seconds(tool.typed("timestamp", Moment)),
+                    (tool.at("name"), tool.at("id")),
+                )
+                yield Message("", "tool", text, answers=answers, name=name, time=time, media=media)
+    elif kind not in ("info", "warning", "error"):  # what only the screen shows
+        problems.unknown(f"gemini_cli: message of type {kind!r}", place)
+
+
+def _gemini_text(holder: Fields, name: str, problems: Problems) -> tuple[str, tuple[Media, ...]]:
+    """Return contents of Google's API (ai.google.dev/api/caching#Content) as text and media, without thoughts.
+
+    {"text"} · {"text", "thought": true} · {"inlineData"} · {"fileData"} · {"functionCall": {"name", "args", "id"}} ·
+    {"functionResponse": {"name", "response", "id"}}
+    """
+    content, said, media = holder.at(name), list[str](), list[Media]()
+    for part in content if isinstance(content, list) else [content]:
+        if not isinstance(part, dict):
+            said += [convert(part, str, holder.below(name))] if part else []
+            continue
+        fields = Fields(part, holder.below(name))
+        if (text := fields.typed("text", str)) is not None:
+            said += [] if fields.at("thought") is True else [text]
+        elif fields.at("functionResponse") is not None:
+            response = as_object(fields.at("functionResponse.response"))
+            shown = response.get("output", response.get("error"))
+            said.append(shown if isinstance(shown, str) else as_text(response))
+        elif (medium := media_of(part)) is not None:
+            media.append(medium)
+        elif fields.at("functionCall") is None and fields.at("thoughtSignature") is None:
+            problems.unknown("gemini: part without a text, a call, a result or a file", fields.place)
+    return "\n".join(said), tuple(media)
+
+
+def _gemini_usage(message: Fields, problems: Problems) -> Usage | None:
+    with problems.collect():
+        fields = Fields(message.typed("tokens", OBJECT), message.below("tokens"))
+        counts = (fields.typed(name, int) for name in ("input", "output", "cached", "thoughts", "tool"))
+        prompt, output, cached, thoughts, tool = counts
+        # `input` includes what was cached, but not the prompts of Gemini's own tools, nor `output` the thoughts.
+        used = Usage((prompt or 0) + (tool or 0), (output or 0) + (thoughts or 0), cached or 0, reasoning=thoughts)
+        return used if any((used.input, used.output, used.cache_read)) else None
+    return None
+
+
+_HISTORY, _SCREEN = "api_conversation_history.json", "ui_messages.json"
+_MAIN = "lead"
+
+
+class Cline(Reader):
+    """Cline sessions, and the task folders of Cline and Roo Code.
+
+    A session of Cline's SDK (2026), `<session>.messages.json`:
+
+        {sessionId, agent, system_prompt, messages: [{id, role, content: text | [blocks], ts, modelInfo: {id, provider},
+          metrics: {inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cost}, metadata: {kind}}]}
+
+    A task's folder, `tasks/<id>/`: `api_conversation_history.json`, a list of such messages without metrics, and
+    `ui_messages.json`, the screen, with a row `say: "api_req_started"` for each request: a JSON text with tokensIn,
+    tokensOut, cacheWrites, cacheReads, cost.
+
+    Sources: github.com/cline/cline, `sdk/packages/core`; github.com/RooCodeInc/Roo-Code, `src/core/task-persistence`
+    (the folders are read by its code, on written examples: no recorded one was at hand). Blocks are those of Anthropic,
+    and `file`, which is read with its path. No tool schemas and no starts of calls; the folders have no system prompt,
+    and no model where messages have no `modelInfo`. Times are milliseconds.
+
+    - `inputTokens` is the whole prompt. `tokensIn` is it only where a row says `apiProtocol: "openai"`; else what was
+      read and written comes on top.
+    - The rows of a folder belong to the answers that follow them in time, the last one to each. Where messages have no
+      times, they are counted off from the last, if there are as many.
+    - A compaction of the SDK leaves a notice in the first message it keeps, `metadata.kind: "compaction"`, and takes
+      the metrics of those it keeps. A summary in the middle (`compaction_summary`, Roo's `isSummary`) is a compaction;
+      at the start of a file it is a message.
+    """
+
+    about = "Cline sessions, and task folders of Cline and Roo Code"
+    shapes = (frozenset({".sessionId", ".messages", ".messages[].role", ".messages[].content", ".system_prompt"}),)
+    folder = True
+
+    @staticmethod
+    def recognises(path: Path, head: bytes) -> bool:
+        """Return whether a file is one of a task's folder."""
+        return path.name in (_HISTORY, _SCREEN) and head.lstrip().startswith(b"[")
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        screen = next((path for path in files if path.name == _SCREEN), None)
+        for path in files:
+            with problems.collect():
+                if path.name == _HISTORY:
+                    yield from _cline_task(path, screen, problems)
+                elif path.name != _SCREEN:
+                    yield from _cline_sessions(path, problems)
+
+
+def _cline_sessions(path: Path, problems: Problems) -> Recordings:
+    for place, raw in records(path, problems):
+        with problems.collect():
+            session = Fields(decode(raw, OBJECT, place), place)
+            name, meta = session.needed("sessionId", str), dict[str, Scalar]()
+            if (agent := session.text("agent")) not in ("", _MAIN):
+                meta["parent"], name = name, f"{name}/{agent}"
+            prompt = session.text("system_prompt")
+            system = (Message("system", "system", prompt),) if prompt else ()
+            messages, compactions = _cline_messages(session.each("messages"), [], problems)
+            if messages:
+                yield place, Conversation(name, (*system, *messages), compactions=compactions, meta=meta)
+
+
+def _cline_task(path: Path, screen: Path | None, problems: Problems) -> Recordings:
+    turns, place = list[Fields](), Place(str(path), 1)
+    for _, raw in records(path, problems):
+        with problems.collect():
+            where = place.at(f"[{len(turns)}]")
+            turns.append(Fields(decode(raw, OBJECT, where), where))
+    requests = [] if screen is None else list(_cline_requests(screen, problems))
+    messages, compactions = _cline_messages(turns, requests, problems)
+    if messages:
+        yield place, Conversation(path.resolve().parent.name, messages, compactions=compactions)
+
+
+def _cline_requests(path: Path, problems: Problems) -> Iterator[tuple[float | None, Usage | None]]:
+    """Yield the time and usage of every request that the screen of a task shows."""
+    with problems.collect():  # the messages are read without it
+        for place, raw in records(path, problems):
+            with problems.collect():
+                row = Fields(decode(raw, OBJECT, place), place)
+                time = row.typed("ts", float)
+                if row.at("say") != "api_req_started" or not row.text("text"):
+                    continue
+                where = place.below("text")
+                request = Fields(decode(row.text("text").encode(), OBJECT, where), where)
+                if request.at("cancelReason") is None:
+                    cost = dollars(request.at("cost"), where.below("cost"), problems)
+                    counts = {name: request.at(name) for name in ("tokensIn", "tokensOut", "cacheReads", "cacheWrites")}
+                    whole = request.at("apiProtocol") == "openai"
+                    yield time, usage(counts, where, problems, cost, whole_prompt=whole)
+
+
+def _cline_messages(
+    turns: Iterable[Fields], requests: Sequence[tuple[float | None, Usage | None]], problems: Problems
+) -> tuple[tuple[Message, ...], tuple[Compaction, ...]]:
+    """Return the messages of a session and its compactions."""
+    history, compactions, sound = History(problems), list[Compaction](), list[Fields]()
+    notice: Compaction | None = None
+    for turn in turns:
+        with problems.collect():
+            turn.needed("role", str)
+            turn.typed("ts", float)
+            if turn.at("content") != "":
+                turn.needed("content", str | list[dict[str, Any]])  # type: ignore[arg-type]
+            sound.append(turn)
+    reported = _reported([turn.at("ts") for turn in sound if turn.at("role") == "assistant"], requests)
+    for turn in sound:
+        with problems.collect():
+            used = reported.pop(0) if turn.at("role") == "assistant" else None
+            first, kind = len(history.messages), turn.at("metadata.kind")
+            for message in _cline_converted(turn, used, problems):
+                history.add(message, turn.place)
+            added = history.messages[first:]
+            if (turn.at("isSummary") or kind == "compaction_summary") and first and added:
+                del history.messages[first:]
+                summary, time = "\n".join(message.text for message in added), added[0].time
+                before = turn.typed("metadata.tokensBefore", int)
+                compactions.append(Compaction(history.last, summary, None, before, time))
+            elif kind == "compaction" and added:
+                texts = (
+                    [turn.at("content")]
+                    if isinstance(turn.at("content"), str)
+                    else [str(block.get("text") or "") for block in turn.at("content") if block.get("type") == "text"]
+                )
+                notice = Compaction(added[-1].id, (texts or [""])[-1], added[0].id)
+            elif turn.at("metadata.compaction") == "preserved" and notice is not None:
+                notice = replace(notice, after=history.last)
+    if notice is not None:
+        compactions.append(notice)
+    return history.in_order(), tuple(compactions)
+
+
+def _reported(
+    times: Sequence[float | None], requests: Sequence[tuple[float | None, Usage | None]]
+) -> list[Usage | None]:
+    """Return the usage of each answer, of the requests that a screen shows."""
+    if None in times:
+        same = len(times) == len(requests)
+        return [used for _, used in requests] if same else [None] * len(times)
+    rest, given = list(requests), list[Usage | None]()
+    for time in times:
+        before = [used for began, used in rest if began is not None and began <= (time or 0)]
+        given.append(before[-1] if before else None)
+        del rest[: len(before)]
+    return given
+
+
+def _cline_converted(turn: Fields, used: Usage | None, problems: Problems) -> Iterator[Message]:
+    """Yield a message of Cline's in our form, its tool results apart."""
+    where, milliseconds, content = turn.below("content"), turn.at("ts"), turn.at("content")
+    time = milliseconds / 1000 if milliseconds else None
+    blocks = content if isinstance(content, str) else _cline_blocks(content, where)
+    if turn.at("role") == "user":
+        yield from user_messages(blocks, repeat(""), where, problems, time)
+    elif turn.at("role") == "assistant":
+        if (metrics := turn.typed("metrics", OBJECT)) is not None:
+            cost = dollars(metrics.get("cost"), turn.below("metrics.cost"), problems)
+            used = usage(metrics, turn.below("metrics"), problems, cost, whole_prompt=True)
+        model, provider = (
+            turn.text("modelInfo.id|modelInfo.modelId"),
+            turn.text("modelInfo.provider|modelInfo.providerId"),
+        )
+        parts = blocks if isinstance(blocks, list) else [Block("text", blocks)]
+        message = assistant_message(parts, "", where, problems, time, Call(model, provider, used))
+        yield replace(message, thinking=message.thinking or turn.text("reasoning_content"))
+    else:
+        raise RecordingError(turn.below("role"), f"unknown role {turn.at('role')!r}", "use user, assistant")
+
+
+def _cline_blocks(content: list[dict[str, Any]], place: Place) -> list[Block]:
+    """Return content blocks in Anthropic's form: files as texts, results of several parts as JSON."""
+    adapted = []
+    for block in content:
+        inner = block.get("content")
+        if block.get("type") == "file":
+            block = {"type": "text", "text": f"{block.get('path', '')}\n{inner if isinstance(inner, str) else ''}"}
+        elif isinstance(inner, list) and any(isinstance(part, dict) and "type" not in part for part in inner):
+            block = {**block, "content": msgspec.json.encode(inner).decode()}
+        adapted.append(block)
+    return decode(msgspec.json.encode(adapted), list[Block], place)
+
+
+_UNSENT_GOOSE = (
+    *("toolConfirmationRequest", "actionRequired", "systemNotification", "conversationCompacted", "redactedThinking"),
+    *("summarizationRequested", "contextLengthExceeded"),
+)
+
+
+class Goose(Reader):
+    """goose sessions: JSON Lines (`~/.local/share/goose/sessions/<id>.jsonl`, up to version 1.9), or an export as JSON.
+
+        {working_dir, description, accumulated_input_tokens …}   the first line, then a message a line
+        {id, name, working_dir, conversation: [messages]}        `goose session export --format json`
+
+        message: {role, created, content: [{type: "text" | "image" | "thinking"} ·
+          {type: "toolRequest", id, toolCall: {status, value: {name, arguments}}} ·
+          {type: "toolResponse", id, toolResult: {status, value: [blocks] | {content: [blocks]}, error}}],
+          metadata: {userVisible, agentVisible}}
+
+    Source: github.com/block/goose, `crates/goose/src/conversation/message.rs`, by its code; tested on written examples
+    alone. There are no models, no tool schemas, no system prompt and no usage of single calls: totals are in `meta`.
+    Times are whole seconds.
+
+    - Messages that the agent alone sees, behind some that it sees no more, are the summary of a compaction; the
+      messages before them stay in the history.
+    - A tool's error is its result. Requests for confirmation and notices are not sent.
+    """
+
+    about = "goose sessions (JSON Lines, exported JSON)"
+    shapes = (frozenset({".working_dir", ".conversation", ".conversation[].role", ".conversation[].content[].type"}),)
+
+    @staticmethod
+    def recognises(path: Path, head: bytes) -> bool:
+        """Return whether a file is JSON Lines with goose's first line, which no message resembles."""
+        first, _, rest = head.partition(b"\n")
+        about = first.startswith(b"{") and b'"working_dir"' in first and b'"role"' not in first
+        return path.suffix == ".jsonl" and about and b'"created"' in rest and b'"role"' in rest
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            session = _GooseSession(problems)
+            for place, raw in records(path, problems):
+                with problems.collect():
+                    record = Fields(decode(raw, OBJECT, place), place)
+                    if record.at("role") is not None:
+                        session.add(record)
+                        continue
+                    session.describe(record)
+                    for message in record.each("conversation"):
+                        with problems.collect():
+                            session.add(message)
+            if session.history.messages:
+                yield Place(str(path)), session.conversation(path.stem)
+
+
+@dataclass(slots=True)
+class _GooseSession:
+    """A session, to which its messages are added one by one."""
+
+    problems: Problems
+    history: History = field(init=False)
+    name: str = ""
+    meta: dict[str, Scalar] = field(default_factory=dict)
+    compactions: list[Compaction] = field(default_factory=list)
+    _names: count[int] = field(default_factory=count)
+    _hidden: bool = False
+    _ended: bool = True
+    """Whether the next message for the agent alone begins another compaction."""
+
+    def __post_init__(self) -> None:
+        self.history = History(self.problems)
+
+    def describe(self, record: Fields) -> None:
+        """Take what a record says of the session as a whole."""
+        self.name = record.text("id") or self.name
+        for total in ("accumulated_input_tokens", "accumulated_output_tokens", "accumulated_total_tokens"):
+            if isinstance(record.at(total), int) and record.at(total):
+                self.meta[total] = record.at(total)
+
+    def add(self, recorded: Fields) -> None:
+        """Add the next message. Raises RecordingError if it cannot be read."""
+        messages, time = list(self._messages(recorded)), recorded.typed("created", float)
+        agent_sees, user_sees = (recorded.at(f"metadata.{who}Visible") is not False for who in ("agent", "user"))
+        if agent_sees and not user_sees and self._hidden:
+            summary = joined(one.text for one in messages)
+            if self._ended and self.history.messages:
+                self.compactions.append(Compaction(self.history.last, summary, time=time))
+            elif self.compactions and summary:
+                before = self.compactions[-1]
+                self.compactions[-1] = replace(before, summary=joined((before.summary, summary)))
+            self._ended = False
+            return
+        self._hidden, self._ended = self._hidden or not agent_sees, True
+        for one in messages:
+            self.history.add(one, recorded.place)
+
+    def conversation(self, stem: str) -> Conversation:
+        """Return the session; a session without an id has the file's name."""
+        return Conversation(
+            self.name or stem, self.history.in_order(), compactions=tuple(self.compactions), meta=self.meta
+        )
+
+    def _messages(self, message: Fields) -> Iterator[Message]:
+        """Yield a message in our form, its tool results apart."""
+        role, time = message.needed("role", str), message.typed("created", float)
+        if role not in ("user", "assistant"):
+            raise RecordingError(message.place.below("role"), f"unknown role {role!r}", "use user, assistant")
+        said, thinking, calls, media = [], [], list[ToolCall](), list[Media]()
+        message.needed("content", LIST)
+        for part in message.each("content"):
+            match part.needed("type", str):
+                case "text":
+                    said.append(part.typed("text", str) or "")
+                case "thinking":
+                    thinking.append(part.typed("thinking", str) or "")
+                case "image":
+                    media.append(sized("image", {"data": part.typed("data", str) or ""}))
+                case "toolRequest" | "frontendToolRequest":
+                    if part.at("toolCall.status") == "success":
+                        name, arguments = part.needed("toolCall.value.name", str), part.at("toolCall.value.arguments")
+                        calls.append(ToolCall(part.text("id"), name, as_text(arguments or {})))
+                case "toolResponse":
+                    yield self._result(part, time)
+                case kind if kind not in _UNSENT_GOOSE:
+                    self.problems.unknown(f"goose: content of type {kind!r}", part.place)
+        if said or thinking or calls or media:
+            name, text, shown = f"m{next(self._names)}", "\n".join(said), tuple(media)
+            if role == "user":
+                yield Message(name, "user", text, time=time, media=shown)
+            else:
+                made, thought = tuple(calls), "\n".join(thinking)
+                yield Message(name, "assistant", text, made, time=time, thinking=thought, media=shown, call=Call())
+
+    def _result(self, part: Fields, time: float | None) -> Message:
+        blocks = part.at(part.first("toolResult.value.content|toolResult.value"))
+        where = part.place.below("toolResult.value")
+        text, media, _ = texts(convert(blocks or [], list[dict[str, Any] | str], where), where, self.problems)
+        text = part.typed("toolResult.error", str) or text
+        return Message(f"m{next(self._names)}", "tool", text, answers=part.text("id"), time=time, media=media)
+
+
+_UNSENT_COPILOT = ("hook.", "permission.", "session.", "assistant.", "tool.", "subagent.", "skill.")
+
+
+class CopilotCli(Reader):
+    """GitHub Copilot CLI sessions: JSON Lines, `~/.copilot/session-state/<session>/events.jsonl`.
+
+        {type: "user.message" | "assistant.message" | "tool.execution_complete" …, data, id, parentId, timestamp}
+
+    Source: the files themselves (undocumented; version 1.0.72) and the events of github.com/github/copilot-sdk. There
+    are no prompt tokens, no cache reads and no tool schemas; the tokens of an answer are recorded.
+
+    - A call is one or several `assistant.message` rows with the same `apiCallId`, the last of which has the tokens.
+      They become one message in the place of the first. The call starts at its `assistant.turn_start`.
+    - Users' messages are read as they are sent (`transformedContent`), reminders of the program among them. A resumed
+      session repeats its system message.
+    - A `session.compaction_complete` that succeeded is a compaction. Rows of an agent that a tool call started
+      (`parentToolCallId`) are a conversation of their own, `<session>/<agent>`, which begins with the `prompt` of that
+      call. Both are read by the SDK's events, on written examples: no recorded one was at hand.
+    - Hooks, permissions, and what else belongs to the session alone, are not sent.
+    """
+
+    about = "GitHub Copilot CLI sessions (JSON Lines)"
+    shapes = (frozenset({".type", ".data", ".id", ".parentId", ".timestamp"}),)
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            events = _Events(problems)
+            for place, raw in objects(path, problems):
+                with problems.collect():
+                    row = Fields(decode(raw, OBJECT, place), place)
+                    data = Fields(row.needed("data", OBJECT), place.at("data"))
+                    events.add(row.needed("type", str), data, row.needed("timestamp", Moment).timestamp())
+            name = events.name or (path.parent.name if path.stem == "events" else path.stem)
+            yield from ((Place(str(path)), conversation) for conversation in events.conversations(name))
+
+
+@dataclass(slots=True)
+class _Events:
+    """A session, to which its rows are added one by one."""
+
+    problems: Problems
+    name: str = ""
+    version: str = ""
+    effort: str = ""
+    compactions: list[Compaction] = field(default_factory=list)
+    # By the tool call that started the agent; "" = the session's own.
+    _histories: dict[str, History] = field(default_factory=dict)
+    _agents: dict[str, str] = field(default_factory=dict)
+    _prompts: dict[str, str] = field(default_factory=dict)
+    # Place of each call's message in its history.
+    _answers: dict[tuple[str, str], int] = field(default_factory=dict)
+    _began: dict[str, float] = field(default_factory=dict)
+    _number: int = 0
+
+    def add(self, kind: str, data: Fields, time: float) -> None:
+        """Add the next row. Raises RecordingError if it cannot be read."""
+        match kind:
+            case "session.start" | "session.resume":
+                self.name, self.version = data.text("sessionId"), data.text("copilotVersion")
+            case "session.model_change":
+                self.effort = data.text("reasoningEffort") or self.effort
+            case "system.message":
+                text = data.typed("content", str) or ""
+                known = self._history("").messages
+                if not any(message.role == "system" and message.text == text for message in known):
+                    self._say("", Message("", "system", text, time=time), data.place)
+            case "user.message":
+                text = data.typed("transformedContent", str) or data.typed("content", str) or ""
+                self._say("", Message("", "user", text, time=time), data.place)
+            case "assistant.turn_start":
+                self._began[data.text("turnId")] = time
+            case "assistant.message":
+                self._answer(data, time)
+            case "tool.execution_complete":
+                failure = None if data.at("success") is not False else data.typed("error.message", str)
+                text = data.typed("result.content", str) or "" if failure is None else failure
+                message = Message("", "tool", text, answers=data.needed("toolCallId", str), time=time)
+                self._say(data.text("parentToolCallId"), message, data.place)
+            case "subagent.started":
+                self._agents[data.needed("toolCallId", str)] = data.text("agentName")
+            case "session.compaction_complete":
+                self._compact(data, time)
+            case _ if not kind.startswith(_UNSENT_COPILOT):
+                self.problems.unknown(f"copilot_cli: row of type {kind!r}", Place(data.place.file, data.place.line))
+
+    def conversations(self, name: str) -> list[Conversation]:
+        """Return the session's conversation, and those of the agents that it started."""
+        meta: dict[str, Scalar] = {"version": self.version} if self.version else {}
+        conversations = []
+        for agent, history in self._histories.items():
+            if history.messages and not agent:
+                compactions = tuple(self.compactions)
+                conversations.append(Conversation(name, history.in_order(), compactions=compactions, meta=meta))
+            elif history.messages:
+                full = f"{name}/{self._agents.get(agent) or agent}"
+                conversations.append(Conversation(full, history.in_order(), meta={**meta, "parent": name}))
+        return conversations
+
+    def _history(self, agent: str) -> History:
+        return self._histories.setdefault(agent, History(self.problems))
+
+    def _say(self, agent: str, message: Message, place: Place) -> None:
+        history = self._history(agent)
+        if agent and not history.messages and agent in self._prompts:
+            history.add(Message("prompt", "user", self._prompts[agent]), place)
+        history.add(replace(message, id=f"m{self._number}"), place)
+        self._number += 1
+
+    def _answer(self, data: Fields, time: float) -> None:
+        """Add a row of an answer, or put it behind the rows of the same call."""
+        agent, calls = data.text("parentToolCallId"), list[ToolCall]()
+        for request in data.each("toolRequests"):
+            called, arguments = request.needed("toolCallId", str), request.at("arguments") or {}
+            calls.append(ToolCall(called, request.needed("name", str), as_text(arguments)))
+            if isinstance(arguments, dict) and isinstance(arguments.get("prompt"), str):
+                self._prompts[called] = arguments["prompt"]
+        used = usage({"outputTokens": data.at("outputTokens")}, data.place, self.problems)
+        started = self._began.pop(data.text("turnId"), None)
+        name = data.text("serviceRequestId")
+        call = Call(data.text("model"), usage=used, started=started, effort=self.effort, request_id=name)
+        text, thinking = data.typed("content", str) or "", data.typed("reasoningText", str) or ""
+        key, history = (agent, data.text("apiCallId|messageId")), self._history(agent)
+        if key not in self._answers:
+            message = Message("", "assistant", text, tuple(calls), time=time, thinking=thinking, call=call)
+            self._say(agent, message, data.place)
+            self._answers[key] = len(history.messages) - 1
+            return
+        at = self._answers[key]
+        history.extend(at, tuple(calls))
+        before, earlier = history.messages[at], history.messages[at].call or Call()
+        history.messages[at] = replace(
+            before,
+            text=joined((before.text, text)),
+            thinking=joined((before.thinking, thinking)),
+            time=time,
+            call=replace(earlier, usage=used or earlier.usage),
+        )
+
+    def _compact(self, data: Fields, time: float) -> None:
+        history, counts = self._history(""), as_object(data.at("compactionTokensUsed"))
+        if data.at("success") is not True or not history.messages:
+            return
+        # Older versions have names of their own; both count the whole prompt as input.
+        names = {"cacheReadTokens": "cachedInput", "inputTokens": "input", "outputTokens": "output"}
+        used = {name: counts.get(name, counts.get(old)) for name, old in names.items()} if counts else None
+        where, summary = data.place.below("compactionTokensUsed"), data.text("summaryContent")
+        call = Call(str(counts.get("model") or ""), usage=usage(used, where, self.problems, whole_prompt=True))
+        self.compactions.append(
+            Compaction(
+                history.last,
+                summary,
+                tokens_before=data.typed("preCompactionTokens", int),
+                time=time,
+                hidden="" if summary else "it is not recorded",
+                call=call if counts else None,
+            )
+        )

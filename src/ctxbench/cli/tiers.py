@@ -1,0 +1,75 @@
+"""`ctxbench lab tiers`: memory tiers alone, against their peers and their bounds."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from .arguments import JsonOption, ModelOptions, StrictOption, flat
+from .replies import end
+
+
+@flat
+def tiers(
+    specs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SPEC",
+            help="A tier and what to measure it on, written as a strategy is: 'rag(recordings=\"talks.jsonl\", k=10)'.",
+            show_default="all: a line for each tier",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    strict: StrictOption = False,
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
+) -> None:
+    """Measure memory tiers alone, beside the best known alternatives and the bound that none can exceed.
+
+    Without a SPEC all tiers are measured on the acceptance loads of their design. The others are
+
+        working(trace, policies, capacity, seeds, preload, seconds)   hit rates of cache policies
+        archive(recordings, format, level, dictionary)                sizes, losses and speed
+        focus(recordings, format, limit, truncations, beside)         what it keeps within its limit
+        rag(recordings, format, retrievers, k, index, words, embedder)  recall of evidence, latency
+        all(index, strategy, turns)                                   a line for each tier
+
+    Where recordings are read, the exit code is 2 if one was left out, and with --strict if a reply of a model is
+    missing.
+    """
+    from ctxbench.harness.tier_bench.archive import Archive
+    from ctxbench.harness.tier_bench.bench import Bench
+    from ctxbench.harness.tier_bench.focus import Focus, FocusMeasurement
+    from ctxbench.harness.tier_bench.overview import Overview
+    from ctxbench.harness.tier_bench.rag import RagBench
+    from ctxbench.harness.tier_bench.working import Working
+    from ctxbench.reports.tiers import as_json as exact
+    from ctxbench.reports.tiers import tables
+    from ctxbench.scenarios.source import Problems
+    from ctxbench.scenarios.spec import parse, spec
+
+    from .output import print_json, print_tables
+    from .progress import counting, watching
+    from .streams import report_ignored, say
+
+    kinds = {"all": Overview, "working": Working, "archive": Archive, "focus": Focus, "rag": RagBench}
+    names = {kind: name for name, kind in kinds.items()}
+    parsed = [parse(text, kinds, "tier") for text in specs or ["all"]]
+    settings, problems = reach.settings(), Problems(strict=strict)
+    with TemporaryDirectory() as folder, redirect_stdout(sys.stderr):
+        bench = Bench(Path(folder), settings, problems, counting, watching)
+        measurements = {spec(names[type(tier)], tier): tier.measure(bench) for tier in parsed}
+    for problem in problems.errors:
+        say(f"left out: {problem}")
+    report_ignored(problems.ignored, problems.notes)
+    if as_json:
+        print_json({name: exact(measurement) for name, measurement in measurements.items()})
+    else:
+        print_tables([table for measurement in measurements.values() for table in tables(measurement)])
+    focus = [measurement for measurement in measurements.values() if isinstance(measurement, FocusMeasurement)]
+    tallies = [tally for measurement in focus for tally in measurement.replies]
+    end(tallies, strict, settings, anew="--cassette-mode record", failed=bool(problems.errors))
