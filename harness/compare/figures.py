@@ -22,7 +22,7 @@ from ctxbench.metrics.figures import BILLED, METRICS, OF_ANSWERS, Metric
 from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.metrics.value import Form, Missing, Ratio, Summed, Value, value
 
-from ..answers.store import Answered, answered
+from ..answers.store import answered
 from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..folder.contexts import Floats, Ints
@@ -141,8 +141,11 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     for answers in answered(run).whole:
         of_answers = grid.sums({name: METRICS[name] for name in OF_ANSWERS}, answers.rows)
         for name in OF_ANSWERS:
+            metric = METRICS[name]
+            # Figures of other answer models and graders, or versions, do not compare.
+            version = f"{metric.version}, answered by {answers.identity}, graded by {answers.grader}"
             tables[answers.metric(name)] = of_answers[name]
-            about[answers.metric(name)] = _about_answers(name, answers)
+            about[answers.metric(name)] = About(metric.unit, metric.better, "ratio", version)
     for name, (table, description) in _bills(run, models, grid, prices).items():
         tables[name], about[name] = table, description
     for strategy, conversations_failed in failed.items():
@@ -151,7 +154,7 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
         for table in tables.values():
             table[grid.strategies[strategy], columns] = np.nan
     sums = {
-        strategy: {name: table[at] for name, table in tables.items() if _is_anywhere(table[at])}
+        strategy: {name: table[at] for name, table in tables.items() if (table[at][:, 1] != 0).any()}
         for strategy, at in grid.strategies.items()
     }
     digests = dict(zip(names, map(str, conversations.digest), strict=True))
@@ -169,18 +172,6 @@ def _about(name: str, metric: Metric, run: Run) -> About:
         is_recorded = not run.manifest.plan.window and recorded_models(run)
         version += f", window {'recorded' if is_recorded else run.manifest.window}"
     return About(metric.unit, metric.better, form, version)
-
-
-def _about_answers(name: str, of: Answered) -> About:
-    """Describe a figure of answers: those of other answer models and graders, or versions, do not compare."""
-    metric = METRICS[name]
-    version = f"{metric.version}, answered by {of.identity}, graded by {of.grader}"
-    return About(metric.unit, metric.better, "ratio", version)
-
-
-def _is_anywhere(sums: Floats) -> bool:
-    """Return whether any conversation has the figure."""
-    return bool((sums[:, 1] != 0).any())
 
 
 def _bills(run: Run, models: Sequence[str], grid: SumGrid, prices: Prices) -> dict[str, tuple[Floats, About]]:

@@ -20,11 +20,12 @@ from ctxbench.scenarios.model import Call, Conversation, Usage
 from ctxbench.strategies.events import Called, Compressed, Moved, Recalled, Summarised
 
 from ..folder.schema import SCHEMAS
-from ..folder.store import Constant, ResultPart
+from ..folder.store import ResultPart
 from ..replay import ContextLog, ConversationIndex
 
 NO_CALL, NO_USAGE = Call(), Usage()
 _BELOW_FOCUS = ("working", "archive", "rag")
+_OF_CALLS = ("input_tokens", "output_tokens", "cost", "about", "shown")
 _OF_EVENTS = ("own_tokens", "lookups", "lookup_hits", "archive_content", "archive_stored")
 
 
@@ -97,7 +98,7 @@ def write_cells(
         "conversation": [
             index.conversation.id for (index, _), count in zip(replayed, steps, strict=True) for _ in range(count)
         ],
-        "strategy": Constant(spec, sum(steps)),
+        "strategy": [spec] * sum(steps),
     }
     # Times have a file of their own: all others are the same bytes for the same input (decision 3).
     part.write(
@@ -113,9 +114,7 @@ def write_cells(
         found = [(index.conversation.id, row) for index, log in replayed for row in rows(index, log)]
         if found:  # only some strategies have any
             columns = {name: [row[name] for _, row in found] for name in found[0][1]}
-            part.write(
-                table, {"conversation": [name for name, _ in found], "strategy": Constant(spec, len(found)), **columns}
-            )
+            part.write(table, {"conversation": [name for name, _ in found], "strategy": [spec] * len(found), **columns})
     kept = [retained(index.demands, log.runs, log.written) for index, log in replayed]
     kept_by_row = [by_row(index.demands, is_kept) for (index, _), is_kept in zip(replayed, kept, strict=True)]
     demands = [(index.conversation.id, index.demands) for index, _ in replayed]
@@ -123,7 +122,7 @@ def write_cells(
         "grounding",
         {
             "conversation": [name for name, demand in demands for _ in demand.step],
-            "strategy": Constant(spec, sum(len(demand.step) for _, demand in demands)),
+            "strategy": [spec] * sum(len(demand.step) for _, demand in demands),
             "step": [step for _, demand in demands for step in demand.step.tolist()],
             "of": [of for _, demand in demands for of in demand.of],
             "kind": [kind for _, demand in demands for kind in demand.kind],
@@ -160,7 +159,7 @@ def write_cells(
         "results",
         {
             "conversation": [index.conversation.id for index in indexes],
-            "strategy": Constant(spec, len(indexes)),
+            "strategy": [spec] * len(indexes),
             "status": ["ok" if isinstance(log, ContextLog) else "failed" for log in logs],
             "detail": ["" if isinstance(log, ContextLog) else log for log in logs],
             "steps": [len(log.runs.at) if isinstance(log, ContextLog) else 0 for log in logs],
@@ -290,34 +289,25 @@ def _written(index: ConversationIndex, log: ContextLog) -> Iterator[dict[str, An
 def _events(_: ConversationIndex, log: ContextLog) -> Iterator[dict[str, Any]]:
     """Yield the actions that the strategy reported."""
     for step, event in log.events:
-        call = event if isinstance(event, Called) else None
-        summarises = call is not None and call.role == "summariser"
-        yield {
-            "step": step,
-            "kind": str(event.__struct_config__.tag),
-            "input_tokens": call.input_tokens if call else None,
-            "output_tokens": call.output_tokens if call else None,
-            "cost": call.cost if call else None,
-            "about": call.about if call and summarises else None,
-            "shown": call.shown if call and summarises else None,
-            "event": msgspec.json.encode(event).decode(),
-        }
+        columns = dict.fromkeys(_OF_CALLS)
+        if isinstance(event, Called):
+            known = _OF_CALLS if event.role == "summariser" else _OF_CALLS[:3]
+            columns |= {name: getattr(event, name) for name in known}
+        kind = str(event.__struct_config__.tag)
+        yield {"step": step, "kind": kind, **columns, "event": msgspec.json.encode(event).decode()}
 
 
 def _survived(index: ConversationIndex, log: ContextLog) -> Iterator[dict[str, Any]]:
-    """Yield how long facts outlived being summarised."""
-    return (row._asdict() for row in survival(_rounds(index, log)))
-
-
-def _rounds(index: ConversationIndex, log: ContextLog) -> list[Round]:
-    """Return the rounds of summarising. A summary of summaries replaces no messages, and empties the level below."""
+    """Yield how long facts outlived being summarised, round by round."""
     in_force: dict[tuple[str, int], str] = {}
     rounds = []
     for _, event in log.events:
         if isinstance(event, Summarised):
+            # A summary of summaries replaces no messages, and empties the level below.
             below = {(event.by, level) for level in range(1, event.level)}
             in_force = {place: text for place, text in in_force.items() if place not in below}
             in_force[event.by, event.level] = event.summary
             replaced = [fact for name in event.replaced for fact in index.facts_in(name)] if event.level == 1 else []
             rounds.append(Round(replaced, "\n".join(in_force.values())))
-    return rounds
+    for row in survival(rounds):
+        yield row._asdict()
