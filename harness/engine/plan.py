@@ -147,10 +147,6 @@ class Watcher(Protocol):
         """Count finished conversations with their messages; `steps` of them were replayed just now."""
 
 
-class _Nobody(Watcher):
-    """The observer of a run that nobody looks at."""
-
-
 def execute(
     plan: Plan,
     out: Path,
@@ -186,8 +182,9 @@ def execute(
         models = replace(plan.models, command=plan.models.command or uuid4().hex, run=plan.models.run or str(out))
         address = "" if remote is None else remote.address
         work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, address)
-        shards = _Shards(work, opened, watcher or _Nobody(), remote)
-        shards.watcher.begin(opened.size, out, plan.strategies)
+        shards = _Shards(work, opened, watcher, remote)
+        if watcher is not None:
+            watcher.begin(opened.size, out, plan.strategies)
         (engine or partial(run_shards, jobs=jobs))(shards.tasks(), shards.done)
         if remote is not None and engine is not None:
             remote.pull()  # what workers of other machines have put there
@@ -235,11 +232,10 @@ class _Shard:
 class _Shards:
     """The shards of a run: what is to be done for each, and how far it has come."""
 
-    def __init__(self, work: Work, opened: InputFile, watcher: Watcher, remote: RemoteFolder | None) -> None:
+    def __init__(self, work: Work, opened: InputFile, watcher: Watcher | None, remote: RemoteFolder | None) -> None:
         self.counts: list[_Shard] = []
         self.media: Counter[MediaKind] = Counter()
-        self.watcher = watcher
-        self._work, self._opened, self._remote = work, opened, remote
+        self._work, self._opened, self._watcher, self._remote = work, opened, watcher, remote
 
     def tasks(self) -> Iterator[list[PartTask]]:
         """Yield the tasks of each shard, as its conversations are read."""
@@ -248,15 +244,18 @@ class _Shards:
             said = [message for conversation in group for message in conversation.messages]
             self.counts.append(_Shard(len(group), len(said), len(parts)))
             self.media.update(medium.kind for message in said for medium in message.media)
-            calls = sum(1 for conversation in group for _ in conversation.calls())
-            self.watcher.sharded(number, len(group), len(said), calls)
+            if self._watcher is not None:
+                calls = sum(1 for conversation in group for _ in conversation.calls())
+                self._watcher.sharded(number, len(group), len(said), calls)
             yield [PartTask(self._work, number, part, tuple(group) if part == OWN else ()) for part in parts]
 
     def _conversations(self) -> Iterator[Conversation]:
         for conversation in self._opened.conversations():
-            self.watcher.read(conversation, self._opened.problems.consumed)
+            if self._watcher is not None:
+                self._watcher.read(conversation, self._opened.problems.consumed)
             yield conversation
-        self.watcher.all_read()
+        if self._watcher is not None:
+            self._watcher.all_read()
 
     def done(self, task: Done) -> None:
         """Take note of a finished task."""
@@ -264,8 +263,8 @@ class _Shards:
             self._remote.check()
         shard = self.counts[task.shard]
         shard.digest, shard.steps, shard.left = task.digest, shard.steps + task.steps, shard.left - 1
-        if not shard.left:
-            self.watcher.measured(shard.conversations, shard.messages, shard.steps)
+        if not shard.left and self._watcher is not None:
+            self._watcher.measured(shard.conversations, shard.messages, shard.steps)
 
 
 def _unfinished(plan: Plan) -> Manifest:

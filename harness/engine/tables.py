@@ -144,13 +144,14 @@ def write_cells(
         }
         for (index, log), is_kept, counts in zip(replayed, kept, kept_by_row, strict=True)
     ]
+    more = by_result[0].keys() if by_result else ()
     part.write(
         "steps",
         {
             **dict.fromkeys(SCHEMAS["steps"].names, ()),
             **names,
             **measured,
-            **{name: np.concatenate([columns[name] for columns in by_result]) for name in dict(*by_result[:1])},
+            **{name: np.concatenate([columns[name] for columns in by_result]) for name in more},
             "marks": [marks for _, log in replayed for marks in log.marks],
             "tools_added": [tools for index, log in replayed for tools in _tools_added(index, log)],
         },

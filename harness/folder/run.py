@@ -266,7 +266,7 @@ class Run:
         if path not in self._parts:
             with self.readable():
                 part = _read_part(path, None) if path.is_file() else SCHEMAS[table].empty_table()
-            places = defaultdict[tuple[str, ...], list[int]](list)
+            places: dict[tuple[str, ...], list[int]] = defaultdict(list)
             keys = (part.column(name).to_pylist() for name in KEYS if name in part.column_names)
             for at, key in enumerate(zip(*keys, strict=True)):
                 places[key].append(at)
