@@ -25,8 +25,8 @@ from ctxbench.metrics.value import Form, Missing, Ratio, Summed, Value, value
 from ..answers.store import answered
 from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
-from ..folder.contexts import Floats, Ints
-from ..folder.run import KEYS, Run, recorded_models, uneven
+from ..folder.contexts import Floats
+from ..folder.run import Run, recorded_models, uneven
 from ..folder.steps import rows_of
 
 ANSWERS = "answers"
@@ -68,7 +68,7 @@ class MeasuredRun:
 
 
 class SumGrid:
-    """The places of conversations and strategies in a table of sums."""
+    """The places of strategies and conversations in a table of sums."""
 
     def __init__(self, conversations: Sequence[str], strategies: Sequence[str]) -> None:
         self.conversations = {name: at for at, name in enumerate(conversations)}
@@ -76,52 +76,33 @@ class SumGrid:
         self.shape = (len(strategies), len(conversations), 2)
 
     def sums(self, metrics: Mapping[str, Metric], rows: pd.DataFrame) -> dict[str, Floats]:
-        """Return both sums of some figures, by strategy and conversation. Rows of bounds (not run) are left out."""
+        """Return both sums of some figures, by strategy and conversation. Rows of bounds (not run) are left out.
+
+        A figure that no two sums make has its value, and 1 as the lower sum where there is one.
+        """
         rows = rows[rows.strategy.isin(self.strategies.keys())]
-        strategies, conversations, _ = self.shape
-        # One number for a place in a strategies × conversations table, so that one pass of `bincount` adds all rows up.
-        at = _numbers(rows.strategy, self.strategies) * conversations + _numbers(rows.conversation, self.conversations)
+        size, (strategies, conversations) = self.shape[1], (rows[name].astype("category").cat for name in _PLACED)
+        # One number for a place in a strategies × conversations table, so that one pass of `bincount` adds all rows up:
+        # by category, of which there are few, while the tables have a row for every model call.
+        strategy = np.array([self.strategies.get(str(name), 0) for name in strategies.categories], np.int64)
+        conversation = np.array([self.conversations.get(str(name), 0) for name in conversations.categories], np.int64)
+        at = strategy[strategies.codes] * size + conversation[conversations.codes]
         tables: dict[str, Floats] = {}
         for name, metric in metrics.items():
             if isinstance(metric.of, get_args(Summed)):
                 columns = (column.astype(np.float64) for column in metric.of.parts(rows))
-                sums = [np.bincount(at, column, strategies * conversations) for column in columns]
+                sums = [np.bincount(at, column, len(self.strategies) * size) for column in columns]
                 tables[name] = np.stack(sums, axis=-1).reshape(self.shape).astype(np.float64)
-            else:
-                tables[name] = self._values(metric, rows)
+                continue
+            tables[name] = np.zeros(self.shape)
+            for key, rows_of_result in rows.groupby(_PLACED, observed=True, sort=False):
+                value = metric.of(rows_of_result)
+                if isinstance(value, (int, float)):
+                    tables[name][self.strategies[str(key[0])], self.conversations[str(key[1])]] = value, 1
         return tables
 
-    def _values(self, metric: Metric, rows: pd.DataFrame) -> Floats:
-        """Return the value of a figure that no two sums make, with 1 as the lower sum where there is a value."""
-        sums = np.zeros(self.shape)
-        for (name, strategy), rows_of_result in rows.groupby(KEYS, observed=True, sort=False):
-            value = metric.of(rows_of_result)
-            if isinstance(value, (int, float)):
-                sums[self.strategies[str(strategy)], self.conversations[str(name)]] = value, 1
-        return sums
 
-
-def _numbers(names: pd.Series[str], places: Mapping[str, int]) -> Ints:
-    # By category, of which there are few: the tables have a row for every model call.
-    categories = names.astype("category").cat.remove_unused_categories().cat
-    numbers = np.array([places[str(name)] for name in categories.categories], np.int64)
-    codes: Ints = numbers[categories.codes.to_numpy()]
-    return codes
-
-
-def _added_up(run: Run, metrics: Mapping[str, Metric], grid: SumGrid) -> dict[str, Floats]:
-    """Add up some metrics over the rows of a run, some shards at a time."""
-    tables = {name: np.zeros(grid.shape) for name in metrics}
-    for piece in run.pieces():
-        conversations = list(piece.table("conversations").conversation)
-        columns = [grid.conversations[name] for name in conversations]
-        piece_grid = SumGrid(conversations, list(grid.strategies))
-        for table in dict.fromkeys(metric.table for metric in metrics.values()):
-            of_table = {name: metric for name, metric in metrics.items() if metric.table == table}
-            for name, sums in piece_grid.sums(of_table, rows_of(piece, table)).items():
-                # Assigned and not added: a conversation is in one shard, and a shard in one piece.
-                tables[name][:, columns] = sums
-    return tables
+_PLACED = ["strategy", "conversation"]
 
 
 def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices = BUNDLED) -> MeasuredRun:
@@ -136,7 +117,12 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     wanted = {
         name: metric for name, metric in METRICS.items() if metric.table != ANSWERS and (clock or metric.unit != CLOCK)
     }
-    tables = _added_up(run, wanted, grid)
+    tables = {name: np.zeros(grid.shape) for name in wanted}
+    for piece in run.pieces():
+        for table in dict.fromkeys(metric.table for metric in wanted.values()):
+            of_table = {name: metric for name, metric in wanted.items() if metric.table == table}
+            for name, sums in grid.sums(of_table, rows_of(piece, table)).items():
+                tables[name] += sums  # 0 but for the conversations of the piece
     about = {name: _about(name, metric, run) for name, metric in wanted.items()}
     for answers in answered(run).whole:
         of_answers = grid.sums({name: METRICS[name] for name in OF_ANSWERS}, answers.rows)

@@ -31,7 +31,6 @@ from ctxbench.scenarios.read import Batch, find, is_remote, parse_format, read, 
 from ctxbench.scenarios.secrets import has_secret, without_secrets
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import nearest
-from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.bounds import EvidenceOnly
 from ctxbench.strategies.chain import RECIPES, Chain, packages, parse, spec
 
@@ -113,7 +112,8 @@ class Plan:
                 )
         parsed = [parse(text) for text in self.strategies]
         # The ceiling is told the evidence: in a table of strategies it would win.
-        if any(isinstance(stage, EvidenceOnly) for strategy in parsed for stage in _stages(strategy)):
+        stages = [stage for each in parsed for stage in (each.stages if isinstance(each, Chain) else (each,))]
+        if any(isinstance(stage, EvidenceOnly) for stage in stages):
             raise SpecError(
                 "evidence_only is told what each probe rests on: it is a bound, and no strategy to compare. "
                 "Every run asks it its probes: leave it out"
@@ -122,10 +122,6 @@ class Plan:
         check_extractors(parsed, self.models.summariser)
         _tokens(self.window)
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
-
-
-def _stages(strategy: Strategy) -> Sequence[Strategy]:
-    return strategy.stages if isinstance(strategy, Chain) else (strategy,)
 
 
 class Watcher(Protocol):
