@@ -7,7 +7,7 @@ OUT    ?= runs/standard
 JOBS   ?= 0
 BIN    := $(VENV)/bin
 # A model of your own, instead of the recorded one: make bench ANSWERER=openai/NAME API_BASE=http://127.0.0.1:8000/v1
-MODELS  = $(if $(ANSWERER),--answerer '$(ANSWERER)') $(if $(GRADER),--grader '$(GRADER)') $(if $(API_BASE),--api-base '$(API_BASE)')
+MODELS  = $(if $(ANSWERER),--answerer '$(ANSWERER)') $(if $(GRADER),--grader '$(GRADER)')
 WHEEL   = $(firstword $(wildcard build/wheel/*.whl))
 BENCH  := build/bench
 SHIPPED := harness/models/shipped
@@ -53,7 +53,7 @@ bench: $(VENV)/.run $(if $(strip $(MODELS)),$(VENV)/.providers)  ## replay the e
 	@cd $(BENCH) && cat quality claims tiers report
 
 $(BENCH)/quality:
-	@$(BIN)/ctxbench lab quality --brief $(MODELS) > $@
+	@$(if $(API_BASE),CTXBENCH_API_BASE='$(API_BASE)') $(BIN)/ctxbench lab quality --brief $(MODELS) > $@
 
 $(BENCH)/tiers:
 	@$(BIN)/ctxbench lab tiers > $@

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import scenario
@@ -103,7 +103,7 @@ def replayed(folder: Path, done: Done = lambda _: None) -> Replies:
         nothing = Path(beside) / "cassette"
         Cassette(nothing).close()
         with Watched(nothing, read_only=True) as cassette:
-            return _answered(folder, cassette, "replay", done)
+            return _answered(folder, cassette, True, done)
 
 
 def record(to: Path, folder: Path, done: Done = lambda _: None) -> Replies:
@@ -117,7 +117,7 @@ def record(to: Path, folder: Path, done: Done = lambda _: None) -> Replies:
         raise SetupError(f"the weights of `local` are {name}, not {NAME}: get those with `make local-model`")
     unfinished = folder.with_name(f"{folder.name}.recording")
     with Watched(unfinished, read_only=False) as cassette:
-        replies = _answered(folder, cassette, "auto", done)
+        replies = _answered(folder, cassette, False, done)
         with placed(to) as draft:
             draft.write_bytes(b"".join(write_lines(cassette, replies.asked, brief=True)))
     for path in unfinished.parent.glob(f"{unfinished.name}*"):
@@ -136,9 +136,9 @@ def contexts(folder: Path) -> Run:
     return load(folder)
 
 
-def _answered(folder: Path, cassette: Watched, mode: Literal["auto", "replay"], done: Done) -> Replies:
+def _answered(folder: Path, cassette: Watched, replay: bool, done: Done) -> Replies:
     run = contexts(folder)
-    models = Models(Settings(cassette=str(cassette.path), mode=mode, answerer=NAME, grader=NAME))
+    models = Models(Settings(cassette=str(cassette.path), replay=replay, answerer=NAME))
     models.cassette = cassette
     probes, by = RunProbes(run, models), ByModel(models, TokenCounter(run.manifest.plan.encoding))
     answer(run, by, grader(GRADERS[0], models=models), probes, done=done)

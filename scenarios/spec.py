@@ -48,10 +48,15 @@ def parse(text: str, kinds: Mapping[str, type[Any]], kind: str) -> Any:
 
     `kind` is the word for it in messages ("strategy"). Raises SpecError, with the nearest names.
     """
+    return build(single(text, kind), kinds, kind)
+
+
+def single(text: str, kind: str) -> SpecCall:
+    """Parse one `name(parameter=value, …)` into a call. Raises SpecError, for a chain too."""
     chain = calls(text, kind)
     if len(chain) != 1:
         raise SpecError(f"one {kind} is wanted, not a chain: {text!r}")
-    return build(chain[0], kinds, kind)
+    return chain[0]
 
 
 def calls(text: str, kind: str) -> list[SpecCall]:

@@ -1,6 +1,6 @@
 """Answer models, with the tool loop.
 
-A model that calls a tool of the strategy (`load_tool_history` of `archive`) is given its result, at most ROUNDS times.
+A model that calls a tool of the strategy (`load_tool_history` of `archive`) is given its result, up to `rounds` times.
 The recorded agent's own tools cannot be run again: a model that calls one is told so, and has to answer then. Every
 round is charged to the answer.
 """
@@ -24,10 +24,6 @@ from .answer import UNKNOWN, Answer, Live, Question
 from .forms import CHAT_PROMPT, NOT_AVAILABLE, TEXT_PROMPT, TEXT_TOOL_PROMPT, ChatForm, TextForm
 from .store import digest_of
 
-ROUNDS = 4
-"""Times that a model may call tools before it has to answer."""
-REPLY = 256
-"""Tokens that an answer may take."""
 READ = 0.4
 """Share of the tokens that we count of a prompt which a provider has to report: with less it was cut on the way."""
 CUT = 1000
@@ -41,14 +37,14 @@ class Unanswerable(ModelError):
 class ByModel:
     """An answer model of the run, called through the cassette, with retries, time-outs and the spend limit."""
 
-    def __init__(self, models: Models, counter: TokenCounter, rounds: int = ROUNDS, longest: int = REPLY) -> None:
-        """Set the limits: `rounds` of tool calls, and the `longest` answer in tokens."""
-        self.name, self.rounds, self.longest = models.settings.answerer, rounds, longest
-        self._models, self._counter = models, counter
+    def __init__(self, models: Models, counter: TokenCounter) -> None:
+        self.name = models.settings.answerer
+        self._models, self._counter, self._access = models, counter, models.settings.access_of(self.name)
+        self.rounds, self.longest = self._access.rounds, self._access.answer_tokens
         # A local model has a small window, and its template no tools: it is sent one text.
         self._plain = self.name.startswith("local:")
         prompts = (TEXT_PROMPT, TEXT_TOOL_PROMPT) if self._plain else (CHAT_PROMPT,)
-        self.identity = digest_of(self.name, str(rounds), str(longest), *prompts)
+        self.identity = digest_of(self.name, str(self.rounds), str(self.longest), *prompts)
         try:
             self._window = window_of(self.name)
         except SpecError:  # a model that nobody has told us of
@@ -57,7 +53,7 @@ class ByModel:
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Answer the questions; several at once, where none of them needs the strategy."""
         alone = self._plain or any(question.live for question in questions)
-        return at_once(self._answer, questions, 1 if alone else self._models.settings.concurrency)
+        return at_once(self._answer, questions, 1 if alone else self._access.parallel)
 
     def _answer(self, question: Question) -> Answer:
         return _Talk(self, question, TextForm(question) if self._plain else ChatForm(question)).answer()

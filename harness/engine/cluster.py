@@ -40,12 +40,23 @@ TRIES = 10
 """How often a task is begun again when its worker or machine is lost."""
 
 
-def on_ray(address: str = HERE, cores: int | None = None) -> Engine:
-    """Return an engine that does all tasks on Ray.
+def engine_of(text: str, cores: int | None = None) -> Engine | None:
+    """Return the engine that `--engine` names; None = processes of this machine. Raises RunError for another text.
 
-    `address` is that of a cluster's head, such as `10.0.0.1:6379`, `ray://HOST:10001`, or `auto` for the one that this
-    machine is part of. `cores` is for a Ray of this machine alone.
+    ray                   a Ray of this machine alone, with so many cores, which begins and ends with the run
+    ray:HOST:6379         the cluster with that head; ray:auto = the one that this machine is part of
+    ray://HOST:10001      the same through Ray's client
     """
+    if text == "local":
+        return None
+    kind, _, address = text.partition(":")
+    if kind != "ray":
+        raise RunError(f"--engine {text}: give local, ray, ray:HOST:PORT, ray://HOST:PORT or ray:auto")
+    return on_ray(text if address.startswith("//") else address or HERE, cores)
+
+
+def on_ray(address: str = HERE, cores: int | None = None) -> Engine:
+    """Return an engine that does all tasks on Ray. `cores` is for a Ray of this machine alone."""
 
     def engine(shards: Iterable[list[PartTask]], done: Callable[[Done], None]) -> None:
         with _connected(address, cores) as ray:
@@ -138,7 +149,7 @@ def _connected(address: str, cores: int | None) -> Iterator[Any]:
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False, **here)
     except (OSError, ValueError, RuntimeError) as error:  # ConnectionError is an OSError
         first = str(error).strip().partition("\n")[0]
-        raise RunError(f"--address {address}: no Ray cluster can be reached there ({first})") from None
+        raise RunError(f"{address}: no Ray cluster can be reached there ({first})") from None
     try:
         for number, handler in handlers.items():
             if handler is not None:
@@ -160,4 +171,4 @@ def _look_for(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), LOOK).close()
     except (OSError, OverflowError) as error:
-        raise RunError(f"--address {address}: no Ray cluster can be reached there ({error})") from None
+        raise RunError(f"{address}: no Ray cluster can be reached there ({error})") from None

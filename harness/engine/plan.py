@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 
-from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from ctxbench.metrics.models import prices_version, window_of
 from ctxbench.metrics.tokens import check_encoding
 from ctxbench.scenarios.compactions import RECORDED, placed_compactions
-from ctxbench.scenarios.embedded import GENERATED, SCENARIOS, scenario
+from ctxbench.scenarios.embedded import SCENARIOS, named_scenario
 from ctxbench.scenarios.errors import Place, RecordingError, RunError, SpecError
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import Conversation, MediaKind
@@ -272,9 +271,8 @@ def _unfinished(plan: Plan) -> Manifest:
         plan=ManifestPlan(
             names=tuple(map(str, inputs.names)),
             form=inputs.form,
-            turns=inputs.turns,
-            seed=inputs.seed,
-            conversations=UNSET if inputs.conversations is None else inputs.conversations,
+            turns=None,
+            seed=0,
             strategies=plan.strategies,
             encoding=plan.encoding,
             window=plan.window,
@@ -372,31 +370,23 @@ def groups(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]
 
 @dataclass(frozen=True, slots=True)
 class RunInputs:
-    """Names of scenarios and paths of recordings; the scenarios come first. `form` reads every file as that format."""
+    """Scenarios and paths of recordings; the scenarios come first. `form` reads every file as that format.
+
+    A generated scenario may have parameters: `load(turns=2000, seed=4, conversations=10)`.
+    """
 
     names: tuple[str, ...]
     form: str | None = None
-    turns: int | None = None
-    """User turns of generated conversations; None = the scenario's own. Recorded scenarios have none of these three."""
-    seed: int = 0
-    conversations: int | None = None
-    """Conversations of each generated scenario, from consecutive seeds; None = those of the one seed."""
 
     def __post_init__(self) -> None:
-        """Raise RunError for a name with a secret in it, before it is stored anywhere, and for what cannot be made."""
+        """Raise RunError for a name with a secret in it, before it is stored anywhere, SpecError for a scenario's."""
         for name in self.names:
             if has_secret(name):
                 raise RunError(
                     f"{without_secrets(name)}: the names of recordings are stored, so no password, token or signature "
                     "may be in one: give it to fsspec by the environment or its settings, or copy the file here first"
                 )
-        if self.turns is not None or self.seed or self.conversations is not None:
-            if not self.scenarios():
-                raise RunError(
-                    "--turns, --seed and --conversations are for generated scenarios, and none is named: give one of "
-                    f"{', '.join(GENERATED)}"
-                )
-            self.of_scenarios()
+        self.of_scenarios()
 
     def open(self, problems: Problems) -> InputFile:
         """Find the files, and report at once those that are not there."""
@@ -425,15 +415,16 @@ class RunInputs:
     def _is_scenario(self, name: str) -> bool:
         """Return whether a name is a scenario's, even if a run folder of that name, perhaps this very one, is here."""
         # `ctxbench run standard` must not read its own earlier results, which stand in a folder of that name.
-        return name in SCENARIOS and (not os.path.exists(name) or os.path.isfile(f"{name}/manifest.json"))
+        is_named = name.partition("(")[0] in SCENARIOS
+        return is_named and (not os.path.exists(name) or os.path.isfile(f"{name}/manifest.json"))
 
     def scenarios(self) -> list[str]:
         """Return the names that are scenarios, each once."""
         return list(dict.fromkeys(name for name in self.names if self._is_scenario(name)))
 
     def of_scenarios(self) -> list[Iterator[Conversation]]:
-        """Return the conversations of each scenario. Raises SpecError for a number that one cannot have."""
-        return [scenario(name, self.turns, self.seed, self.conversations) for name in self.scenarios()]
+        """Return the conversations of each scenario. Raises SpecError for parameters that one cannot have."""
+        return list(map(named_scenario, self.scenarios()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,12 +190,11 @@ class _OpenShard:
     def _repeats(self, logs: Sequence[ContextLog | str], strategy: Strategy) -> list[bool | None]:
         """Replay one conversation a second time, and return for each whether it sent the same; None for the others.
 
-        It is the shortest one of at least 20 calls, or else the longest. Where every reply is to be recorded anew there
-        is none: it would be paid for twice.
+        It is the shortest one of at least 20 calls, or else the longest.
         """
         sizes = {at: len(log.runs.at) for at, log in enumerate(logs) if isinstance(log, ContextLog)}
         repeats: list[bool | None] = [None] * len(logs)
-        if sizes and self.models.settings.mode != "record":
+        if sizes:
             long = [at for at, size in sizes.items() if size >= _CALLS_REPLAYED_TWICE]
             at = min(long, key=lambda at: sizes[at]) if long else max(sizes, key=lambda at: sizes[at])
             first, again = logs[at], _replayed(self._indexes[at], strategy, self.models, self._work.probes)

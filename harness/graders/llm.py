@@ -76,7 +76,7 @@ class Llm:
     """The parameters of the grader `llm`, as written in a spec."""
 
     model: str = ""
-    """Empty = the run's grader."""
+    """With its parameters: `openai/qwen3(timeout=30)`. Empty = local."""
     variant: Variant = "strict"
     votes: int = 1
     """Odd: the majority decides."""
@@ -114,7 +114,7 @@ class LlmGrader:
         by_item = [self.requests(item) for item in items]
         # Two items may ask the same, as strategies often give the same answer.
         distinct = {request.canonical(): request for requests in by_item for request in requests}
-        answers = at_once(self._ask, list(distinct.values()), self._models.settings.concurrency)
+        answers = at_once(self._ask, list(distinct.values()), self._models.settings.access_of(self.how.model).parallel)
         replies = dict(zip(distinct, answers, strict=True))
         for charged, _ in replies.values():
             if charged is not None:

@@ -50,7 +50,7 @@ class Logit:
     """The parameters of the grader `logit`, as written in a spec."""
 
     model: str = ""
-    """Empty = the run's grader. Only `local` reports how likely a token is."""
+    """With its parameters: `local(gguf="FILE")`. Empty = local. Only `local` reports how likely a token is."""
     threshold: float = 0.0
     """An answer is correct above this."""
     longest: Length = 1_500

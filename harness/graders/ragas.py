@@ -86,7 +86,7 @@ class Ragas:
 
     metric: Name
     model: str = ""
-    """Empty = the run's grader."""
+    """With its parameters: `openai/qwen3(timeout=30)`. Empty = local."""
     threshold: float = 0.5
     """An answer is correct from this score on."""
     longest: Length = 8_000
@@ -130,7 +130,7 @@ class RagasGrader:
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         """Return a grade for each item: several at once, each in a thread with an event loop of its own."""
-        workers = self._models.settings.concurrency if self._metric.needs else 1
+        workers = self._models.settings.access_of(self.how.model).parallel if self._metric.needs else 1
         graded = at_once(self._graded, items, workers)
         for _, calls in graded:
             for charge in calls.charged:

@@ -42,10 +42,10 @@ def grader(name: str, settings: Settings | None = None, models: Models | None = 
 
         return RulesGrader()
     available = models or Models(settings or Settings())
-    return _MAKERS[type(specification)](_with_model(specification, available.settings), available)
+    return _MAKERS[type(specification)](_with_model(specification, available), available)
 
 
-def _with_model(how: Any, settings: Settings) -> Any:
+def _with_model(how: Any, models: Models) -> Any:
     """Return the specification with the full name of its model, and with the digest of today's prompts."""
     digest = how.digest()
     if how.prompt and how.prompt != digest:
@@ -57,7 +57,8 @@ def _with_model(how: Any, settings: Settings) -> Any:
     # Without a model in its name: grades by words alone are the same whatever model is set.
     if isinstance(how, Ragas) and not how.asks_a_model():
         return how
-    return replace(how, model=_full(how.model or settings.grader, settings))
+    name = models.add(how.model or "local")
+    return replace(how, model=_full(name, models.settings))
 
 
 def _full(model: str, settings: Settings) -> str:
@@ -65,17 +66,18 @@ def _full(model: str, settings: Settings) -> str:
     if model == "offline":
         raise SetupError("`offline` cannot grade: it is no chat model. Use the grader `rules`, or another model")
     settings.checked({model: "grader"})
-    if settings.mode == "replay":
+    gguf = settings.access_of("local").gguf
+    if settings.replay:
         from ..models.local import recorded_name
 
-        return recorded_name(settings.gguf) if model == "local" else model
+        return recorded_name(gguf) if model == "local" else model
     if model != "local" and not model.startswith("local:"):
         return model
     from ..models.local import local_name
 
-    weights, path = local_name(settings.gguf)
+    weights, path = local_name(gguf)
     if model not in ("local", weights):
-        raise SetupError(f"grader: {path} holds {weights}, not {model}: name its weights with --gguf, or replay")
+        raise SetupError(f"grader: {path} holds {weights}, not {model}: name its weights (gguf=…), or replay")
     return weights
 
 

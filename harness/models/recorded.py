@@ -21,7 +21,6 @@ from .base import Reply, Unusable
 from .cassette import Cassette, CassetteEntry, canonical, key_of
 from .purse import Charge, Purse
 
-Mode = Literal["auto", "replay", "record"]
 T, R = TypeVar("T"), TypeVar("R")
 
 
@@ -128,15 +127,11 @@ class ChatModel(Protocol):
 
 
 class Recorded:
-    """A model of the run.
+    """A model of the run: what the cassette has is replayed, the rest is called for and recorded."""
 
-    `auto` replays what the cassette has and records the rest, `replay` never calls, and needs neither model nor purse;
-    `record` always calls.
-    """
-
-    def __init__(self, name: str, model: Any, cassette: Cassette, purse: Purse | None, mode: Mode) -> None:
-        """`model` is a ChatModel, or a model in this process, which can `choose` too; None for `replay`."""
-        self.name, self._model, self._cassette, self._purse, self._mode = name, model, cassette, purse, mode
+    def __init__(self, name: str, model: Any, cassette: Cassette, purse: Purse | None) -> None:
+        """`model` is a ChatModel, or a model in this process, which can `choose` too; None to replay alone."""
+        self.name, self._model, self._cassette, self._purse = name, model, cassette, purse
         self._full = ""
 
     def chat(self, request: ModelRequest, counter: TokenCounter) -> Reply:
@@ -177,17 +172,16 @@ class Recorded:
         """Return the recorded reply; else that of `call`, which is given how to record one."""
         text = request.canonical()
         key = key_of(text)
-        recorded = None if self._mode == "record" else self._cassette.get(key)
+        recorded = self._cassette.get(key)
         if recorded is not None:
             return recorded
-        if self._mode == "replay" or self._model is None:
+        if self._model is None:
             raise ModelError(self._cassette.lacks(self.name, request.prompt))
         if self._full:
             raise ModelError(self._full)
 
         def entry(reply: bytes) -> bytes:
-            written = CassetteEntry(key, kind, self.name, reply, text)
-            return self._cassette.put(written, replace=self._mode == "record")
+            return self._cassette.put(CassetteEntry(key, kind, self.name, reply, text))
 
         try:
             self._cassette.to_be_written()

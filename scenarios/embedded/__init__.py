@@ -17,15 +17,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import resources
 from itertools import count, islice
+from typing import Annotated
 
 import msgspec
 import zstandard
 
 from ..errors import SetupError, SpecError
 from ..model import Conversation
-from ..spec import nearest
+from ..spec import build, nearest, single
 
 LANGUAGES = ("en", "zh")
 DIGESTS = {
@@ -63,6 +65,29 @@ SCENARIOS: dict[str, str] = {
     "mem_003": "generated: 100 000 tokens of dialogue, to be archived",
 }
 """Names that `scenario` takes, each with a one-line description."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Parameters of a generated scenario."""
+
+    turns: Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None = None
+    """User turns of a conversation; None = the scenario's own."""
+    seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = 0
+    conversations: Annotated[int, msgspec.Meta(ge=1, le=10**9)] | None = None
+    """Number of conversations: from this seed, the next one, and so on. None = the two of one seed."""
+
+
+def named_scenario(text: str) -> Iterator[Conversation]:
+    """Return the conversations of a scenario by its text, such as `load(turns=2000, seed=4, conversations=10)`.
+
+    Raises SpecError for an unknown name, for parameters of a recorded one, and for those that cannot be.
+    """
+    call = single(text, "scenario")
+    if call.name in SCENARIOS and call.name not in GENERATED and call.parameters:
+        raise SpecError(f"{call.name} is recorded: it takes no parameters, as {', '.join(GENERATED)} do")
+    numbers = build(call, {call.name: Generated}, "scenario")
+    return scenario(call.name, numbers.turns, numbers.seed, numbers.conversations)
 
 
 def scenario(

@@ -198,21 +198,18 @@ def test_what_is_known_of_the_reading_is_said(tmp_path: Path) -> None:
 
 
 def test_so_many_generated_conversations(tmp_path: Path) -> None:
-    """`--conversations` of `convert` and of `run` are the same ones, and a run says in its manifest how many it had."""
-    some = ("load", "--turns", "2", "--seed", "3", "--conversations", "5")
-    ctxbench("convert", *some, "--to", "f.jsonl", cwd=tmp_path)
+    """Those of `convert` and of `run` are the same ones, and a run says in its manifest which they were."""
+    some = "load(turns=2, seed=3, conversations=5)"
+    ctxbench("convert", some, "--to", "f.jsonl", cwd=tmp_path)
     names = [json.loads(line)["id"] for line in (tmp_path / "f.jsonl").read_text().splitlines()]
     assert names == [f"load/{name}-2" for name in ("en-3", "zh-3", "en-4", "zh-4", "en-5")]
-    ctxbench("run", *some, "-s", "none", "-o", "r", cwd=tmp_path)
+    assert "results: runs/load/" in ctxbench("run", some, "-s", "none", cwd=tmp_path).stdout
     ctxbench("run", "f.jsonl", "-s", "none", "-o", "of file", cwd=tmp_path)
-    manifest, other = (json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("r", "of file"))
-    assert (manifest["plan"]["conversations"], manifest["conversations"]) == (5, 5)
+    manifest, other = (json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("runs/load", "of file"))
+    assert (manifest["plan"]["names"], manifest["conversations"]) == ([some], 5)
     assert manifest["digest"] == other["digest"]
-    assert "conversations" not in other["plan"]
-    done = ctxbench("run", "f.jsonl", "--conversations", "5", cwd=tmp_path, code=2)
-    assert "--turns, --seed and --conversations are for generated scenarios, and none is named" in done.stderr
-    done = ctxbench("convert", "smoke", "--conversations", "5", "--to", "x.jsonl", cwd=tmp_path, code=2)
-    assert "smoke is recorded: turns, seed and number of conversations can be given for load" in done.stderr
+    done = ctxbench("convert", "smoke(conversations=5)", "--to", "x.jsonl", cwd=tmp_path, code=2)
+    assert "smoke is recorded: it takes no parameters, as load, " in done.stderr
 
 
 def test_a_conversation_by_its_number(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_the_table_of_pyproject(tmp_path: Path) -> None:
     sources = {row["option"]: (row["value"], row["source"]) for row in rows}
     assert sources["--encoding"] == ("chars4", "../pyproject.toml:2")
     assert sources["--jobs"] == (3, "command line")
-    assert sources["--seed"] == (0, "default")
+    assert sources["--answerer"] == ("offline", "default")
 
 
 def test_secrets_are_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,8 +74,22 @@ def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "ctxbench.toml").write_text('tracking = "http://file"\n')
     assert "http://file" in ctxbench("config", "export", "mlflow", cwd=tmp_path).stdout
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://environment")
-    [line] = [row for row in ctxbench("config", "run", cwd=tmp_path).stdout.splitlines() if "--tracking-uri" in row]
+    [line] = [
+        row
+        for row in ctxbench("config", "export", "mlflow", cwd=tmp_path).stdout.splitlines()
+        if "--tracking-uri" in row
+    ]
     assert line.split()[1:] == ["http://environment", "environment:", "MLFLOW_TRACKING_URI"]
+
+
+def test_parameters_of_all_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table `models` holds for each that is named without them, by a strategy too; a wrong one is said."""
+    path = recording(tmp_path, conversations=1)
+    words = ("run", path, "-s", "summary(threshold=8, summariser='openai/m')", "--cassette", "c", "-o", "r")
+    (tmp_path / "ctxbench.toml").write_text("[models]\nretries = 0\napi_base = 'http://127.0.0.1:9/v1'\n")
+    assert "openai/m: the connection failed" in ctxbench(*words, cwd=tmp_path, code=2).stderr
+    (tmp_path / "ctxbench.toml").write_text("[models]\nretrys = 0\n")
+    assert "has no parameter 'retrys'" in ctxbench(*words, cwd=tmp_path, code=2).stderr
 
 
 def test_a_file_above_is_named(tmp_path: Path) -> None:
@@ -91,7 +105,7 @@ def test_a_file_above_is_named(tmp_path: Path) -> None:
 def test_the_policy_may_stand_in_the_file(tmp_path: Path) -> None:
     """A table `policy` guards as a file of its own does; the command's own table wins; a mistake has its line."""
     recording(tmp_path, conversations=2)
-    ctxbench("run", "some.jsonl", "-s", "none", "-s", "last_turn", "--out", "now", "--no-answers", cwd=tmp_path)
+    ctxbench("run", "some.jsonl", "-s", "none", "-s", "last_turn", "--out", "now", "--answerer", "none", cwd=tmp_path)
     ctxbench("gate", "now", "--update", cwd=tmp_path)
     file = tmp_path / "ctxbench.toml"
     own = tmp_path / "gate.toml"
@@ -118,7 +132,7 @@ WRONG = {
     "# jobs\n[run]\njbos = 2": "ctxbench.toml:3: run.jbos: `ctxbench run` has no option 'jbos'; did you mean 'jobs'",
     "[run]\njobs = -1": "ctxbench.toml:2: run.jobs: ",
     "[lab.validat]": "ctxbench.toml:1: lab.validat: `ctxbench lab` has no command 'validat'; did you mean 'validate'",
-    '[run]\nengine = "new"': "ctxbench.toml:2: run.engine: must be 'local' or 'ray', not 'new'",
+    "[run]\nengine = 3": "ctxbench.toml:2: run.engine: must be text, not 3",
     "run = 3": "ctxbench.toml:1: run: is a table of the options of `ctxbench run` (write [run])",
     "[run": "ctxbench.toml: not TOML: ",
 }

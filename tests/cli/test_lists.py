@@ -41,7 +41,7 @@ def test_it_stands_among_other_strategies() -> None:
 def test_a_run_of_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The installed entries are measured; a line names the others and their extra, and Python warns of them."""
     path = recording(tmp_path, conversations=1, turns=4, size=300)
-    words = ("run", path, "-s", "@libraries", "--no-probes", "--no-answers", "--out", tmp_path / "run", "--json")
+    words = ("run", path, "-s", "@libraries", "--no-probes", "--answerer", "none", "--out", tmp_path / "run", "--json")
     done = ctxbench(*words, cwd=tmp_path)
     chosen, left_out = listed(["@libraries"])
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())

@@ -22,9 +22,8 @@ SAME = {
     "--out": "a folder to make; each command says what will be in it",
     "--seed": "what chance goes by; each command says what is drawn",
     "--strategy": "a strategy: to run, to compare, or one of the run's",
-    "--yes": "go on without asking; each command says before what",
 }
-SHORT = {"-a": "--answerer", "-g": "--grader", "-m": "--model", "-o": "--out", "-s": "--strategy", "-y": "--yes"}
+SHORT = {"-a": "--answerer", "-g": "--grader", "-m": "--model", "-o": "--out", "-s": "--strategy"}
 
 
 def commands(group: Any = None, path: str = "ctxbench") -> Iterator[tuple[str, Any]]:

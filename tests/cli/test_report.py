@@ -94,7 +94,7 @@ def test_prices_of_ones_own(tmp_path: Path) -> None:
     recording(tmp_path, conversations=2)
     (tmp_path / "own.toml").write_text('[models."company/assistant"]\ninput = 2\noutput = 10\n')
     own = ("--model", "company/assistant", "--prices", "own.toml")
-    words = ("run", "some.jsonl", "-s", "none", "-s", "last_turn", "--out", "now", "--no-answers")
+    words = ("run", "some.jsonl", "-s", "none", "-s", "last_turn", "--out", "now", "--answerer", "none")
     assert "company/assistant" in ctxbench(*words, *own[:2], cwd=tmp_path, code=2).stderr
     assert not (tmp_path / "now").exists()
     shown = ctxbench(*words, *own, "--report", cwd=tmp_path).stdout

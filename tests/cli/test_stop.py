@@ -93,7 +93,7 @@ def test_nohup(tmp_path: Path) -> None:
 def test_any_command_says_how_to_begin_again(tmp_path: Path) -> None:
     """A command that has nothing to keep ends with one line too, and with the code of the signal."""
     recording(tmp_path, conversations=2)
-    ctxbench("run", "some.jsonl", "-s", "none", "-s", "last_turn", "-o", "r", "--no-answers", cwd=tmp_path)
+    ctxbench("run", "some.jsonl", "-s", "none", "-s", "last_turn", "-o", "r", "--answerer", "none", cwd=tmp_path)
     for each in (signal.SIGINT, signal.SIGTERM):
         heard = partial(signal.signal, each, signal.SIG_DFL)  # whatever the test run was started to ignore
         pipes = partial(subprocess.Popen, stderr=subprocess.PIPE, text=True, start_new_session=True)

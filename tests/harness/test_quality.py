@@ -141,7 +141,7 @@ def test_a_model_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, se
     monkeypatch.setattr(quality, "SCENARIO", "traps")
     monkeypatch.chdir(tmp_path)
     server.text = "UNKNOWN"
-    words = ["lab", "quality", "--brief", "--answerer", "openai/m", "--api-base", server.url, "--cassette", "c"]
+    words = ["lab", "quality", "--brief", "--answerer", "openai/m", "--cassette", "c"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     assert done.stdout.strip().startswith("Right answers of openai/m: ")

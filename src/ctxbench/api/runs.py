@@ -27,7 +27,7 @@ from ctxbench.harness.folder.run import Run
 from ctxbench.harness.folder.run import load as load_folder
 from ctxbench.harness.folder.schema import Manifest
 from ctxbench.harness.folder.store import remove_empty
-from ctxbench.harness.models import Settings
+from ctxbench.harness.models.settings import Settings, usual_access
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.reports.render import count
@@ -69,9 +69,6 @@ def run(
     format: str | None = None,
     encoding: str = "o200k_base",
     window: str | int = "",
-    turns: int | None = None,
-    seed: int = 0,
-    conversations: int | None = None,
     summariser: str = "offline",
     embedder: str = "offline",
     adapter_python: str | Iterable[str] = (),
@@ -82,7 +79,7 @@ def run(
 ) -> BenchmarkRun:
     """Replay recordings through strategies and return the run. Nothing leaves the machine unless a model is named.
 
-    inputs       files and folders of recordings, and names of embedded scenarios
+    inputs       files and folders of recordings, and embedded scenarios: "standard", "load(turns=50, seed=4)"
     strategies   texts such as "window(max_tokens=8000)" or "archive | cache_marks", "@libraries" for those of all
                  installed libraries, or strategy objects; by default every strategy, and `recorded` where the recorded
                  agents compacted their context
@@ -111,13 +108,13 @@ def run(
         raise RunError("inputs: none is named: give files, folders or scenarios, or leave it out for `standard`")
     if jobs < 0:
         raise SetupError(f"jobs={jobs}: give 1 or more, or 0 for one per core")
-    opened = RunInputs(names, format, turns, seed, conversations)
+    opened = RunInputs(names, format)
     plan = Plan(
         opened,
         default_strategies(opened)[0] if chosen is None else chosen,
         encoding,
         str(window),
-        Settings(summariser, embedder),
+        Settings(summariser, embedder, usual=usual_access()),
         probes,
         answers,
     )

@@ -7,6 +7,7 @@ by SIGTERM, 129 by SIGHUP. A reader that goes away (`| head`) is a success.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import traceback
 
@@ -65,6 +66,8 @@ def _options(
         if settings is None:
             return
         context.default_map = settings.default_map()
+        for name, value in settings.environment.items():
+            os.environ.setdefault(name, value)
         # A file that is out of sight must not change figures without a word.
         if settings.is_elsewhere and context.invoked_subcommand in context.default_map:
             streams.say(f"settings: {settings.file}")

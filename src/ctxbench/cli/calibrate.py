@@ -13,7 +13,6 @@ import typer
 
 from .arguments import (
     LAST_SEED,
-    MODELS_PANEL,
     MOST_OF_ANYTHING,
     FormatOption,
     JsonOption,
@@ -96,14 +95,6 @@ def calibrate(
     ] = False,
     as_json: JsonOption = False,
     strict: StrictOption = False,
-    grader_model: Annotated[
-        str,
-        typer.Option(
-            metavar="MODEL",
-            help="Model of graders that need one: `local` (a GGUF file), or a litellm model name.",
-            rich_help_panel=MODELS_PANEL,
-        ),
-    ] = "local",
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Compare graders with human labels, answer by answer.
@@ -132,7 +123,7 @@ def calibrate(
         check(figure)
     if out is not None and out.exists() and not out.is_dir():
         raise RunError(f"{out}: is a file; name a folder for the profiles")
-    settings = reach.settings(grader=grader_model)
+    settings = reach.settings()
     models = Models(settings)
     # Every grader is made before anything is graded: a misspelt one must not cost what the first one graded.
     graders = [named(part, settings, models) for part in dict.fromkeys(grader or ["rules"])]
@@ -162,7 +153,7 @@ def calibrate(
     profiles = [profile for calibrated in results for profile in calibrated.profiles]
     tallies = [tally for profile in profiles if (tally := profile_tally(profile)) is not None]
     failed = _keep(profiles, out)
-    end(tallies, strict, settings, anew="--cassette-mode record", failed=failed)
+    end(tallies, strict, settings, anew="a new --cassette", failed=failed)
 
 
 def _check_date(text: str) -> None:

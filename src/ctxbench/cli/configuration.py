@@ -53,9 +53,11 @@ SHARED = {
     "encoding": SharedKey("encoding", ("run", "tune")),
     "policy": SharedKey("policy", ("gate",)),
     "adapter-python": SharedKey("adapter_python", ("run", "tune")),
-    "tracking": SharedKey("tracking_uri", ("run", "export mlflow")),
+    "tracking": SharedKey("tracking_uri", ("export mlflow",)),
 }
 """Keys at the top of the file. The same option in a command's own table wins."""
+VARIABLES = {"tracking": "MLFLOW_TRACKING_URI", "models": "CTXBENCH_MODELS"}
+"""Keys that set a variable of the environment, where it is not set: they hold for every command."""
 
 # They make the file, or show it.
 _WITHOUT = ("init", "config")
@@ -72,6 +74,8 @@ class Configuration(NamedTuple):
     """Values by command and parameter, checked."""
     lines: Mapping[Setting, int]
     """Line of each value in the file; 0 = not known."""
+    environment: Mapping[str, str]
+    """Variables that the file sets."""
 
     def place(self, setting: Setting) -> str:
         """Return the file of a setting, with the line where it is known."""
@@ -156,7 +160,7 @@ def configuration(app: Any) -> Configuration | None:
     for key, value in table.items():
         if key in app.commands:
             reading.command(app.commands[key], (key,), value)
-    return Configuration(shown, reading.values, reading.lines)
+    return Configuration(shown, reading.values, reading.lines, reading.environment)
 
 
 class _Reading:
@@ -166,12 +170,24 @@ class _Reading:
         self._app, self._file, self._lines_of_text, self._prefix = app, file, text.splitlines(), prefix
         self.values: dict[Setting, Any] = {}
         self.lines: dict[Setting, int] = {}
+        self.environment: dict[str, str] = {}
 
     def shared(self, table: Mapping[str, Any]) -> None:
         """Read the keys at the top of the file."""
         for key, value in table.items():
+            if key == "models" and not isinstance(value, dict):
+                raise self._error(
+                    (key,), "is a table of parameters of models", "write [models] and timeout = 30 below it"
+                )
+            if key in VARIABLES:
+                parameters = value.items() if isinstance(value, dict) else ()
+                self.environment[VARIABLES[key]] = ", ".join(f"{k}={v!r}" for k, v in parameters) or str(value)
+            if key == "models":
+                continue
             if key not in SHARED:
-                known = dict.fromkeys([*SHARED, *(name for name in self._app.commands if name not in _WITHOUT)])
+                known = dict.fromkeys(
+                    [*SHARED, *VARIABLES, *(name for name in self._app.commands if name not in _WITHOUT)]
+                )
                 raise self._error((key,), f"there is no such key{suggestion(key, known)}")
             parameter, paths = SHARED[key]
             for path in paths:

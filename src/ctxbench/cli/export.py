@@ -11,19 +11,16 @@ import typer
 
 from .arguments import (
     BilledModelsOption,
-    ConversationsOption,
     FormatOption,
     JsonOption,
     NoTextOption,
     PricesOption,
     RequestForm,
     RunArgument,
-    SeedOption,
     StrategyOption,
     StrictOption,
     ToOption,
     TrackingOption,
-    TurnsOption,
     find_strategy,
     prices_of,
     run_folder,
@@ -229,9 +226,6 @@ def convert(
         ),
     ] = TargetFormat.ctxbench,
     form: FormatOption = None,
-    turns: TurnsOption = None,
-    seed: SeedOption = 0,
-    number: ConversationsOption = None,
     strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -260,7 +254,7 @@ def convert(
             if path.exists() and (place == path or path in place.parents):
                 raise RunError(f"--to {to}: is one of the recordings that are read, or among them: name another")
     problems = Problems(strict=strict)
-    conversations = RunInputs(tuple(inputs), form, turns, seed, number).open(problems).conversations()
+    conversations = RunInputs(tuple(inputs), form).open(problems).conversations()
     try:
         written = (
             write_dataset(conversations, to, inputs, "--to") if is_folder else write(conversations, str(target), to)

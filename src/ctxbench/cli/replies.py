@@ -23,7 +23,7 @@ _MOST_REASONS = 3
 # Strategies that are named of those that asked a model in vain.
 _MOST_STRATEGIES = 4
 AGAIN = "the same command asks for what failed, and for nothing else"
-ANEW = "--overwrite --cassette-mode record"
+ANEW = "--overwrite with a new --cassette"
 """Options that ask for replies again which are recorded."""
 
 

@@ -6,7 +6,6 @@ import os
 import shlex
 import sys
 from contextlib import redirect_stdout
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,16 +14,18 @@ import typer
 from ctxbench.scenarios.errors import NotLogged, RunError, Stopped
 
 from . import completion
-from .answering import AnswerOptions, answered_by
+from .answering import answered_by
 from .arguments import (
     MODELS_PANEL,
+    PARAMETERS,
     QUESTIONS_PANEL,
     AdapterPythonOption,
+    AnswererOption,
     BilledModelsOption,
-    ConversationsOption,
     EmbedderOption,
     EncodingOption,
     FormatOption,
+    GraderOption,
     InputsArgument,
     JobsOption,
     JsonOption,
@@ -32,10 +33,7 @@ from .arguments import (
     OverwriteOption,
     PricesOption,
     RunOutOption,
-    SeedOption,
     StrictOption,
-    TrackingOption,
-    TurnsOption,
     check_prices,
     flat,
     prices_of,
@@ -45,20 +43,9 @@ from .streams import command, report_ignored, same_command, say, say_stopped
 
 if TYPE_CHECKING:
     from ctxbench.harness.answers.tally import Tally
-    from ctxbench.harness.engine.workers import Engine
     from ctxbench.harness.folder.schema import Manifest
     from ctxbench.harness.models import Settings
     from ctxbench.reports.results import Results
-
-
-class EngineName(StrEnum):
-    """Names of the engines that do the work of a run."""
-
-    local = "local"
-    ray = "ray"
-
-
-CLUSTER_PANEL = "Past one machine"
 
 
 @flat
@@ -99,21 +86,13 @@ def run(
     ] = "",
     jobs: JobsOption = 1,
     engine: Annotated[
-        EngineName,
-        typer.Option(
-            help="Who does the work: processes of this machine, or Ray, which brings in others (docs/cluster.md).",
-            rich_help_panel=CLUSTER_PANEL,
-        ),
-    ] = EngineName.local,
-    address: Annotated[
         str,
         typer.Option(
-            metavar="HOST:PORT",
-            help="The head of a Ray cluster; `auto` = the one that this machine is part of.",
-            show_default="a Ray of this machine alone, with --jobs processes",
-            rich_help_panel=CLUSTER_PANEL,
+            metavar="ENGINE",
+            help="Who does the work: `local` (processes of this machine), `ray` (a Ray of this machine), or a cluster: "
+            "ray:HOST:PORT or ray://HOST:PORT of its head, or ray:auto where this machine is part of it.",
         ),
-    ] = "",
+    ] = "local",
     overwrite: OverwriteOption = False,
     report: Annotated[bool, typer.Option("--report", help="Write the report at the end, like `ctxbench report`.")] = (
         False
@@ -122,13 +101,9 @@ def run(
     mlflow: Annotated[
         bool, typer.Option("--mlflow", help="Log the run in MLflow at the end, like `ctxbench export mlflow`.")
     ] = False,
-    tracking_uri: TrackingOption = "",
     as_json: JsonOption = False,
     form: FormatOption = None,
     encoding: EncodingOption = "o200k_base",
-    turns: TurnsOption = None,
-    seed: SeedOption = 0,
-    conversations: ConversationsOption = None,
     strict: StrictOption = False,
     probes: Annotated[
         bool,
@@ -139,20 +114,13 @@ def run(
             rich_help_panel=QUESTIONS_PANEL,
         ),
     ] = True,
-    answers: Annotated[
-        bool,
-        typer.Option(
-            "--answers/--no-answers",
-            help="Answer the questions with the extractive baseline and grade by rules: no model, no network.",
-            rich_help_panel=QUESTIONS_PANEL,
-        ),
-    ] = True,
-    asking: AnswerOptions = AnswerOptions(),  # noqa: B008
+    answerer: AnswererOption = "offline",
+    grader: GraderOption = "rules",
     summariser: Annotated[
         str,
         typer.Option(
             metavar="MODEL",
-            help="Summary model: `offline`, `local` (a GGUF file), or a litellm model name.",
+            help=f"Summary model: `offline`, `local` (a GGUF file), or a litellm model name. {PARAMETERS}",
             autocompletion=completion.models,
             rich_help_panel=MODELS_PANEL,
         ),
@@ -176,21 +144,24 @@ def run(
     # Standard output is for figures, whatever a plug-in prints.
     with redirect_stdout(sys.stderr), watching() as watcher:
         # Imported when the progress bar is there: they take half a second.
+        from ctxbench.harness.engine.cluster import engine_of
         from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
         from ctxbench.harness.folder.remote import located
         from ctxbench.harness.folder.store import is_complete, remove_empty
         from ctxbench.strategies.chain import listed, use_pythons
 
         settings = reach.settings(summariser=summariser, embedder=embedder)
+        if engine != "local" and (settings.summariser, settings.embedder) != ("offline", "offline"):
+            raise RunError(f"--engine {engine}: {_ONE_MACHINE}")
         use_pythons(adapter_python or ())
-        opened = RunInputs(names, form, turns, seed, conversations)
+        opened = RunInputs(names, form)
         chosen, left_out = listed(strategy or ())
         hidden = 0
         if not strategy:
             chosen, hidden = default_strategies(opened)
         for line in left_out:
             say(line)
-        plan = Plan(opened, chosen, encoding, window, settings, probes, answers)
+        plan = Plan(opened, chosen, encoding, window, settings, probes, answerer != "none")
         if hidden:
             _say_left_out(hidden)
         folder, remote = located(out or Path("runs") / _name(names))
@@ -203,7 +174,7 @@ def run(
                 plan,
                 folder,
                 jobs=workers,
-                engine=_engine(engine, address, workers, settings),
+                engine=engine_of(engine, workers),
                 strict=strict,
                 overwrite=overwrite,
                 watcher=watcher,
@@ -212,6 +183,8 @@ def run(
         except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
             say_stopped(f"finished work is stored. To continue: {same_command()}")
             raise
+    from msgspec.structs import replace
+
     from ctxbench.harness.answers.tally import run_tallies
     from ctxbench.harness.folder.run import load
 
@@ -225,8 +198,8 @@ def run(
         raise RunError("no conversation could be read: nothing was measured")
     report_model_calls(folder)
     tallies = run_tallies(load(folder))
-    if (asking.answerer, asking.grader) != ("offline", "rules"):
-        tallies += _have_answered(folder, settings, asking, overwrite)
+    if answerer != "none" and (answerer, grader) != ("offline", "rules"):
+        tallies += _have_answered(folder, replace(settings, answerer=answerer), grader, overwrite)
         if remote is not None:
             remote.push_answers()
     if complete and not watcher.steps:
@@ -247,7 +220,7 @@ def run(
         typer.echo()
     if quiet or not as_json:
         typer.echo(f"results: {shlex.quote(f'{named}/')}   ({to_print}, {to_show})")
-    in_mlflow = not mlflow or _is_logged(folder, tracking_uri, tuple(model or ()), prices)
+    in_mlflow = not mlflow or _is_logged(folder, tuple(model or ()), prices)
     if report:
         _write_report(results)
     if none := _finished_none(folder):
@@ -262,22 +235,7 @@ def _say_left_out(lacking: int) -> None:
     say(f"note: {RECORDED} is left out: {lacking:,} {lack} a summary of the agent; `ctxbench audit` has the others")
 
 
-def _engine(name: EngineName, address: str, workers: int, settings: Settings) -> Engine | None:
-    """Return what does the work; None for processes of this machine. Raises RunError for what cannot go together."""
-    from ctxbench.harness.engine.cluster import HERE, on_ray
-
-    if name is EngineName.local:
-        if address:
-            raise RunError(f"--address {address}: is for --engine ray")
-        return None
-    if models := [model for model in (settings.summariser, settings.embedder) if model != "offline"]:
-        raise RunError(
-            f"--engine ray does not call {' and '.join(models)}: the cassette and the spend limit are one machine's. "
-            "Use --engine local, or the offline models"
-        )
-    return on_ray(address or HERE, workers)
-
-
+_ONE_MACHINE = "calls no models: the cassette and the spend limit are one machine's. Use the offline models"
 _DEMO = ("none", "window(max_tokens=4000)", "summary(every=5)", "retrieval", "archive", "facts")
 
 
@@ -294,14 +252,12 @@ def demo(
     run(["demo"], strategy=list(_DEMO), out=out, overwrite=is_complete(out))
 
 
-def _have_answered(folder: Path, settings: Settings, asking: AnswerOptions, overwrite: bool) -> list[Tally]:
+def _have_answered(folder: Path, settings: Settings, grader: str, overwrite: bool) -> list[Tally]:
     """Have the questions of a run answered and graded by models as well. What is done is not done again."""
-    from msgspec.structs import replace
-
     from ctxbench.harness.answers.tally import answer_tallies
     from ctxbench.harness.folder.run import load
 
-    graded = answered_by(load(folder), replace(settings, answerer=asking.answerer), asking, overwrite)
+    graded = answered_by(load(folder), settings, grader, overwrite)
     return answer_tallies(graded.answers, graded.grades, graded.answerer, graded.grader)
 
 
@@ -313,12 +269,12 @@ def _write_report(results: Results) -> None:
     say(f"report: {shlex.quote(str(page))}")
 
 
-def _is_logged(folder: Path, uri: str, models: tuple[str, ...], prices: Path | None) -> bool:
+def _is_logged(folder: Path, models: tuple[str, ...], prices: Path | None) -> bool:
     """Log the run in MLflow and return whether that succeeded."""
     from .export import log
 
     try:
-        log(folder, uri, models=models, prices=prices)
+        log(folder, models=models, prices=prices)
     except NotLogged as error:
         say(f"error: {error}")
         return False
@@ -327,7 +283,11 @@ def _is_logged(folder: Path, uri: str, models: tuple[str, ...], prices: Path | N
 
 def _name(names: tuple[str, ...]) -> str:
     """Return the default name of the run folder: that of the first input."""
-    return (Path(os.path.realpath(names[0])).stem if names else "") or "run"
+    from ctxbench.scenarios.embedded import SCENARIOS
+
+    name = next(iter(names), "")
+    base = name.partition("(")[0]
+    return base if base in SCENARIOS else (name and Path(os.path.realpath(name)).stem) or "run"
 
 
 def _finished_none(folder: Path) -> list[str]:

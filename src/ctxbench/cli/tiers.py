@@ -72,4 +72,4 @@ def tiers(
         print_tables([table for measurement in measurements.values() for table in tables(measurement)])
     focus = [measurement for measurement in measurements.values() if isinstance(measurement, FocusMeasurement)]
     tallies = [tally for measurement in focus for tally in measurement.replies]
-    end(tallies, strict, settings, anew="--cassette-mode record", failed=bool(problems.errors))
+    end(tallies, strict, settings, anew="a new --cassette", failed=bool(problems.errors))

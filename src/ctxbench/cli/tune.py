@@ -24,7 +24,6 @@ from .arguments import (
     ModelOptions,
     OverwriteOption,
     StrictOption,
-    TurnsOption,
     flat,
 )
 from .replies import end
@@ -97,7 +96,6 @@ def tune(
     as_json: JsonOption = False,
     form: FormatOption = None,
     encoding: EncodingOption = "o200k_base",
-    turns: TurnsOption = None,
     adapter_python: AdapterPythonOption = None,
     strict: StrictOption = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
@@ -123,7 +121,7 @@ def tune(
     names = tuple(inputs or (() if form else ("standard",)))
     request = TuneRequest(
         strategy,
-        RunInputs(names, form, turns),
+        RunInputs(names, form),
         tuple(space or ()),
         trials,
         sampler.value,

@@ -119,8 +119,8 @@ def test_a_model_loads_what_was_archived(ran: Path, server: Server) -> None:
     )  # fmt: skip
     server.text = "9680"
     server.acts = ["", "", "", f"reply {loads}"]  # after the three probes under `none`, the first under `archive`
-    words = ("-a", "openai/gpt-4o-mini", "--cassette", "c.sqlite", "--parallel", 1, "--json")
-    first = answer(*words, "--api-base", server.url)
+    words = ("-a", "openai/gpt-4o-mini(parallel=1)", "--cassette", "c.sqlite", "--json")
+    first = answer(*words)
     calls = len(server.seen)
     result = server.seen[4]["messages"][-1]
     assert (result["role"], result["tool_call_id"]) == ("tool", "x1")
@@ -132,14 +132,14 @@ def test_a_model_loads_what_was_archived(ran: Path, server: Server) -> None:
     assert said(first.stderr)[-1].startswith(f"models: {calls} calls, $0.003")
     spent = json.loads(first.stdout)["spent"]
     assert (spent["calls"], spent["dollars"]) == (calls, pytest.approx(calls * 0.00021))
-    again = answer(*words, "--cassette-mode", "replay", "--overwrite")
+    again = answer(*words, "--replay", "--overwrite")
     assert again.stdout == first.stdout
     assert len(server.seen) == calls
 
 
 def test_the_cost_is_said_before_it_is_spent(ran: Path, server: Server) -> None:
     """The calls that are still to be made, at their longest; what is answered is not estimated again."""
-    words = ("-a", "openai/gpt-4o-mini", "--cassette", "c.sqlite", "--api-base", server.url)
+    words = ("-a", "openai/gpt-4o-mini", "--cassette", "c.sqlite")
     first = said(answer(*words).stderr)[0]
     sent = load(ran / "run").table("probes").tokens_sent.sum()
     assert first.startswith(
@@ -150,13 +150,13 @@ def test_the_cost_is_said_before_it_is_spent(ran: Path, server: Server) -> None:
 
 
 def test_what_is_dear_is_asked_for(ran: Path, server: Server) -> None:
-    """Above a dollar nothing is called without consent; --yes or a spend limit is consent."""
-    words = ("-a", "openai/gpt-4o-mini", "--cassette", "c", "--api-base", server.url, "--answer-tokens", 100_000)
+    """Above a dollar nothing is called without consent; a spend limit is consent."""
+    words = ("-a", "openai/gpt-4o-mini(answer_tokens=100_000)", "--cassette", "c")
     found = answer(*words, code=2)
-    assert "models would be called for up to $1.44: give --yes, or --spend-limit DOLLARS" in found.stderr
+    assert "models would be called for up to $1.44: give --spend-limit DOLLARS" in found.stderr
     assert not server.seen
     assert not parts(ran / "run")
-    answer(*words, "--yes")
+    answer(*words, "--spend-limit", 2)
     assert len(server.seen) == 14, "of equal contexts one is asked"
 
 
@@ -164,7 +164,7 @@ def test_grades_alone_are_estimated(ran: Path, server: Server) -> None:
     """A model that grades answers which are there already costs as well: also those of the extractive baseline."""
     answer()
     server.text = '{"reason": "same", "verdict": "CORRECT"}'
-    words = ("-g", "llm(model='openai/gpt-4o-mini')", "--cassette", "c", "--api-base", server.url)
+    words = ("-g", "llm(model='openai/gpt-4o-mini')", "--cassette", "c")
     asked = [line for line in said(answer(*words).stderr) if line.startswith("to ask")]
     assert len(asked) == 1
     assert asked[0].startswith("to ask: openai/gpt-4o-mini: 16 calls")
@@ -174,7 +174,7 @@ def test_grades_alone_are_estimated(ran: Path, server: Server) -> None:
 def test_a_run_has_its_questions_answered(made: Path, tmp_path: Path, server: Server) -> None:
     """`run` takes the same options, and its verdict says who answered."""
     server.text = "9680"
-    words = ["run", str(made / "talks.jsonl"), "-s", "none", "-a", "openai/m", "--api-base", server.url]
+    words = ["run", str(made / "talks.jsonl"), "-s", "none", "-a", "openai/m"]
     done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "run"), "--cassette", str(tmp_path / "c")])
     assert done.exit_code == 0, done.output
     assert "to ask: openai/m: 18 calls" in done.stderr
@@ -185,7 +185,7 @@ def test_a_run_has_its_questions_answered(made: Path, tmp_path: Path, server: Se
 def test_a_model_that_grades_itself_is_warned_of(ran: Path, server: Server) -> None:
     """And a grader that replies prose gives no grade, rather than a wrong one: exit code 2."""
     words = ("-a", "openai/m", "-g", "llm(model='openai/m')", "--cassette", "c")
-    found = answer(*words, "--api-base", server.url, code=2)
+    found = answer(*words, code=2)
     assert "graded its own answers" in " ".join(found.stdout.split())
     assert "Why answers or grades are missing" in found.stdout
 
@@ -195,9 +195,9 @@ def test_a_model_that_grades_itself_is_warned_of(ran: Path, server: Server) -> N
     [
         (("-a", "gpt-4o-mine"), "unknown model"),
         (("-g", "rulez"), "grader"),
-        (("-a", "openai/m", "--cassette-mode", "replay", "--cassette", "nowhere"), "there is no such cassette"),
+        (("-a", "openai/m", "--replay", "--cassette", "nowhere"), "there is no such cassette"),
         (("-a", "openai/m", "--spend-limit", "1"), "price"),
-        (("-a", "local", "--gguf", "nothing.gguf"), "cannot be read"),
+        (("-a", "local(gguf='nothing.gguf')"), "cannot be read"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is(ran: Path, words: tuple[str, ...], error: str) -> None:

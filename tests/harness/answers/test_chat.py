@@ -27,7 +27,7 @@ class Scripted(Models):
     """A model that gives these replies, one a request, and keeps what it was sent."""
 
     def __init__(self, *replies: Reply | ModelError, concurrency: int = 1) -> None:
-        super().__init__(Settings(answerer="openai/m", concurrency=concurrency))
+        super().__init__(Settings(answerer=f"openai/m(parallel={concurrency})"))
         self.replies, self.sent = list(replies), list[ModelRequest]()
 
     def chat(self, request: ModelRequest, counter: TokenCounter) -> Reply:

@@ -30,9 +30,14 @@ def unanswered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run of one conversation with questions, which nobody has answered."""
     folder = tmp_path_factory.mktemp("unanswered")
     talks(folder, 1)
-    words = ("run", "talks.jsonl", "-s", "none", "-s", "last_turn", "--no-answers", "-o", "run")
+    words = ("run", "talks.jsonl", "-s", "none", "-s", "last_turn", "--answerer", "none", "-o", "run")
     ctxbench(*words, cwd=folder)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _one_call_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CTXBENCH_MODELS", "parallel=1")
 
 
 @pytest.fixture
@@ -43,7 +48,7 @@ def ran(unanswered: Path, tmp_path: Path) -> Path:
 
 def answering(server: Server, *more: object) -> tuple[object, ...]:
     """The command that has the run answered, one call after the other."""
-    return ("lab", "answer", "run", "--cassette", "c", "--api-base", server.url, "--parallel", 1, *more)
+    return ("lab", "answer", "run", "--cassette", "c", *more)
 
 
 def bodies(server: Server) -> Counter[str]:
@@ -111,12 +116,12 @@ def test_one_reply_is_missing(ran: Path, server: Server, role: str, words: tuple
 
 
 def test_grades_that_were_given_stay(ran: Path, server: Server) -> None:
-    """Asking for one answer asks for its grade, and not for those of the others, even if every reply is to be new."""
+    """Asking for one answer asks for its grade, and not for those of the others, on a new cassette too."""
     server.text, server.acts = VERDICT, ["status 400 no"]
     command = answering(server, "-a", "openai/m", "-g", "llm(model='openai/g')")
     ctxbench(*command, cwd=ran)
     calls = len(server.seen)
-    ctxbench(*command, "--cassette-mode", "record", "--strict", cwd=ran)
+    ctxbench(*command, "--cassette", "new", "--strict", cwd=ran)
     assert [seen["model"] for seen in server.seen[calls:]] == ["m", "g"]
 
 
@@ -127,14 +132,14 @@ def test_a_reply_that_is_of_no_use_is_not_asked_for_again(ran: Path, server: Ser
     done = ctxbench(*command, cwd=ran, code=2)
     calls = len(server.seen)
     assert said(done.stderr)[-1].endswith(
-        "answered with an empty text. These replies are recorded as they are: --overwrite --cassette-mode record asks "
+        "answered with an empty text. These replies are recorded as they are: --overwrite with a new --cassette asks "
         "for them anew"
     )
     again = ctxbench(*command, cwd=ran, code=2)
     assert len(server.seen) == calls == recorded(ran / "c")
     assert "to ask" not in again.stderr
     server.text = "9680"
-    ctxbench(*command, "--overwrite", "--cassette-mode", "record", "--strict", cwd=ran)
+    ctxbench(*command, "--overwrite", "--cassette", "new", "--strict", cwd=ran)
 
 
 @pytest.mark.parametrize(("role", "words"), [("summariser", SUMMARISED), ("embedder", EMBEDDED)])
@@ -142,7 +147,7 @@ def test_a_run_whose_model_never_replies(tmp_path: Path, server: Server, role: s
     """The tables are printed, then the strategy and its model are named; the exit code is 2."""
     path = recording(tmp_path, conversations=2, turns=8)
     server.text, server.acts = "The user asked questions and got results.", list(DOWN)
-    command = ("run", path, *words, "-s", "none", "--cassette", "c", "--api-base", server.url, "-o", "r")
+    command = ("run", path, *words, "-s", "none", "--cassette", "c", "-o", "r")
     done = ctxbench(*command, cwd=tmp_path, code=2)
     assert "net" in done.stdout
     last = said(done.stderr)[-1]
@@ -159,7 +164,7 @@ def test_a_run_that_lacks_some_replies(tmp_path: Path, server: Server, role: str
     call that was answered."""
     path = recording(tmp_path, conversations=2, turns=8)
     server.text = "The user asked questions and got results."
-    command = ("run", path, *words, "-s", "none", "--cassette", "c", "--api-base", server.url)
+    command = ("run", path, *words, "-s", "none", "--cassette", "c")
     server.acts = ["", "", *DOWN]
     first = ctxbench(*command, "-o", "r", cwd=tmp_path)
     last = said(first.stderr)[-1]
@@ -195,8 +200,8 @@ def test_a_grader_beside_labels(tmp_path: Path, server: Server) -> None:
     """`lab calibrate` ends the same way: 2 without any verdict, else a count, which --strict makes 2."""
     written(tmp_path, 5)
     server.text, server.acts = VERDICT, list(DOWN)
-    command = ("lab", "calibrate", "mine.jsonl", "-o", "kept", "--cassette", "c", "--api-base", server.url)
-    command = (*command, "-g", "llm(model='openai/m')", "--parallel", 1)
+    command = ("lab", "calibrate", "mine.jsonl", "-o", "kept", "--cassette", "c")
+    command = (*command, "-g", "llm(model='openai/m')")
     done = ctxbench(*command, cwd=tmp_path, code=2)
     errors = [line for line in said(done.stderr) if line.startswith("error: ")]
     assert errors == [said(done.stderr)[-1]]
@@ -235,7 +240,7 @@ def test_models_that_strategies_name(tmp_path: Path) -> None:
 def test_calls_that_fail_for_probes_alone(tmp_path: Path, server: Server) -> None:
     """They are counted, told and asked for again like those at the steps, though no bill and no event has them."""
     path = talks(tmp_path, 1)
-    command = ("run", path, *EMBEDDED, "--cassette", "c", "--api-base", server.url)
+    command = ("run", path, *EMBEDDED, "--cassette", "c")
     ctxbench(*command, "--no-probes", "-o", "steps", "--strict", cwd=tmp_path)
     server.acts = list(DOWN)
     first = ctxbench(*command, "-o", "r", "--json", cwd=tmp_path)

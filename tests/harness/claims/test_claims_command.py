@@ -29,7 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The smoke scenario under a few strategies."""
     folder = tmp_path_factory.mktemp("claims")
     named = [word for each in STRATEGIES for word in ("-s", each)]
-    ctxbench("run", "smoke", *named, "--no-answers", "--out", "smoke", cwd=folder)
+    ctxbench("run", "smoke", *named, "--answerer", "none", "--out", "smoke", cwd=folder)
     return folder / "smoke"
 
 

@@ -63,16 +63,16 @@ def test_two_workers_write_the_same_bytes(made: tuple[Path, Path], tmp_path: Pat
 
 def test_no_cluster_there(made: tuple[Path, Path], tmp_path: Path) -> None:
     """An address with no cluster is one line."""
-    with pytest.raises(RunError, match=r"--address 127\.0\.0\.1:1: no Ray cluster can be reached there"):
+    with pytest.raises(RunError, match=r"127\.0\.0\.1:1: no Ray cluster can be reached there"):
         execute(plan(made[0]), tmp_path / "run", engine=on_ray("127.0.0.1:1"))
 
 
 def test_models_stay_on_one_machine(made: tuple[Path, Path], tmp_path: Path) -> None:
     """A summariser that is called is refused: the cassette and the spend limit are one machine's."""
     done = ctxbench("run", str(made[0]), "--summariser", "openai/some", "--engine", "ray", cwd=tmp_path, code=2)
-    assert "--engine ray does not call openai/some" in done.stderr
-    done = ctxbench("run", str(made[0]), "--address", "auto", cwd=tmp_path, code=2)
-    assert "--address auto: is for --engine ray" in done.stderr
+    assert "--engine ray: calls no models" in done.stderr
+    done = ctxbench("run", str(made[0]), "--engine", "auto", cwd=tmp_path, code=2)
+    assert "--engine auto: give local, ray, ray:HOST:PORT" in done.stderr
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from tests.harness.command import ctxbench
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run of the scenario `questions`, and its data set in `dataset`."""
     made = tmp_path_factory.mktemp("dataset")
-    ctxbench("run", "questions", "-s", "none", "-o", "r", "--no-answers", cwd=made)
+    ctxbench("run", "questions", "-s", "none", "-o", "r", "--answerer", "none", cwd=made)
     done = ctxbench("export", "dataset", "r", "--out", "dataset", cwd=made)
     assert "written: dataset (10 conversations)" in done.stderr
     assert "run dataset --format huggingface" in done.stdout

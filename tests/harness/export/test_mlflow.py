@@ -177,7 +177,17 @@ def test_a_run_that_is_logged_at_its_end(runs: Path) -> None:
     """`run --mlflow` logs the costs that it prints; where that cannot be, the run is kept, with exit code 2."""
     (runs / "mine.toml").write_text(f'[models."{MODEL}"]\ninput = 30.0\noutput = 150.0\n')
     own = ("-m", MODEL, "--prices", "mine.toml")
-    command = ("run", recording(runs, conversations=2, turns=3), "-s", "none", "-o", "one", "--no-answers", "--mlflow")
+    command = (
+        "run",
+        recording(runs, conversations=2, turns=3),
+        "-s",
+        "none",
+        "-o",
+        "one",
+        "--answerer",
+        "none",
+        "--mlflow",
+    )
     assert "one: logged in MLflow: sqlite:///" in ctxbench(*command, *own, cwd=runs).stdout
     billed = json.loads(ctxbench("bill", "one", *own, "--json", cwd=runs).stdout)["bills"]
     cost = logged(runs / "one")[1]["none"].data.metrics[f"cost/{MODEL}"]

@@ -214,7 +214,7 @@ def test_answers_are_put_beside_the_run(tmp_path: Path, monkeypatch: pytest.Monk
     """`lab answer` at an address puts answers and grades there: another machine's report has them."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     words = ("run", talks(tmp_path), "-s", "none", "-s", "last_turn")
-    command.ctxbench(*words, "--no-answers", "--out", "local://store/run", cwd=tmp_path)
+    command.ctxbench(*words, "--answerer", "none", "--out", "local://store/run", cwd=tmp_path)
     assert not (tmp_path / "store/run/answers").exists()
     command.ctxbench("lab", "answer", "local://store/run", cwd=tmp_path)
     command.ctxbench(*words, "--out", "plain", cwd=tmp_path)

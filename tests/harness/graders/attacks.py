@@ -153,7 +153,7 @@ def logit(folder: Path) -> Grader:
     """The grader `logit`, from what the local model was recorded to say."""
     with Cassette(folder / "cassette") as cassette:
         read_lines(cassette, REPLIES.read_bytes().splitlines(), REPLIES.name)
-    return grader("logit", Settings(mode="replay", cassette=str(folder / "cassette")))
+    return grader("logit", Settings(replay=True, cassette=str(folder / "cassette")))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 
-from ctxbench.harness.models import Models, Settings
+from ctxbench.harness.models import Access, Models, Settings
 from ctxbench.harness.models.purse import Charge
 from ctxbench.harness.models.recorded import Choice, Likely, ModelAnswer, ModelRequest, Recorded
 from ctxbench.metrics.prices import TokenUsage
@@ -43,13 +43,13 @@ class Chooser:
 
 def talking(path: Path, model: Talker) -> Models:
     """Models of which the grader is that one."""
-    models = Models(Settings(grader=MODEL, cassette=str(path), concurrency=3, command="test"))
-    models._chats[MODEL] = Recorded(MODEL, model, models.cassette, models.purse, "auto")
+    models = Models(Settings(cassette=str(path), usual=Access(parallel=3), command="test"))
+    models._chats[MODEL] = Recorded(MODEL, model, models.cassette, models.purse)
     return models
 
 
 def choosing(path: Path, model: Chooser) -> Models:
     """Models of which `local:m` is that one."""
     models = Models(Settings(cassette=str(path)))
-    models._chats["local:m"] = Recorded("local:m", model, models.cassette, None, "auto")
+    models._chats["local:m"] = Recorded("local:m", model, models.cassette, None)
     return models

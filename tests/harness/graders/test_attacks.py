@@ -58,6 +58,6 @@ def test_the_local_model_says_what_was_recorded(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     if not WEIGHTS.is_file():
         pytest.skip(f"no weights at {WEIGHTS} (`make local-model`)")
-    settings = Settings(mode="record", gguf=str(WEIGHTS), cassette=str(tmp_path / "c"))
+    settings = Settings(cassette=str(tmp_path / "c"))
     items = ITEMS[::-1]
     assert grader("logit", settings).grade(items) == logit(tmp_path).grade(items)

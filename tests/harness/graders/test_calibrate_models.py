@@ -27,7 +27,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
 
 
 def words(server: Server, *more: object) -> list[str]:
-    fixed = ("lab", "calibrate", "mine.jsonl", "-o", "kept", "--cassette", "c.sqlite", "--api-base", server.url)
+    fixed = ("lab", "calibrate", "mine.jsonl", "-o", "kept", "--cassette", "c.sqlite")
     return [*map(str, fixed), *map(str, more)]
 
 

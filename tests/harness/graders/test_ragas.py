@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.graders.registry import grader
-from ctxbench.harness.models import Settings
+from ctxbench.harness.models import Access, Settings
 from ctxbench.harness.models.recorded import ModelRequest
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.strategies.base import ModelError
-from tests.harness.graders.scripted import Talker, talking
+from tests.harness.graders.scripted import MODEL, Talker, talking
 from tests.harness.models.llama import llama_server, needs_llama
 
 ITEM = GradedItem(
@@ -36,7 +36,7 @@ needs_ragas = pytest.mark.skipif(find_spec("ragas") is None, reason="the extra `
 def test_without_the_extra() -> None:
     """Without ragas its extra is named, before anything is graded."""
     with pytest.raises(MissingExtra, match=r"ragas is not installed: pip install 'ctxbench\[ragas\]'"):
-        grader("ragas(metric='faithfulness')", Settings(grader="openai/gpt-4o-mini"))
+        grader("ragas(metric='faithfulness', model='openai/gpt-4o-mini')")
 
 
 def judge(request: ModelRequest) -> str:
@@ -71,7 +71,7 @@ def test_metrics_that_ask_a_model(tmp_path: Path, metric: str, calls: int) -> No
     """Each asks through the cassette, at temperature 0 and with its schema; asked again it is replayed."""
     talker = Talker(judge)
     models = talking(tmp_path / "c", talker)
-    made = grader(f"ragas(metric={metric!r})", models=models)
+    made = grader(f"ragas(metric={metric!r}, model={MODEL!r})", models=models)
     (found,) = made.grade([ITEM])
     assert isinstance(found, Grade)
     assert found.correct
@@ -90,8 +90,8 @@ def test_metrics_that_ask_a_model(tmp_path: Path, metric: str, calls: int) -> No
 @pytest.mark.parametrize("metric", ["faithfulness", "factual_correctness", "context_recall", "answer_relevancy"])
 def test_metrics_against_a_real_server(tmp_path: Path, metric: str, llama: str) -> None:
     """A model of 1.5 billion parameters behind llama.cpp: each metric comes to a score in its range."""
-    settings = Settings(cassette=str(tmp_path / "c"), api_base=llama, grader="openai/local", timeout=600)
-    (found,) = grader(f"ragas(metric={metric!r})", settings).grade([ITEM])
+    settings = Settings(cassette=str(tmp_path / "c"), usual=Access(llama, timeout=600))
+    (found,) = grader(f"ragas(metric={metric!r}, model='openai/local')", settings).grade([ITEM])
     assert isinstance(found, Grade), found
     assert 0 <= found.score <= 1
 
@@ -107,7 +107,9 @@ def llama() -> Iterator[str]:
 @pytest.mark.parametrize("metric", ["faithfulness", "answer_accuracy", "factual_correctness"])
 def test_what_ragas_would_score_is_missing(tmp_path: Path, says: str | ModelError, metric: str) -> None:
     """A failed call, a reply of another form, no statements at all: missing. ragas has some of these as 0."""
-    made = grader(f"ragas(metric={metric!r})", models=talking(tmp_path / "c", Talker(lambda request: says)))
+    made = grader(
+        f"ragas(metric={metric!r}, model={MODEL!r})", models=talking(tmp_path / "c", Talker(lambda request: says))
+    )
     (found,) = made.grade([ITEM])
     assert isinstance(found, Missing)
     assert found.detail

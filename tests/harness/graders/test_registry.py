@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.graders.registry import grader
-from ctxbench.harness.models import Settings
+from ctxbench.harness.models import Access, Models, Settings
 from ctxbench.harness.models.weights import NAME
 from ctxbench.scenarios.errors import SetupError, SpecError
 
-REMOTE = Settings(grader="openai/gpt-4o-mini")
+MODEL = "model='openai/gpt-4o-mini'"
 
 
 def test_rules_need_nothing() -> None:
@@ -20,12 +20,14 @@ def test_rules_need_nothing() -> None:
 
 
 def test_a_grader_is_known_by_its_model_and_prompts() -> None:
-    """The model is the run's, or its own; the name can be given again and makes the same grader."""
-    made = grader("llm(variant='lenient', votes=3, temperature=0.5)", REMOTE)
+    """The name can be given again and makes the same grader; how the model is reached is not part of it."""
+    made = grader(f"llm({MODEL}, variant='lenient', votes=3, temperature=0.5)")
     assert made.name.startswith("llm(model='openai/gpt-4o-mini', variant='lenient', votes=3, temperature=0.5, prompt='")
-    assert grader(made.name, REMOTE).name == made.name
+    assert grader(made.name).name == made.name
     assert made.how.model == "openai/gpt-4o-mini"
-    assert grader("llm(model='openai/gpt-4o')", REMOTE).how.model == "openai/gpt-4o"
+    models = Models(Settings())
+    assert grader("llm(model='openai/m(timeout=5)')", models=models).how.model == "openai/m"
+    assert models.settings.access_of("openai/m").timeout == 5
 
 
 @pytest.mark.parametrize(
@@ -43,34 +45,34 @@ def test_a_grader_is_known_by_its_model_and_prompts() -> None:
 def test_what_names_no_grader(name: str, says: str) -> None:
     """The error says what there is, or what to give instead."""
     with pytest.raises(SpecError, match=says):
-        grader(name, REMOTE)
+        grader(name)
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
+    ("name", "says"),
     [
-        (Settings(grader="offline"), "`offline` cannot grade"),
-        (Settings(grader="gpt-4o-mimi"), "grader: unknown model 'gpt-4o-mimi'; did you mean"),
-        (Settings(), "no weights for the model `local`: give --gguf PATH"),
-        (Settings(gguf="/nowhere.gguf"), "/nowhere.gguf: cannot be read"),
+        ("llm(model='offline')", "`offline` cannot grade"),
+        ("llm(model='gpt-4o-mimi')", "grader: unknown model 'gpt-4o-mimi'; did you mean"),
+        ("llm", "no weights for the model `local`: give local"),
+        ("llm(model='local(gguf=\"/nowhere.gguf\")')", "/nowhere.gguf: cannot be read"),
     ],
 )
-def test_a_model_that_cannot_be_used(settings: Settings, says: str) -> None:
+def test_a_model_that_cannot_be_used(name: str, says: str) -> None:
     """It is said before anything is graded."""
     with pytest.raises(SetupError, match=says):
-        grader("llm", settings)
+        grader(name)
 
 
 def test_a_local_model_is_replayed_without_its_weights(tmp_path: Path) -> None:
     """`local` is the weights of `make local-model` where there are none to look at."""
-    assert grader("logit", Settings(mode="replay")).how.model == NAME
+    assert grader("logit", Settings(replay=True)).how.model == NAME
 
 
 def test_other_weights_than_asked_for(tmp_path: Path) -> None:
     """A full name of a local model that is not the one in the file is refused: its grades would be another's."""
     pytest.importorskip("xllamacpp")
     (tmp_path / "m.gguf").write_bytes(b"GGUF" + b"x" * 1000)
-    settings = Settings(gguf=str(tmp_path / "m.gguf"), cassette=str(tmp_path / "c"))
+    settings = Settings(usual=Access(gguf=str(tmp_path / "m.gguf")), cassette=str(tmp_path / "c"))
     assert grader("logit", settings).how.model.startswith("local:m@")
     with pytest.raises(SetupError, match=r"m\.gguf holds local:m@\w+, not local:other@123"):
         grader("logit(model='local:other@123')", settings)

@@ -175,13 +175,15 @@ class _Http(ThreadingHTTPServer):
 
 @contextmanager
 def serving() -> Iterator[Server]:
-    """A server that runs until the block ends."""
+    """A server that runs until the block ends; meanwhile commands call it for every model."""
     http = _Http(("127.0.0.1", 0), _Handler)
     http.state = Server(f"http://127.0.0.1:{http.server_port}/v1")
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
-        yield http.state
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("CTXBENCH_API_BASE", http.state.url)
+            yield http.state
     finally:
         http.state.closing.set()
         http.shutdown()

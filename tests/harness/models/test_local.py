@@ -78,13 +78,13 @@ def test_weights_that_cannot_be(tmp_path: Path) -> None:
     """No weights, a path to nothing, a folder and a file of another kind are each said with what to do."""
     (tmp_path / "text.gguf").write_text("hello")
     for path, says in [
-        ("", "give --gguf PATH, or get some with `make local-model`"),
+        ("", "no weights for the model `local`: give local"),
         (str(tmp_path / "nothing.gguf"), "nothing.gguf: cannot be read: No such file"),
         (str(tmp_path), "cannot be read: Is a directory"),
         (str(tmp_path / "text.gguf"), "text.gguf: is no GGUF file"),
     ]:
         with pytest.raises(SetupError, match=says):
-            Settings("local", gguf=path).checked()
+            Settings(f"local(gguf={path!r})").checked()
 
 
 class Answered(NamedTuple):
@@ -132,7 +132,7 @@ def gguf() -> str:
 def test_a_local_summary(gguf: str, tmp_path: Path) -> None:
     """The model summarises in Chinese, keeps who and where, says what it used, and says the same when asked again;
     a prompt that is longer than its window is a ModelError."""
-    settings = Settings("local", gguf=gguf, cassette=str(tmp_path / "c")).checked()
+    settings = Settings(f"local(gguf={gguf!r})", cassette=str(tmp_path / "c")).checked()
     material = ("用户：服务器从上海机房迁到北京机房。", "用户：负责人是王芳，预算45000元。", "助手：好的，我记下了。")
     prompt = Prompt("用一句话概括下面的对话：\n{conversation}", material, 60, temperature=0.0)
     reply = Models(settings).complete(prompt, TokenCounter())

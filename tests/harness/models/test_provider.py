@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ctxbench.harness.models.provider import Provider
 from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest
+from ctxbench.harness.models.settings import Access
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.strategies.base import ModelError
 from tests.harness.models.server import UNCLOSED, Server
@@ -25,7 +26,7 @@ ASK = ModelRequest("openai/m", "Summarise this.", 0.3, 50)
 
 def provider(server: Server, **given: float) -> Provider:
     """A client of the server that does not wait long."""
-    return Provider(server.url, **{"timeout": 5.0, "retries": 2, "backoff": 0.01, **given})  # type: ignore[arg-type]
+    return Provider(Access(server.url, **{"timeout": 5.0, "retries": 2, "backoff": 0.01, **given}))  # type: ignore[arg-type]
 
 
 def test_an_answer(server: Server) -> None:
@@ -169,7 +170,7 @@ def test_a_usage_that_cannot_be(server: Server, usage: dict[str, Any]) -> None:
 
 def test_calls_at_once(server: Server) -> None:
     """Never more calls than the limit are open, whatever the number of threads."""
-    server.pause, asked = 0.05, provider(server, concurrency=2)
+    server.pause, asked = 0.05, provider(server, parallel=2)
     threads = [threading.Thread(target=asked.chat, args=(ASK,)) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -195,7 +196,8 @@ socket.socket.connect = lambda self, to: (seen.append(to), connect(self, to))[1]
 socket.getaddrinfo = lambda host, *a, **k: (seen.append((host, a[0])), look_up(host, *a, **k))[1]
 from ctxbench.harness.models.provider import Provider
 from ctxbench.harness.models.recorded import ModelRequest
-print(Provider(sys.argv[1]).chat(ModelRequest("openai/m", "x", 0.3, 5)).text)
+from ctxbench.harness.models.settings import Access
+print(Provider(Access(sys.argv[1])).chat(ModelRequest("openai/m", "x", 0.3, 5)).text)
 print({host for host, *_ in (to for to in seen if isinstance(to, tuple))})
 """
     done = subprocess.run([sys.executable, "-c", program, server.url], capture_output=True, text=True, check=True)
@@ -230,7 +232,7 @@ def test_what_answers_in_between_is_not_given_up(server: Server) -> None:
 
 def test_what_is_not_there_is_given_up_at_once() -> None:
     """Where no connection can be made, the first call is the last that is tried."""
-    asked = Provider("http://127.0.0.1:9/v1", retries=1, backoff=0.2)
+    asked = Provider(Access("http://127.0.0.1:9/v1", retries=1, backoff=0.2))
     with pytest.raises(ModelError, match=r"the connection failed .* \(2 tries\)$"):
         asked.chat(ASK)
     began = time.monotonic()

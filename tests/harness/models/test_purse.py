@@ -18,7 +18,7 @@ from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.schema import Spending
 from ctxbench.harness.folder.store import account
-from ctxbench.harness.models import Reply, Settings
+from ctxbench.harness.models import Access, Reply, Settings
 from ctxbench.harness.models.cassette import Cassette
 from ctxbench.harness.models.provider import Provider
 from ctxbench.harness.models.purse import Charge, Purse
@@ -48,8 +48,8 @@ def cassette(tmp_path: Path):  # type: ignore[no-untyped-def]
 
 
 def recorded(cassette: Cassette, server: Server, limit: float | None = None, **given: float) -> Recorded:
-    provider = Provider(server.url, **{"timeout": 5.0, "retries": 0, "backoff": 0.01, **given})  # type: ignore[arg-type]
-    return Recorded(MODEL, provider, cassette, Purse(cassette, "run", limit), "auto")
+    provider = Provider(Access(server.url, **{"timeout": 5.0, "retries": 0, "backoff": 0.01, **given}))  # type: ignore[arg-type]
+    return Recorded(MODEL, provider, cassette, Purse(cassette, "run", limit))
 
 
 def ask(model: Recorded, counter: TokenCounter = COUNTER) -> Reply:
@@ -113,7 +113,7 @@ class Interrupted:
 
 def test_what_was_stopped_is_charged(cassette: Cassette) -> None:
     """A call that the user stopped may have been answered: what was set aside for it is spent, once."""
-    model = Recorded(MODEL, Interrupted(), cassette, Purse(cassette, "run", 1.0), "auto")
+    model = Recorded(MODEL, Interrupted(), cassette, Purse(cassette, "run", 1.0))
     with pytest.raises(KeyboardInterrupt):
         ask(model)
     assert spent(cassette) == Spending(dollars=pytest.approx(MOST), unanswered=1)
@@ -165,7 +165,7 @@ def test_two_commands_on_one_folder(tmp_path: Path) -> None:
 
 def _run(server: Server, path: Path, folder: str, limit: float | None = None, **more: object) -> list[str]:
     """Run the summary over recordings as a command of its own; return its lines on what was spent."""
-    settings = Settings(MODEL, api_base=server.url, spend_limit=limit, retries=0, command=uuid4().hex)
+    settings = Settings(MODEL, usual=Access(server.url, retries=0), spend_limit=limit, command=uuid4().hex)
     settings = replace(settings, cassette=str(path.parent / "c"))
     settings = replace(settings, **more)
     out = path.parent / folder
@@ -196,7 +196,7 @@ def test_the_limit_holds_over_restarts(server: Server, tmp_path: Path) -> None:
     assert isinstance(both, Spending)
     assert both.dollars == pytest.approx(len(server.seen) * 0.00021)
     before = len(server.seen)
-    _run(server, path, "new", 0.001, mode="record")
+    _run(server, path, "new", 0.001, cassette=str(tmp_path / "e"))
     assert 0 < len(server.seen) - before <= calls
 
 
@@ -205,7 +205,7 @@ def test_what_was_spent_stands_in_the_manifest(server: Server, tmp_path: Path) -
     path = recording(tmp_path, conversations=1)
     _run(server, path, "r")
     calls = len(server.seen)
-    assert _run(server, path, "replayed", mode="replay") == []
+    assert _run(server, path, "replayed", replay=True) == []
     assert load(tmp_path / "replayed").manifest.spent is UNSET
     assert '"spent"' not in (tmp_path / "replayed" / "manifest.json").read_text()
     (tmp_path / "r").rename(tmp_path / "moved")
@@ -214,8 +214,8 @@ def test_what_was_spent_stands_in_the_manifest(server: Server, tmp_path: Path) -
     assert line.endswith(f"; earlier commands on this run cost ${calls * 0.00021:.4f}")
     expected = Spending(2 * calls, pytest.approx(2 * calls * 0.00021))
     assert load(tmp_path / "moved").manifest.spent == expected
-    _run(server, path, "moved", cassette=str(tmp_path / "d"), mode="replay")
+    _run(server, path, "moved", cassette=str(tmp_path / "d"), replay=True)
     assert load(tmp_path / "moved").manifest.spent == expected
-    _run(server, path, "moved", mode="record")  # on the first cassette, which knows of one third
+    _run(server, path, "moved", cassette=str(tmp_path / "e"))  # on a third cassette, which knows of nothing
     thrice = Spending(3 * calls, pytest.approx(3 * calls * 0.00021))
     assert load(tmp_path / "moved").manifest.spent == thrice

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.folder.schema import Spending
-from ctxbench.harness.models import Models, Reply, Settings, Unusable
+from ctxbench.harness.models import Access, Models, Reply, Settings, Unusable
 from ctxbench.harness.models.cassette import Cassette
 from ctxbench.harness.models.purse import Charge, Purse
 from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest, Recorded
@@ -39,8 +39,8 @@ class Scripted:
         return answer
 
 
-def recorded(cassette: Cassette, model: Scripted, mode: str = "auto", limit: float | None = None) -> Recorded:
-    return Recorded("openai/gpt-4o-mini", model, cassette, Purse(cassette, "run", limit), mode)  # type: ignore[arg-type]
+def recorded(cassette: Cassette, model: Scripted, limit: float | None = None) -> Recorded:
+    return Recorded("openai/gpt-4o-mini", model, cassette, Purse(cassette, "run", limit))
 
 
 def ask(model: Recorded, prompt: Prompt = ASK) -> Reply:
@@ -82,20 +82,10 @@ def test_replay_never_calls(cassette: Cassette) -> None:
     """In replay a reply that was recorded comes back, and one that was not is an error that says how to record it."""
     model = Scripted(ModelAnswer("short", TokenUsage(10, 1)))
     ask(recorded(cassette, model))
-    replaying = Recorded("openai/gpt-4o-mini", None, cassette, None, "replay")
+    replaying = Recorded("openai/gpt-4o-mini", None, cassette, None)
     assert ask(replaying).text == "short"
-    with pytest.raises(
-        ModelError, match=r"^openai/gpt-4o-mini: c has no reply .*: record it once with --cassette-mode auto$"
-    ):
+    with pytest.raises(ModelError, match=r"^openai/gpt-4o-mini: c has no reply .*: record it once without --replay$"):
         ask(replaying, Prompt("new", (), 5))
-
-
-def test_record_always_calls(cassette: Cassette) -> None:
-    """In record the model is called although there is a reply, and the new one takes its place."""
-    model = Scripted(ModelAnswer("old", TokenUsage(10, 1)), ModelAnswer("new", TokenUsage(10, 1)))
-    ask(recorded(cassette, model))
-    assert ask(recorded(cassette, model, "record")).text == "new"
-    assert ask(recorded(cassette, model)).text == "new"
 
 
 def test_usage_that_is_not_reported_is_counted(cassette: Cassette) -> None:
@@ -156,18 +146,18 @@ def test_the_limit_by_hand(cassette: Cassette) -> None:
 def test_a_price_that_is_not_known(cassette: Cassette) -> None:
     """Without a limit the cost is None and the call is counted as unpriced; with one the call is not made."""
     model = Scripted(*[ModelAnswer("short", TokenUsage(10, 1))] * 2)
-    free = Recorded("openai/mine", model, cassette, Purse(cassette, "run"), "auto")
+    free = Recorded("openai/mine", model, cassette, Purse(cassette, "run"))
     assert ask(free).cost is None
     assert cassette.spent("run") == Spending(calls=1, unpriced=1)
-    limited = Recorded("openai/mine", model, cassette, Purse(cassette, "run", 1.0), "record")
+    limited = Recorded("openai/mine", model, cassette, Purse(cassette, "run", 1.0))
     with pytest.raises(ModelError, match="openai/mine: its price is not known, so the spend limit cannot be kept"):
-        ask(limited)
+        ask(limited, Prompt("new", (), 5))
 
 
 def test_the_desk_charges_the_strategy(server: Server, tmp_path: Path) -> None:
     """A reply and an empty one are both events with their tokens and cost; only the reply stands for messages."""
     said = talk(("user", "hello there"), ("assistant", "hi"))
-    settings = Settings("openai/gpt-4o-mini", cassette=str(tmp_path / "c"), api_base=server.url)
+    settings = Settings("openai/gpt-4o-mini", cassette=str(tmp_path / "c"), usual=Access(server.url))
     services = RecordedContext(ConversationIndex(said, COUNTER), Models(settings))
     assert services.complete(Prompt("{conversation}", ("user: hello there",), 50, said.messages)) == "a summary"
     server.text = ""
@@ -183,7 +173,7 @@ def test_no_secret_in_the_cassette(server: Server, tmp_path: Path, monkeypatch: 
     """Neither the key nor the server's address, with a password in it, is in any byte of the cassette's files."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecret123")
     base = server.url.replace("127.0.0.1", "user:hushhush@127.0.0.1")
-    models = Models(Settings("openai/m", cassette=str(tmp_path / "c"), api_base=base, retries=0))
+    models = Models(Settings("openai/m", cassette=str(tmp_path / "c"), usual=Access(base, retries=0)))
     assert models.complete(ASK, COUNTER).text == "a summary"
     server.acts = ["status 500 sk-verysecret123"]
     with pytest.raises(ModelError) as caught:
@@ -204,7 +194,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     with models.cassette.transaction() as database:
         database.execute("PRAGMA max_page_count=1")
     model = Scripted(ModelAnswer("y" * 100_000))
-    models._chats["ollama/x"] = Recorded("ollama/x", model, models.cassette, models.purse, "auto")
+    models._chats["ollama/x"] = Recorded("ollama/x", model, models.cassette, models.purse)
     for number in range(3):
         with pytest.raises(ModelError, match="full: move it away"):
             models.complete(Prompt(f"{number}", (), 5), COUNTER)

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from ctxbench.harness.engine.plan import Plan, RunInputs
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.schema import Spending
-from ctxbench.harness.models import Settings
+from ctxbench.harness.models import Access, Settings
 from ctxbench.harness.models.cassette import Cassette, CassetteEntry, canonical, key_of
-from ctxbench.scenarios.errors import SetupError
+from ctxbench.scenarios.errors import SetupError, SpecError
 from tests.harness.command import ctxbench, said
 from tests.harness.models.server import Server
 from tests.harness.runs import bytes_of, recording
@@ -27,12 +27,12 @@ def test_a_run_is_recorded_and_replayed(server: Server, tmp_path: Path) -> None:
     path = recording(tmp_path, conversations=2)
     words = ("run", path, "-s", SUMMARY, "--summariser", "openai/gpt-4o-mini", "--cassette", "c.sqlite")
     server.text = "The user asked questions and got results."
-    first = ctxbench(*words, "--api-base", server.url, "-o", "a", cwd=tmp_path)
+    first = ctxbench(*words, "-o", "a", cwd=tmp_path)
     calls = len(server.seen)
     assert calls > 4
     assert f"models: {calls} calls, ${calls * 0.00021:.4f}; replies are in c.sqlite" in said(first.stderr)
     server.acts = ["status 500"] * 99
-    again = ctxbench(*words, "--cassette-mode", "replay", "-o", "b", "-j", 2, cwd=tmp_path)
+    again = ctxbench(*words, "--replay", "-o", "b", "-j", 2, cwd=tmp_path)
     assert len(server.seen) == calls
     assert not any("models:" in line or "failed" in line for line in said(again.stderr))
     one, other = (
@@ -66,7 +66,6 @@ def test_a_run_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
     """The run finishes, all workers together spend no more, and the end says what was not done and why."""
     path = recording(tmp_path, conversations=4)
     words = ("run", path, "-s", SUMMARY, "--summariser", "openai/gpt-4o-mini", "--cassette", "c")
-    words += ("--api-base", server.url)
     done = ctxbench(*words, "--spend-limit", 0.001, "-j", 2, "-o", "r", cwd=tmp_path)
     assert len(server.seen) * 0.00021 <= 0.001
     lines = said(done.stderr)
@@ -88,8 +87,8 @@ def test_a_search_that_reaches_its_limit(server: Server, tmp_path: Path) -> None
     """All its trials together, and the same command again, spend no more; a higher limit completes it."""
     path = recording(tmp_path, conversations=4)
     strategy = "summary(threshold=?, every=8, summariser='openai/gpt-4o-mini')"
-    search = ("tune", strategy, path, "-n", 3, "--space", "threshold=4..12", "--cassette", "c", "--parallel", 1)
-    reached = ("--api-base", server.url, "-o", "r", "--spend-limit")
+    search = ("tune", strategy, path, "-n", 3, "--space", "threshold=4..12", "--cassette", "c")
+    reached = ("-o", "r", "--spend-limit")
     first = ctxbench(*search, *reached, 0.001, cwd=tmp_path, code=2)
     calls = len(server.seen)
     assert 0 < calls * 0.00021 <= 0.001
@@ -105,8 +104,9 @@ def test_a_search_that_reaches_its_limit(server: Server, tmp_path: Path) -> None
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     """A run goes on without waiting at every step, says what it waits for, and that no model answered: exit code 2."""
     path = recording(tmp_path, conversations=2)
-    words = ("run", path, "-s", SUMMARY, "-s", "none", "--summariser", "openai/m", "--cassette", "c", "-o", "r")
-    done = ctxbench(*words, "--retries", 3, "--api-base", "http://127.0.0.1:9/v1", cwd=tmp_path, code=2)
+    words = ("run", path, "-s", SUMMARY, "-s", "none", "--cassette", "c", "-o", "r")
+    model = "openai/m(retries=3, api_base='http://127.0.0.1:9/v1')"
+    done = ctxbench(*words, "--summariser", model, cwd=tmp_path, code=2)
     lines = said(done.stderr)
     waits = [line for line in lines if line.startswith("openai/m: the connection failed or broke off")]
     assert [line.rpartition("reachable?: ")[2] for line in waits] == ["try 2 of 4 in 1 s (later ones are not told)"]
@@ -129,16 +129,17 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         (Settings("zzz"), "give `offline`, `local`, or a litellm name, PROVIDER/MODEL"),
         (Settings("openai/mine", spend_limit=1), "the price of openai/mine is not known"),
         (Settings(spend_limit=-1), "a spend limit of -1 US dollars cannot be"),
-        (Settings("openai/m", timeout=0), "a timeout is above 0 seconds"),
-        (Settings("openai/m", retries=-1), "retries are 0 or more"),
-        (Settings("openai/m", mode="replay", cassette="none.sqlite"), "there is no such cassette"),
+        (Settings("openai/m", replay=True, cassette="none.sqlite"), "there is no such cassette"),
         (Settings("openai/m", cassette=__file__), "test_run_models.py: file is not a database"),
         (Settings("openai/m", cassette="."), r"^\.: "),
-        (Settings("local"), "no weights for the model `local`: give --gguf PATH"),
-        (Settings("local", gguf=__file__), "test_run_models.py: is no GGUF file"),
-        (Settings(api_base="foo"), "the api base 'foo' is no address of a server: write it like http://"),
-        (Settings(api_base="https://me:pw@host/v1"), "the api base at host has a user or password in it: leave it out"),
-        (Settings(api_base="http://host:port/v1"), "is no address of a server"),
+        (Settings("local"), "no weights for the model `local`: give local"),
+        (Settings(f"local(gguf={__file__!r})"), "test_run_models.py: is no GGUF file"),
+        (Settings(usual=Access("foo")), "the api base 'foo' is no address of a server: write it like http://"),
+        (
+            Settings("openai/m(api_base='https://me:pw@host/v1')"),
+            "the api base at host has a user or password in it",
+        ),
+        (Settings(usual=Access("http://host:port/v1")), "is no address of a server"),
     ],
 )
 def test_what_cannot_be_run(settings: Settings, says: str) -> None:
@@ -146,6 +147,24 @@ def test_what_cannot_be_run(settings: Settings, says: str) -> None:
     with pytest.raises(SetupError, match=says) as caught:
         Plan(RunInputs(("standard",)), ("none",), models=settings)
     assert "\n" not in str(caught.value)
+
+
+def test_parameters_of_models() -> None:
+    """They are taken out of the name, over those of the environment; a wrong one is said with what there is."""
+    settings = Settings("openai/m(timeout=5)", answerer="local(gguf='m.gguf', rounds=0)", usual=Access(retries=9))
+    assert (settings.summariser, settings.answerer) == ("openai/m", "local")
+    assert settings.access_of("openai/m") == Access(timeout=5.0, retries=9)
+    assert settings.access_of("local:m@1") == Access(gguf="m.gguf", rounds=0, retries=9)
+    assert settings.access_of("openai/other") == Access(retries=9)
+    for text, says in (
+        ("openai/m(timeot=5)", "model 'openai/m' has no parameter 'timeot'; .* did you mean 'timeout'"),
+        ("openai/m(timeout=0)", "model 'openai/m': timeout must be above 0"),
+        ("openai/m(retries='no')", "retries must be a whole number"),
+        ("openai/m(5)", "parameters are written name=value"),
+        ("openai/m(timeout=5", "cannot read this model"),
+    ):
+        with pytest.raises(SpecError, match=says):
+            Settings(text)
 
 
 @pytest.mark.parametrize(

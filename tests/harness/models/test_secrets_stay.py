@@ -90,8 +90,18 @@ def assert_stays(value: str, act: str, form: str, server: Server) -> None:
         file = recording(here, conversations=1, turns=6)
         patch.setenv("OPENAI_API_KEY", value)
         patch.setenv("XDG_CACHE_HOME", str(here / "cache"))
-        words = ("-s", SUMMARY, "--summariser", "openai/gpt-4o-mini", "--cassette", "c", "--report", "-o", "r")
-        done = ctxbench("run", file, *words, "--api-base", server.url, "--retries", 0, cwd=here, code=None)
+        words = (
+            "-s",
+            SUMMARY,
+            "--summariser",
+            "openai/m(retries=0)",
+            "--cassette",
+            "c",
+            "--report",
+            "-o",
+            "r",
+        )
+        done = ctxbench("run", file, *words, cwd=here, code=None)
         assert server.seen, "the server was not asked"
         assert any(value in sent for sent in server.seen[-1]["headers"].values())
         assert_gone(value, done.stdout, done.stderr, texts_in(here))
@@ -103,7 +113,7 @@ VALUE = "Tr0ub4dor3correct9horse"
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (("--api-base", f"http://user:{VALUE}@127.0.0.1:9/v1", "--summariser", "openai/x"), 2),
+        (("--summariser", f"openai/x(api_base='http://user:{VALUE}@127.0.0.1:9/v1')"), 2),
         (("-s", f"nowhere.py:Mine(api_key='{VALUE}')"), 2),
         (("-s", f"none(password='{VALUE}')"), 2),
         ((f"https://user:{VALUE}@127.0.0.1:9/a.jsonl",), 2),

@@ -45,46 +45,35 @@ def coming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shipped:
 
 def test_they_are_looked_at_first_and_copied(tmp_path: Path, coming: Shipped) -> None:
     """In auto a reply that comes along is used, even beside another in the file; what is used is in the file then."""
-    with opened(tmp_path / "c", "auto") as cassette:
+    with opened(tmp_path / "c") as cassette:
         assert cassette.get(entry().key) == ANSWER
         assert cassette.get("nothing") is None
     with Cassette(tmp_path / "c", read_only=True) as cassette:
         assert list(cassette.entries()) == [entry()]
     with Cassette(tmp_path / "d") as cassette:
         cassette.put(entry(reply=b"another"))
-    with opened(tmp_path / "d", "auto") as cassette:
+    with opened(tmp_path / "d") as cassette:
         assert cassette.get(entry().key) == ANSWER
 
 
 def test_replay_needs_no_file_of_the_user(tmp_path: Path, coming: Shipped) -> None:
     """With no key, no weights and no cassette what comes along is replayed; a file that was named has to be there."""
-    models = Models(Settings(mode="replay"))
+    models = Models(Settings(replay=True))
     assert models.choose(CHOICE) == Likely({" Yes": -0.25}, -9.0, 7)
     assert not models.settings.path().exists()
     with pytest.raises(SetupError, match="there is no such cassette"):
-        Settings(summariser="local:m@1", mode="replay", cassette=str(tmp_path / "nowhere")).checked()
+        Settings(summariser="local:m@1", replay=True, cassette=str(tmp_path / "nowhere")).checked()
     with pytest.raises(ModelError, match=r"local:m@1: nowhere has no reply|there is no such cassette"):
-        Models(Settings(mode="replay", cassette=str(tmp_path / "nowhere"))).choose(CHOICE)
-
-
-def test_recording_does_not_look_at_them(tmp_path: Path, coming: Shipped) -> None:
-    """In record the model is asked, and its new answer is what is kept."""
-
-    class Model:
-        def choose(self, choice: Choice) -> Likely:
-            return Likely({" No": -1.0}, -5.0, 7)
-
-    with opened(tmp_path / "c", "record") as cassette:
-        assert Recorded("local:m@1", Model(), cassette, None, "record").choose(CHOICE) == Model().choose(CHOICE)
+        Models(Settings(replay=True, cassette=str(tmp_path / "nowhere"))).choose(CHOICE)
 
 
 def test_a_stale_one_is_named(tmp_path: Path, coming: Shipped) -> None:
     """A request of a prompt that has changed is told that there were replies to the older one."""
     newer = Choice(CHOICE.model, CHOICE.prefix, "other text:", CHOICE.tokens, "logit@bbbbbbbbbbbb")
     with pytest.raises(ModelError, match=r"come with ctxbench are stale, to logit@aaaaaaaaaaaa: `make record` renews"):
-        Models(Settings(mode="replay")).choose(newer)
+        Models(Settings(replay=True)).choose(newer)
     with pytest.raises(ModelError, match="has no reply to this request: record it once"):
-        Models(Settings(mode="replay")).choose(Choice(CHOICE.model, "", "x", CHOICE.tokens, CHOICE.prompt))
+        Models(Settings(replay=True)).choose(Choice(CHOICE.model, "", "x", CHOICE.tokens, CHOICE.prompt))
 
 
 def test_none_that_comes_with_ctxbench_is_stale() -> None:
@@ -98,5 +87,5 @@ def test_choices_go_through_lines(tmp_path: Path) -> None:
     with Cassette(tmp_path / "a") as one, Cassette(tmp_path / "b") as two:
         one.put(entry())
         assert read_lines(two, list(write_lines(one)), "a.jsonl") == 1
-        found = Recorded("local:m@1", None, two, None, "replay").choose(CHOICE)
+        found = Recorded("local:m@1", None, two, None).choose(CHOICE)
     assert (found.of(" Yes"), found.of(" No")) == (-0.25, -9.0)

@@ -69,8 +69,8 @@ def test_the_replies_are_replayed_without_the_weights(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_bytes(b"".join(each.to_json() + b"\n" for each in short))
     named = [word for name in RIGHT for word in ("-s", name)]
     ctxbench("run", "c.jsonl", *named, "-o", "r", cwd=tmp_path)
-    asked = ("--rounds", "0", "--answer-tokens", str(TOKENS), "--cassette-mode", "replay", "--strict", "--json")
-    found = json.loads(ctxbench("lab", "answer", "r", "-a", "local", *asked, cwd=tmp_path).stdout)
+    asked = ("-a", f"local(rounds=0, answer_tokens={TOKENS})", "--replay", "--strict", "--json")
+    found = json.loads(ctxbench("lab", "answer", "r", *asked, cwd=tmp_path).stdout)
     right = {
         name: round(10 * figures["correct"] + 2 * figures["abstained"])
         for name, figures in found["strategies"].items()

@@ -12,7 +12,16 @@ from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios import embedded
-from ctxbench.scenarios.embedded import DIGESTS, ENORMOUS, GENERATED, KINDS, LANGUAGES, SCENARIOS, scenario
+from ctxbench.scenarios.embedded import (
+    DIGESTS,
+    ENORMOUS,
+    GENERATED,
+    KINDS,
+    LANGUAGES,
+    SCENARIOS,
+    named_scenario,
+    scenario,
+)
 from ctxbench.scenarios.errors import Place, SetupError, SpecError
 from ctxbench.scenarios.model import Conversation, Probe, check, independent_units
 
@@ -140,20 +149,18 @@ def test_questions_are_balanced() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "numbers", "message"),
+    ("name", "message"),
     [
-        ("standart", {}, "did you mean 'standard'"),
-        ("traps", {"conversations": 9}, "traps is recorded: .* can be given for load, mem_001, mem_002, mem_003"),
-        ("coding", {"turns": 9}, "coding is recorded"),
-        ("smoke", {"seed": 1}, "smoke is recorded"),
-        ("load", {"turns": 0}, "0 turns: ask for 1 or more"),
-        ("load", {"conversations": 0}, "0 conversations: ask for 1 or more"),
+        ("standart", "did you mean 'standard'"),
+        ("traps(conversations=9)", "traps is recorded: it takes no parameters, as load, mem_001, mem_002, mem_003 do"),
+        ("load(turns=0)", "turns must be at least 1 and at most 100000, not 0"),
+        ("load(turn=3)", "has no parameter 'turn'; it takes turns, seed, conversations; did you mean 'turns'"),
     ],
 )
-def test_what_cannot_be_is_refused_at_once(name: str, numbers: dict[str, int], message: str) -> None:
+def test_what_cannot_be_is_refused_at_once(name: str, message: str) -> None:
     """A misspelt name, numbers for what is recorded, and none at all."""
     with pytest.raises(SpecError, match=message):
-        scenario(name, **numbers)
+        named_scenario(name)
 
 
 def test_every_scenario_says_what_it_is() -> None:
