@@ -119,10 +119,10 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     }
     tables = {name: np.zeros(grid.shape) for name in wanted}
     for piece in run.pieces():
-        for table in dict.fromkeys(metric.table for metric in wanted.values()):
-            of_table = {name: metric for name, metric in wanted.items() if metric.table == table}
-            for name, sums in grid.sums(of_table, rows_of(piece, table)).items():
-                tables[name] += sums  # 0 but for the conversations of the piece
+        for kind in dict.fromkeys(metric.table for metric in wanted.values()):
+            of_kind = {name: metric for name, metric in wanted.items() if metric.table == kind}
+            for name, of_piece in grid.sums(of_kind, rows_of(piece, kind)).items():
+                tables[name] += of_piece  # 0 but for the conversations of the piece
     about = {name: _about(name, metric, run) for name, metric in wanted.items()}
     for answers in answered(run).whole:
         of_answers = grid.sums({name: METRICS[name] for name in OF_ANSWERS}, answers.rows)
