@@ -13,10 +13,9 @@ import tomllib
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -38,32 +37,28 @@ _LONG_TOKEN = re.compile(r"[A-Za-z0-9+/=_-]{200}")
 _BLANK = re.compile(r"\s{2,}|[^\S ]")
 
 
-@dataclass(frozen=True, slots=True)
-class TextCoverage:
-    """Texts of some files, and how much of them the conversations have."""
+class TextCoverage(NamedTuple):
+    """Texts of some files in characters, and how much of them the conversations have."""
 
-    characters: int
-    """Of all distinct texts in the files."""
     covered: int
-    """Characters of the texts that stand in a message, call, tool, summary, probe or fact, or hold one whole."""
+    """Of texts that stand in a message, call, tool, summary, probe or fact, or hold one whole."""
     missing: dict[str, int]
-    """Characters of the others by key path, `.messages[].metadata.note`, most first."""
+    """Of the others by key path, `.messages[].metadata.note`, most first."""
     unshown: dict[str, int]
-    """Characters that no message has and no model saw, by the reason in `data/unshown.toml`, most first."""
-    unread: tuple[str, ...]
+    """Of texts that no message has and no model saw, by the reason in `data/unshown.toml`, most first."""
+    unread: list[str]
     """Key paths with text of which nothing is covered, in order: the keys that the reader does not look at."""
-    files: int
-    """Files whose texts were compared; others are no JSON."""
 
     @property
-    def shown(self) -> int:
-        """Characters that a model may have seen: all but `unshown`."""
-        return self.characters - sum(self.unshown.values())
+    def characters(self) -> int:
+        """Characters of all distinct texts."""
+        return self.covered + sum(self.missing.values()) + sum(self.unshown.values())
 
     @property
-    def share(self) -> float:
-        """Share of the characters shown that is covered; 1 where there is no text."""
-        return self.covered / self.shown if self.shown else 1.0
+    def share(self) -> float | None:
+        """Share that is covered of what a model may have seen; None where there is no such text."""
+        shown = self.covered + sum(self.missing.values())
+        return self.covered / shown if shown else None
 
 
 def compared(batch: Batch, problems: Problems) -> dict[str, Any]:
@@ -82,10 +77,10 @@ def compared(batch: Batch, problems: Problems) -> dict[str, Any]:
         "cache_reads": sum(bool(usage.cache_read) for usage in usages),
         "compactions": sum(len(each.compactions) for each in conversations),
         "characters": text.characters,
-        "text_read": text.share if text.shown else None,
+        "text_read": text.share,
         "not_read": text.missing,
         "not_shown": text.unshown,
-        "keys_not_looked_at": list(text.unread),
+        "keys_not_looked_at": text.unread,
     }
 
 
@@ -104,10 +99,8 @@ def coverage(batch: Batch, conversations: Iterable[Conversation], problems: Prob
     covered: Counter[str] = Counter()
     lost: dict[str, list[str]] = {}
     fates: dict[str, bool] = {}
-    files = 0
     for path in batch.files:
         strings = deque(_strings(path, batch, problems))
-        files += bool(strings)
         while strings:
             text, keys = strings.popleft()
             plain = _plain(text)
@@ -130,26 +123,19 @@ def coverage(batch: Batch, conversations: Iterable[Conversation], problems: Prob
     for plain, paths in lost.items():
         reason = next((why for why, pattern in reasons if any(map(pattern.match, paths))), None)
         (missing if reason is None else unshown)[paths[0] if reason is None else reason] += len(plain)
-    return TextCoverage(
-        characters=covered.total() + missing.total() + unshown.total(),
-        covered=covered.total(),
-        missing=dict(missing.most_common()),
-        unshown=dict(unshown.most_common()),
-        unread=tuple(sorted(missing.keys() - covered.keys())),
-        files=files,
-    )
+    unread = sorted(missing.keys() - covered.keys())
+    return TextCoverage(covered.total(), dict(missing.most_common()), dict(unshown.most_common()), unread)
 
 
 def _reasons(form: str) -> list[tuple[str, re.Pattern[str]]]:
     """Return patterns of the key paths of a format under which no model saw anything, each after its reason."""
     text = (resources.files(__package__) / "data" / "unshown.toml").read_text("utf-8")
-    reasons = tomllib.loads(text).get(form, {})
-    return [(reason, _under(keys)) for reason, starts in reasons.items() for keys in starts]
-
-
-def _under(keys: str) -> re.Pattern[str]:
-    """Return a pattern of a key path and all below it; `*` stands for any part of one key."""
-    return re.compile(re.escape(keys).replace(r"\*", r"[^.\[>]*") + r"(?![^.\[>])")
+    # A key path and all below it; `*` stands for any part of one key.
+    return [
+        (reason, re.compile(re.escape(keys).replace(r"\*", r"[^.\[>]*") + r"(?![^.\[>])"))
+        for reason, starts in tomllib.loads(text).get(form, {}).items()
+        for keys in starts
+    ]
 
 
 def _strings(path: Path, batch: Batch, problems: Problems) -> Iterator[tuple[str, str]]:

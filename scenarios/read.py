@@ -124,7 +124,11 @@ def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> 
                 problems.add(error)
                 continue
             if reader is None:
-                _report_unknown(file, problems, named=path in (file, Path(packed.shown(str(file)))))
+                what, remedy = _why_empty(file)
+                if path in (file, Path(packed.shown(str(file)))):
+                    problems.add(RecordingError(Place(str(file)), what or _misfit(file), remedy if what else _FORMATS))
+                else:
+                    problems.ignored.append(f"{file}: {what}" if what else str(file))
             else:
                 groups.setdefault((reader, reader.folder_of(file) if reader.folder else file), []).append(file)
         batches += (Batch(reader, tuple(group)) for (reader, _), group in groups.items())
@@ -193,14 +197,6 @@ def _in_one_record(shape: frozenset[str], head: bytes) -> bool:
     return any(_fit(shape, key_paths(line)) for line in head.splitlines() if line.strip())
 
 
-def _report_unknown(path: Path, problems: Problems, named: bool) -> None:
-    what, remedy = _why_empty(path)
-    if named:
-        problems.add(RecordingError(Place(str(path)), what or _misfit(path), remedy if what else _FORMATS))
-    else:
-        problems.ignored.append(f"{path}: {what}" if what else str(path))
-
-
 def _is_no_recording(errors: Sequence[RecordingError], batch: Batch) -> bool:
     """Return whether most records of a file are of another form than the one that its keys hint at."""
     misfits = sum(error.remedy.endswith(MISFIT) for error in errors)
@@ -230,13 +226,9 @@ def _why_empty(path: Path) -> tuple[str, str]:
     start = record_head(path)
     if start and len(start) <= _SMALL and _BRACKETS.fullmatch(start):
         return _NO_CONVERSATION[True]
-    return _lookalike(start or file_head(path, 64))
-
-
-def _lookalike(start: bytes) -> tuple[str, str]:
-    """Return what a file of a known program without conversations looks like, and what to do; else two empty texts."""
+    start = start or file_head(path, 64)
     keys = key_paths(start)
-    for entry in _lookalikes():
+    for entry in _lookalikes():  # files of known programs without conversations
         by_start = "starts" in entry and start.startswith(entry["starts"].encode())
         if by_start or _fit(frozenset(entry.get("keys", ())), keys):
             return entry["what"], entry["do"]
@@ -245,9 +237,8 @@ def _lookalike(start: bytes) -> tuple[str, str]:
 
 @cache
 def _lookalikes() -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = tomllib.loads(
-        (resources.files(__package__) / "data" / "lookalikes.toml").read_text("utf-8")
-    )["lookalike"]
+    text = (resources.files(__package__) / "data" / "lookalikes.toml").read_text("utf-8")
+    entries: list[dict[str, Any]] = tomllib.loads(text)["lookalike"]
     return entries
 
 

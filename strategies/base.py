@@ -20,7 +20,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -114,75 +114,58 @@ class StrategyContext(Protocol):
     @property
     def conversation(self) -> str:
         """Id of the conversation."""
-        ...
 
     @property
     def now(self) -> float | None:
         """Recorded time of this model call, in seconds since 1970; None if the recording has no times."""
-        ...
 
     def record(self, event: Event) -> None:
         """Report an action of the strategy at this step."""
-        ...
 
     def complete(self, prompt: Prompt) -> str:
         """Return a model's reply, never empty. Its tokens are charged to the strategy. Raises ModelError."""
-        ...
 
     def embed(self, texts: Sequence[str], query: bool = False) -> NDArray[np.float32]:
         """Return unit vectors, one row per text, of documents or (`query`) of questions. Raises ModelError."""
-        ...
 
     def offer(self, tool: Tool, answer: Callable[[str], str]) -> None:
         """Register `answer(arguments as JSON text)`, which gives the result when a model calls `tool`."""
-        ...
 
     def facts(self, message: Message) -> tuple[Fact, ...] | None:
         """Return the facts that the recording states for a message; None if it states facts for no message at all."""
-        ...
 
     def compactions(self) -> tuple[Compaction, ...]:
         """Return the compactions that the recorded agent had made before this model call, oldest first."""
-        ...
 
     def edits(self) -> tuple[ContextEdit, ...]:
         """Return the edits that the provider made to the recorded prompt of this model call.
 
         A question that is asked in between has those of the call before it.
         """
-        ...
 
     def text_tokens(self, text: str) -> int:
         """Return the tokens of a text alone."""
-        ...
 
     def tokens(self, message: Message) -> int:
         """Return the tokens of one message in the chat format."""
-        ...
 
     def total(self, messages: Messages) -> int:
         """Return the tokens of all the messages together."""
-        ...
 
     def schemas(self, tools: tuple[Tool, ...]) -> int:
         """Return the tokens of the schemas of the tools."""
-        ...
 
     def fit(self, messages: Messages, budget: int) -> int:
         """Return the smallest start such that messages[start:] without system messages take at most `budget` tokens."""
-        ...
 
     def systems(self, messages: Messages) -> Messages:
         """Return the system messages among the messages."""
-        ...
 
     def opening(self, messages: Messages, start: int) -> int | None:
         """Return the place of the user message that opened the turn of messages[start], if it is before `start`."""
-        ...
 
     def whole(self, messages: Messages) -> Messages:
         """Return the messages without the tool results whose call is not among them."""
-        ...
 
 
 class Strategy(Protocol):
@@ -190,7 +173,6 @@ class Strategy(Protocol):
 
     def start(self, services: StrategyContext) -> View:
         """Open one conversation, and return the function that is called with the history before each model call."""
-        ...
 
 
 class StoredSummary(NamedTuple):
@@ -201,16 +183,11 @@ class StoredSummary(NamedTuple):
     text: str
 
 
-class LongTermMemory:
-    """Long-term memory that the stages of a chain share in one conversation: summaries, oldest first.
+LongTermMemory = list[StoredSummary]
+"""Long-term memory that the stages of a chain share in one conversation: summaries, oldest first.
 
-    A stage with the method `start_sharing(services, memory)` is opened by it instead of `start`.
-    """
-
-    __slots__ = ("summaries",)
-
-    def __init__(self) -> None:
-        self.summaries: list[StoredSummary] = []
+A stage with the method `start_sharing(services, memory)` is opened by it instead of `start`.
+"""
 
 
 def is_copyable(strategy: Strategy) -> bool:
@@ -236,14 +213,13 @@ def budget_of(strategy: Strategy) -> int | None:
     return budget
 
 
+@cache
+def data(name: str) -> dict[str, Any]:
+    """Return what a file of the folder `data` holds."""
+    return tomllib.loads((files(__package__) / "data" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
 def texts(name: str) -> dict[Language, str]:
     """Return a prompt or label of `data/texts.toml` by language. Raises KeyError for an unknown name."""
-    return _all_texts()[name]
-
-
-@cache
-def _all_texts() -> dict[str, dict[Language, str]]:
-    return msgspec.convert(
-        tomllib.loads((files(__package__) / "data" / "texts.toml").read_text(encoding="utf-8")),
-        dict[str, dict[Language, str]],
-    )
+    by_language: dict[Language, str] = data("texts")[name]
+    return by_language

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
@@ -13,10 +14,8 @@ from ctxbench.scenarios.view import Messages, shared_prefix
 
 from .base import Context, StrategyContext, View
 
-MOST = {"anthropic": 4, "openai": 0, "deepseek": 0, "gemini": 0}
-"""Marks that a provider takes in one request. Providers with 0 cache automatically: marks change nothing there."""
-
-NOTHING = Messages()
+MOST = 4
+"""Marks that Anthropic takes in one request. The other providers cache automatically: marks change nothing there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +40,8 @@ class CacheMarks:
     last stage of a chain, which keeps the budget of the stage before.
     """
 
-    provider: str = "anthropic"
-    marks: Annotated[int, msgspec.Meta(ge=1, le=max(MOST.values()))] = 4
+    provider: Literal["anthropic", "openai", "deepseek", "gemini"] = "anthropic"
+    marks: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = MOST
     min_tokens: NonNegativeInt = 1024
     count: Literal["exact", "chars4"] = "exact"
     rolling: Annotated[int, msgspec.Meta(ge=0, le=2)] = 0
@@ -52,54 +51,48 @@ class CacheMarks:
     fails: ClassVar[str] = "a stage before it rewrites the start of the context: every write is paid and never read"
 
     def __post_init__(self) -> None:
-        if self.provider not in MOST:
-            raise ValueError(f"provider is one of {', '.join(map(repr, MOST))}, not {self.provider!r}")
         if self.rolling > self.marks:
             raise ValueError(f"rolling={self.rolling} is more than marks={self.marks}: it is how many of them follow")
 
     def start(self, services: StrategyContext) -> View:
-        tools, tail = _Tools(services), _Tail()
-        most = min(self.marks, MOST[self.provider])
+        tail = _Tail()
+        # Tokens of the texts of the tools, which come before all messages; the frame of the schemas is not counted.
+        priced: tuple[tuple[Tool, ...], int] = (), 0
 
         def view(context: Context) -> Context:
+            nonlocal priced
             sent = context.messages
-            if not most:
+            if self.provider != "anthropic":
                 return Context(sent, (), context.tools)
-            before = tools.tokens(context.tools)
+            if context.tools is not priced[0]:
+                texts = (text for tool in context.tools for text in (tool.name, tool.description, tool.parameters))
+                priced = context.tools, sum(map(services.text_tokens, texts))
+            before = priced[1]
 
             def long_enough(at: int) -> bool:
                 return services.total(sent[: at + 1]) + before >= self.min_tokens
 
             rolling = [at for at in tail.places(sent, self.rolling) if long_enough(at)]
+            # The leading system messages that can carry a mark: an empty text cannot.
+            leading = takewhile(lambda at: sent[at].role == "system", range(len(sent)))
+            places = [at for at in leading if sent[at].text]
             if self.count == "exact":
-                places = [at for at in _leading(sent) if long_enough(at)]
+                places = [at for at in places if long_enough(at)]
             else:
-                places = [at for at in _leading(sent) if len(sent[at].text) >= 4 * self.min_tokens]
-            chosen = {*_first_and_last(places, most - len(rolling)), *rolling}
-            return Context(sent, tuple(sorted(chosen)), context.tools)
+                places = [at for at in places if len(sent[at].text) >= 4 * self.min_tokens]
+            most = self.marks - len(rolling)
+            if len(places) > most:  # the first and the last ones
+                places = [places[0], *places[len(places) - most + 1 :]] if most > 0 else []
+            return Context(sent, tuple(sorted({*places, *rolling})), context.tools)
 
         return view
-
-
-class _Tools:
-    """Tokens of the texts of the tools, which come before all messages; the frame of the schemas is not counted."""
-
-    def __init__(self, services: StrategyContext) -> None:
-        self._services = services
-        self._last: tuple[tuple[Tool, ...], int] = ((), 0)
-
-    def tokens(self, tools: tuple[Tool, ...]) -> int:
-        if tools is not self._last[0]:
-            texts = (text for tool in tools for text in (tool.name, tool.description, tool.parameters))
-            self._last = tools, sum(map(self._services.text_tokens, texts))
-        return self._last[1]
 
 
 class _Tail:
     """Place of the newest message that can carry a mark, and its place at the call before."""
 
     def __init__(self) -> None:
-        self._sent = NOTHING
+        self._sent = Messages()
         self._newest = self._before = -1
 
     def places(self, sent: Messages, most: int) -> list[int]:
@@ -110,32 +103,10 @@ class _Tail:
         # The same context again (asked twice at one place) is no new call: the marks stay where they are.
         if not same == len(sent) == len(self._sent):
             self._before = self._newest if self._newest < same else -1
-            self._sent, self._newest = sent, _newest(sent)
+            carriers = (at for at in range(len(sent) - 1, -1, -1) if _can_carry(sent[at]))
+            self._sent, self._newest = sent, next(carriers, -1)
         return [at for at in dict.fromkeys((self._before, self._newest)) if at >= 0][-most:]
-
-
-def _leading(sent: Messages) -> list[int]:
-    """Return the places of the leading system messages that can carry a mark: an empty text cannot."""
-    places = []
-    for at in range(len(sent)):
-        if sent[at].role != "system":
-            break
-        if sent[at].text:
-            places.append(at)
-    return places
-
-
-def _newest(sent: Messages) -> int:
-    """Return the place of the newest message that can carry a mark; -1 if none can."""
-    return next((at for at in range(len(sent) - 1, -1, -1) if _can_carry(sent[at])), -1)
 
 
 def _can_carry(message: Message) -> bool:
     return bool(message.text or message.calls or message.role == "tool")
-
-
-def _first_and_last(places: list[int], most: int) -> list[int]:
-    """Return the first place and the last ones, `most` together."""
-    if len(places) <= most:
-        return places
-    return [places[0], *places[len(places) - most + 1 :]] if most > 0 else []

@@ -6,12 +6,10 @@ A recipe is a chain with a name (`data/recipes.toml`). `@libraries` is a list of
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,7 +21,17 @@ from ctxbench.scenarios.view import Messages
 
 from . import plugins
 from .adapters import process
-from .base import Context, LongTermMemory, Strategy, StrategyContext, View, budget_of, is_copyable, require_context
+from .base import (
+    Context,
+    LongTermMemory,
+    Strategy,
+    StrategyContext,
+    View,
+    budget_of,
+    data,
+    is_copyable,
+    require_context,
+)
 from .functions import strategy_of
 
 
@@ -35,12 +43,7 @@ class Recipe(NamedTuple):
     fails: str
 
 
-def _recipes() -> dict[str, dict[str, Recipe]]:
-    tables = tomllib.loads((files(__package__) / "data" / "recipes.toml").read_text(encoding="utf-8"))
-    return {group: {name: Recipe(**row) for name, row in rows.items()} for group, rows in tables.items()}
-
-
-RECIPES, PRESETS = _recipes().values()
+RECIPES, PRESETS = ({name: Recipe(**row) for name, row in rows.items()} for rows in data("recipes").values())
 """Compositions that `run` compares by default, and the design's own variants, which run when they are named."""
 
 NAMED: dict[str, Recipe] = {**RECIPES, **PRESETS}
@@ -165,8 +168,8 @@ def parse(text: str) -> Strategy:
 
 def lists() -> dict[str, list[str]]:
     """Return the lists of strategies by name."""
-    found: dict[str, list[str]] = tomllib.loads((files(__package__) / "data" / "lists.toml").read_text("utf-8"))
-    return found
+    by_name: dict[str, list[str]] = data("lists")
+    return by_name
 
 
 def listed(texts: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:

@@ -173,7 +173,7 @@ class LimitReached(_Event, frozen=True, tag="limit_reached"):
 
 
 class Alarmed(_Event, frozen=True, tag="alarmed"):
-    """A reading of the tiers became an alarm (`strategies/tiers/migration/alarms.py`)."""
+    """A reading of the tiers became an alarm (`strategies/tiers/heat.py`)."""
 
     reading: str
     value: float

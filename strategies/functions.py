@@ -23,7 +23,7 @@ import hashlib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import Field, field, fields, make_dataclass
+from dataclasses import field, fields, make_dataclass
 from typing import Any, TypeVar, get_type_hints
 
 import msgspec
@@ -151,7 +151,7 @@ def _strategy_class(
     named = [item for item in takes[1:] if item.kind in (item.POSITIONAL_OR_KEYWORD, item.KEYWORD_ONLY)]
     kind = make_dataclass(
         getattr(function, "__name__", "Plain"),
-        [(item.name, _hint(hints.get(item.name, Any)), _default(item.default)) for item in named],
+        [(item.name, _hint(hints.get(item.name, Any)), _field(item.default)) for item in named],
         namespace={"start": start, **namespace},
         frozen=True,
         slots=True,
@@ -170,10 +170,9 @@ def _hint(hint: Any) -> Any:
     return hint
 
 
-def _default(default: Any) -> Field[Any]:
+def _field(default: Any) -> Any:
     # A factory, since dataclasses reject a list or a dict as a default.
-    item: Field[Any] = field() if default is inspect.Parameter.empty else field(default_factory=lambda: default)
-    return item
+    return field() if default is inspect.Parameter.empty else field(default_factory=lambda: default)
 
 
 def _matched(answer: Any, history: Messages, name: str) -> Messages:

@@ -126,7 +126,7 @@ class Layered(RecallSettings):
                 last = None
             changed = layers.follow(past, services.now)
             if last is None:
-                layers.take_summaries(memory.summaries[:-1], self._passages(services))
+                layers.take_summaries(memory[:-1], self._passages(services))
             query = past.question()
             if changed or (turn, query) != last:
                 hits, embedded = recall.best((layers.items, layers.summaries), query) if query else ([], True)

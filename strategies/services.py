@@ -75,8 +75,8 @@ class ChatServices:
         import httpx
         import openai
 
-        http_client = httpx.Client(transport=httpx.MockTransport(self._respond))
-        return openai.OpenAI(api_key="none", base_url=_URL, http_client=http_client, max_retries=0)
+        transport = httpx.MockTransport(self._respond)
+        return openai.OpenAI(http_client=httpx.Client(transport=transport), **_CLIENT)
 
     @cached_property
     def async_client(self) -> openai.AsyncOpenAI:
@@ -85,8 +85,8 @@ class ChatServices:
         import httpx
         import openai
 
-        http_client = httpx.AsyncClient(transport=httpx.MockTransport(self._respond))
-        return openai.AsyncOpenAI(api_key="none", base_url=_URL, http_client=http_client, max_retries=0)
+        transport = httpx.MockTransport(self._respond)
+        return openai.AsyncOpenAI(http_client=httpx.AsyncClient(transport=transport), **_CLIENT)
 
     def _respond(self, request: httpx.Request) -> httpx.Response:
         """Return the response to a request for a chat completion, as OpenAI's API words it."""
@@ -131,7 +131,7 @@ def _with_calls(message: Mapping[str, Any]) -> str:
     return "\n".join(text for text in texts if text)
 
 
-_URL = "http://summariser/v1"
+_CLIENT: dict[str, Any] = {"api_key": "none", "base_url": "http://summariser/v1", "max_retries": 0}
 
 
 def check_client() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
@@ -121,21 +121,10 @@ class Smart:
         return self.levels[LEVELS.index(self.keep)]
 
     def start(self, services: StrategyContext) -> View:
-        return _Compression(self, services, self._summariser()).view
-
-    def _summariser(self) -> Summariser:
-        return Summariser(
-            "smart",
-            PROMPTS,
-            ConversationLanguage(self.language),
-            self.max_summary_tokens,
-            self.max_input_tokens,
-            self.temperature,
-            self.summariser,
-        )
+        return _Compression(self, services).view
 
 
-_LISTING = re.compile(r"^[ \t]*(?:[-*+•][ \t]|\d{1,3}(?:[.)][ \t]|、))", re.MULTILINE)
+LISTING = re.compile(r"^[ \t]*(?:[-*+•][ \t]|\d{1,3}(?:[.)][ \t]|、))", re.MULTILINE)
 
 
 class Piece(NamedTuple):
@@ -165,16 +154,14 @@ def fitting(pieces: Iterable[Piece], room: float) -> set[int]:
     return places
 
 
-def scorer(
-    user: int, call: int, keyword: int, code: int, listing: int, keywords: Sequence[str]
-) -> Callable[[Message], int]:
+def scorer(smart: Smart) -> Callable[[Message], int]:
     """Return a function from a message to its own score, linear in its text.
 
     English keywords match as whole words in any case, others anywhere. A code block has a fence; a listing is a line
     that starts with a bullet or a number.
     """
-    anywhere = [word for word in keywords if not word.isascii()]
-    plain = [word.lower() for word in keywords if word.isascii()]
+    anywhere = [word for word in smart.keywords if not word.isascii()]
+    plain = [word.lower() for word in smart.keywords if word.isascii()]
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, plain))})\b") if plain else None
 
     def has_keyword(text: str) -> bool:
@@ -186,14 +173,10 @@ def scorer(
 
     def score(message: Message) -> int:
         text = message.text
-        points = (user if message.role == "user" else 0) + (call if message.calls else 0)
-        if has_keyword(text):
-            points += keyword
-        if "```" in text:
-            points += code
-        if _LISTING.search(text):
-            points += listing
-        return points
+        points = (smart.user if message.role == "user" else 0) + (smart.call if message.calls else 0)
+        points += smart.keyword if has_keyword(text) else 0
+        points += smart.code if "```" in text else 0
+        return points + (smart.listing if LISTING.search(text) else 0)
 
     return score
 
@@ -241,11 +224,19 @@ class _Compression:
         *("_scores", "_smart", "_summarised", "_summariser", "_summary", "_systems", "_wait"),
     )
 
-    def __init__(self, smart: Smart, services: StrategyContext, summariser: Summariser) -> None:
-        self._smart, self._services, self._summariser = smart, services, summariser
+    def __init__(self, smart: Smart, services: StrategyContext) -> None:
+        self._smart, self._services = smart, services
+        self._summariser = Summariser(
+            "smart",
+            ConversationLanguage(smart.language),
+            smart.max_summary_tokens,
+            smart.summariser,
+            smart.max_input_tokens,
+            smart.temperature,
+            PROMPTS,
+        )
         self._answer: tuple[Context, Context] | None = None
-        score = scorer(smart.user, smart.call, smart.keyword, smart.code, smart.listing, smart.keywords)
-        self._scores = MessageScores(score, smart.first_turns, smart.first)
+        self._scores = MessageScores(scorer(smart), smart.first_turns, smart.first)
         self._dialogue = Dialogue(services)
         # Start of each unsummarised piece among the first `_scanned` dialogue messages.
         self._left_over: list[int] = []

@@ -22,7 +22,7 @@ from ctxbench.scenarios.view import Messages
 from .base import Context, LongTermMemory, StrategyContext, View
 from .events import OverBudget
 from .parts.language import ConversationLanguage, LanguageSetting
-from .parts.summarize import PROMPTS, RunningSummary, Summariser
+from .parts.summarize import RunningSummary, Summariser
 from .parts.units import Dialogue, OrphanedResults, require_one_limit, select_newest
 
 
@@ -136,21 +136,25 @@ class _SummarySettings:
     user_first: bool = True
     store: bool = True
 
-    def _rolling(self, services: StrategyContext, name: str, memory: LongTermMemory) -> RollingSummary:
-        to = memory if self.store else None
-        running = RunningSummary(services, self._summariser(name), self.levels, self.fan_in, to)
-        return RollingSummary(services, running, self.user_first)
+    def start(self, services: StrategyContext) -> View:
+        return self.start_sharing(services, LongTermMemory())
 
-    def _summariser(self, name: str) -> Summariser:
-        """Return how summaries are written. Raises ValueError for parameters out of bounds."""
-        return Summariser(
+    def start_sharing(self, services: StrategyContext, memory: LongTermMemory) -> View:
+        """Open one conversation in a chain, whose memory the summaries are stored in."""
+        raise NotImplementedError
+
+    def _rolling(self, services: StrategyContext, name: str, memory: LongTermMemory) -> RollingSummary:
+        summariser = Summariser(
             name,
-            PROMPTS,
             ConversationLanguage(self.language),
             self.max_summary_tokens,
+            self.summariser,
             self.max_input_tokens,
             self.temperature,
-            self.summariser,
+        )
+        to = memory if self.store else None
+        return RollingSummary(
+            services, RunningSummary(services, summariser, self.levels, self.fan_in, to), self.user_first
         )
 
 
@@ -208,9 +212,6 @@ class Summary(_SummarySettings):
         """Tokens that the messages sent never exceed, if tokens are limited."""
         return window_of(self.model) if self.model is not None else self.max_tokens
 
-    def start(self, services: StrategyContext) -> View:
-        return self.start_sharing(services, LongTermMemory())
-
     def start_sharing(self, services: StrategyContext, memory: LongTermMemory) -> View:
         """Open one conversation in a chain, whose memory the summaries are stored in."""
         rolling = self._rolling(services, "summary", memory)
@@ -256,9 +257,6 @@ class SessionSummary(_SummarySettings):
 
     copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the user asks for the exact words of something that was said more than four messages ago"
-
-    def start(self, services: StrategyContext) -> View:
-        return self.start_sharing(services, LongTermMemory())
 
     def start_sharing(self, services: StrategyContext, memory: LongTermMemory) -> View:
         """Open one conversation in a chain, whose memory the summaries are stored in."""

@@ -11,7 +11,7 @@ the evidence alone (`evidence_only`). It may leave 0–100 %, and is missing whe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -145,8 +145,8 @@ def figures(
     rows["in_pairs"] = pd.MultiIndex.from_frame(rows[_KEYS]).isin(paired)
     is_compared = rows.strategy.isin(compared)
     sums = _Sums(rows[rows.in_pairs & rows.answerable & is_compared], units)
-    counted = rows[rows.in_pairs.where(is_compared, rows.graded)]
     probes = rows.drop_duplicates(_KEYS)
+    verdicts = grades[grades.correct.notna()]
     return AnswerFigures(
         answerer,
         grader,
@@ -155,7 +155,7 @@ def figures(
         len(probes),
         len(paired),
         int((~probes.gold).sum()),
-        sum(is_less_exact(bool(correct), str(reason)) for correct, reason in _verdicts(grades)),
+        sum(map(is_less_exact, verdicts.correct.astype(bool), verdicts.reason.astype(str))),
         int(rows.graded.sum()),
         tuple(
             _strategy(str(name), of_strategy, name in compared, sums)
@@ -163,15 +163,9 @@ def figures(
         ),
         tuple(answer_tallies(answers, grades, answerer, grader)),
         sums.counts(),
-        counted[["conversation", "strategy", "category", "correct"]],
+        rows[rows.in_pairs.where(is_compared, rows.graded)][["conversation", "strategy", "category", "correct"]],
         units,
     )
-
-
-def _verdicts(grades: pd.DataFrame) -> Iterator[tuple[bool, str]]:
-    """Yield the verdict and the reason of every grade that is there."""
-    there = grades[grades.correct.notna()]
-    return zip(there.correct, there.reason, strict=True)
 
 
 class _Sums:
@@ -202,31 +196,39 @@ class _Sums:
     def bounds_are_alike(self) -> bool:
         """Whether ceiling and floor differ by no more than noise."""
         sums = self.of(FLOOR, CEILING)
-        return sums is not None and is_noise(resampled(sums, _room))
+        return sums is not None and is_noise(
+            resampled(sums, lambda sums: _ratio(sums[..., 2] - sums[..., 1], sums[..., 0]))
+        )
 
 
 def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> StrategyAnswers:
     answered = rows[rows.answer.notna()]
-    answerable = answered[answered.answerable]
     missing = rows[rows.answer.isna()]
     counted = rows[rows.in_pairs] if compared else rows[rows.graded]
     can, cannot = counted[counted.answerable], counted[~counted.answerable]
-    # A strategy that is left out of the pairs has no column in
-    # `sums`: its own answers make a table with no other in it.
+    # A strategy that is left out of the pairs has no column in `sums`: its own answers make a table of their own.
     alone = sums if compared else _Sums(can.assign(strategy=name), sums.units)
     own = alone.of(name)
-    correct, drawn = _figure(own, _rate, "no probe with an answer is graded under all strategies")
-    about = _ends(drawn)
+    correct, drawn = _figure(
+        own,
+        lambda sums: _ratio(sums[..., 1], sums[..., 0]),
+        "no probe with an answer is graded under all strategies",
+    )
+    about = drawn if isinstance(drawn, Missing) else drawn.interval()
+    worth: Value = correct
     if own is not None and not isinstance(correct, Missing):
         about = of_share(correct, about, len(own))
+        worth = drawn if isinstance(drawn, Missing) else _worth(correct, drawn, len(can))
     gain, gain_drawn = _figure(
         alone.of(FLOOR, CEILING, name) if compared else None,
-        _normalised_gain,
+        lambda sums: _ratio(sums[..., 3] - sums[..., 1], sums[..., 2] - sums[..., 1]),
         "the ceiling is not above the floor" if compared else "too little of it is graded to be compared",
     )
     if alone.bounds_are_alike and not isinstance(gain, Missing):
         gain = gain_drawn = WITHIN_NOISE
-    about_gain = BY_CONSTRUCTION if gain == fixed("normalised_gain", name) else _ends(gain_drawn)
+    about_gain = gain_drawn if isinstance(gain_drawn, Missing) else gain_drawn.interval()
+    if gain == fixed("normalised_gain", name):
+        about_gain = BY_CONSTRUCTION
     ungraded = answered[answered.correct.isna()]
     whys = [*missing.missing, *ungraded.not_graded[ungraded.gold]]
     cost = rows.cost.to_numpy(float)
@@ -234,7 +236,7 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
         name,
         len(rows),
         len(answered),
-        int((answerable.answer == UNKNOWN).sum()),
+        int((answered[answered.answerable].answer == UNKNOWN).sum()),
         float(cannot.correct.mean()) if len(cannot) else Missing("undefined", "no probe without an answer is graded"),
         len(missing),
         tuple((text, times) for _, (text, times) in grouped((None, str(why)) for why in whys)),
@@ -244,7 +246,7 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
         correct,
         about,
         int((can.answer != UNKNOWN).sum()),
-        _worth(correct, drawn, len(can)),
+        worth,
         gain,
         about_gain,
         int(rows.input_tokens.sum()),
@@ -263,34 +265,14 @@ def _figure(sums: Floats | None, figure: Statistic, why: str) -> tuple[Value, Re
     return value, resampled(sums, figure)
 
 
-def _ends(drawn: Resampled | Missing) -> Ends | Missing:
-    return drawn if isinstance(drawn, Missing) else drawn.interval()
-
-
-def _worth(correct: Value, drawn: Resampled | Missing, answers: int) -> Value:
+def _worth(correct: float, drawn: Resampled, answers: int) -> float:
     """Return how many independent answers are as informative. Where no conversation differs, that is their number."""
-    if isinstance(correct, Missing):
-        return correct
-    if isinstance(drawn, Missing):
-        return drawn
     # The standard error of a share p of n independent answers is the root of p (1 - p) / n, solved for n: 50 % with an
     # error of 5 points is worth 0.25 / 0.0025 = 100 answers, however many were given.
     return min(float(answers), correct * (1 - correct) / drawn.error**2 if drawn.error else float(drawn.size))
 
 
-def _rate(sums: Floats) -> Floats:
-    size, right = sums[..., 0], sums[..., 1]
-    # `where` computes both sides, so the divisor is made harmless first. The last axis is (probes, right); the others
-    # are resamples.
-    return np.where(size > 0, right / np.where(size > 0, size, 1), np.nan)
-
-
-def _room(sums: Floats) -> Floats:
-    size, floor, ceiling = (sums[..., at] for at in range(3))
-    return np.where(size > 0, (ceiling - floor) / np.where(size > 0, size, 1), np.nan)
-
-
-def _normalised_gain(sums: Floats) -> Floats:
-    floor, ceiling, own = sums[..., 1], sums[..., 2], sums[..., 3]
-    room = ceiling - floor
-    return np.where(room > 0, (own - floor) / np.where(room > 0, room, 1), np.nan)
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    """Return a ratio of sums, NaN where the whole is not above 0."""
+    # `where` computes both sides, so the divisor is made harmless first.
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1), np.nan)

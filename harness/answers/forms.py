@@ -26,17 +26,17 @@ NOT_AVAILABLE: str = _TEXTS["not_available"]
 """Tells a model that called a tool of the recorded agent that it cannot be run."""
 
 
-def _digest(keys: Sequence[str]) -> str:
-    return sha256("".join(_TEXTS[key] for key in keys).encode()).hexdigest()[:12]
+def _prompt(name: str, keys: Sequence[str]) -> str:
+    return f"{name}@{sha256(''.join(_TEXTS[key] for key in keys).encode()).hexdigest()[:12]}"
 
 
-CHAT_PROMPT = f"answer@{_digest([key for key in _TEXTS if not key.startswith('text_')])}"
+CHAT_PROMPT = _prompt("answer", [key for key in _TEXTS if not key.startswith("text_")])
 """Names the prompt by its digest: recorded answers to another prompt are told from these."""
 _TEXT = ("text_instruction_en", "text_instruction_zh", "text_question_en", "text_question_zh")
 _TOOL = ("text_tool_question_en", "text_tool_question_zh", "not_available")
-TEXT_PROMPT = f"answer_text@{_digest(_TEXT)}"
+TEXT_PROMPT = _prompt("answer_text", _TEXT)
 """The same for a model that is asked with one text."""
-TEXT_TOOL_PROMPT = f"answer_text_tool@{_digest(_TEXT + _TOOL)}"
+TEXT_TOOL_PROMPT = _prompt("answer_text_tool", _TEXT + _TOOL)
 """The same where it is offered a strategy's tool."""
 PROMPTS = CHAT_PROMPT, TEXT_PROMPT, TEXT_TOOL_PROMPT
 
@@ -49,12 +49,12 @@ class ChatForm:
 
     def request(self, model: str, reply: int) -> ModelRequest:
         """Return the first request."""
-        asked = as_chat(self._question.context, instruction(self._question.text))
+        instruction: str = _TEXTS[f"question_{language_of(self._question.text)}"]
+        asked = as_chat(self._question.context, instruction.replace("{question}", self._question.text))
         return ModelRequest(model, asked, 0.0, reply, self._question.tools, prompt=CHAT_PROMPT)
 
-    def calls(self, request: ModelRequest, reply: Reply) -> tuple[ToolCall, ...]:
+    def calls(self, request: ModelRequest, reply: Reply) -> tuple[ToolCall, ...]:  # noqa: ARG002
         """Return the calls that the provider reported."""
-        del request
         return reply.calls
 
     def after(self, request: ModelRequest, reply: Reply, results: Sequence[str], *, silent: bool) -> ModelRequest:
@@ -85,9 +85,10 @@ class TextForm:
     def calls(self, request: ModelRequest, reply: Reply) -> tuple[ToolCall, ...]:
         """Return the first call that stands in the reply. Where no tool was offered, the text is the answer."""
         for found in () if request.silent else _CALL.finditer(reply.text):
-            tool = self._tools.get(found["name"])
-            if tool is not None:
-                return (ToolCall("", tool.name, _arguments(tool, found["key"], found["value"])),)
+            if (tool := self._tools.get(found["name"])) is not None:
+                # A value without a name is that of the first parameter.
+                arguments = {found["key"] or _first_parameter(tool): found["value"]}
+                return (ToolCall("", tool.name, msgspec.json.encode(arguments).decode()),)
         return ()
 
     def after(self, request: ModelRequest, reply: Reply, results: Sequence[str], *, silent: bool) -> ModelRequest:
@@ -125,58 +126,41 @@ def _first_parameter(tool: Tool) -> str:
     return next(iter(schema.get("properties") or {}), "input")
 
 
-def _arguments(tool: Tool, key: str | None, value: str) -> str:
-    """Return the arguments of a written call as JSON. A value without a name is that of the first parameter."""
-    return msgspec.json.encode({key or _first_parameter(tool): value}).decode()
-
-
-def instruction(question: str) -> str:
-    """Return the last user message, in the language of the question."""
-    text: str = _TEXTS[f"question_{language_of(question)}"]
-    return text.replace("{question}", question)
-
-
 def as_chat(context: Sequence[Message], instruction: str) -> tuple[Message, ...]:
     """Return the context as messages of a chat, with the instruction as the last one."""
-    pairs = list(zip(context, _texts(context), strict=True))
-    chat: list[Message] = []
-    at = 0
-    while at < len(pairs):
-        message, text = pairs[at]
-        stop = at + (message.role != "tool")
-        while stop < len(pairs) and pairs[stop][0].role == "tool":
+    texts, chat, at = list(_texts(context)), list[Message](), 0
+    while at < len(context):
+        # A message and the tool results right behind it: those of its calls first, then the others, as text.
+        message, stop = context[at], at + (context[at].role != "tool")
+        results = list[int]()
+        while stop < len(context) and context[stop].role == "tool":
+            results.append(stop)
             stop += 1
-        chat += _with_results(message, text, [pair for pair in pairs[at:stop] if pair[0].role == "tool"])
+        if message.role != "tool":
+            # The first result of a call is its answer; any other is shown as a text below.
+            answers = {context[result].answers or "": result for result in reversed(results)}
+            calls = tuple(_readable(call) for call in message.calls if call.id in answers)
+            lost = [_written(call) for call in message.calls if call.id not in answers]
+            text = "\n".join(filter(None, [texts[at], *lost]))
+            if text or calls:
+                chat.append(Message("", message.role, text, calls))
+            in_place = [answers[call.id] for call in calls]
+            chat += [Message("", "tool", texts[result], answers=context[result].answers) for result in in_place]
+            results = [result for result in results if result not in in_place]
+        chat += [
+            Message("", "user", f"[result of the tool {context[result].name or 'unknown'}]\n{texts[result]}")
+            for result in results
+        ]
         at = stop
     return (*chat, Message("", "user", instruction))
-
-
-def _with_results(message: Message, text: str, results: Sequence[tuple[Message, str]]) -> Iterator[Message]:
-    """Yield a message and the tool results right behind it: those of its calls first, then the others, as text."""
-    answers = dict[str, tuple[Message, str]]()
-    for result, text_of_result in results:
-        # The first result of a call is its answer; any other is shown as a text below.
-        answers.setdefault(result.answers or "", (result, text_of_result))
-    if message.role != "tool":
-        calls = tuple(_readable(call) for call in message.calls if call.id in answers)
-        lost = [f"[calls {call.name}({call.arguments})]" for call in message.calls if call.id not in answers]
-        text = "\n".join(filter(None, [text, *lost]))
-        if text or calls:
-            yield Message("", message.role, text, calls)
-        in_place = [answers[call.id] for call in calls]
-        yield from (Message("", "tool", text_of_result, answers=result.answers) for result, text_of_result in in_place)
-        results = [pair for pair in results if not any(pair[0] is result for result, _ in in_place)]
-    for result, text_of_result in results:
-        yield Message("", "user", f"[result of the tool {result.name or 'unknown'}]\n{text_of_result}")
 
 
 def as_text(context: Sequence[Message]) -> str:
     """Return the context as one text, a message after the other."""
     parts = []
     for message, text in zip(context, _texts(context), strict=True):
-        calls = [f"[calls {call.name}({call.arguments})]" for call in message.calls]
         who = f"tool {message.name}".strip() if message.role == "tool" else message.role
-        parts.append(f"{who}: " + "\n".join(filter(None, [text, *calls])))
+        parts.append(f"{who}: " + "\n".join(filter(None, [text, *map(_written, message.calls)])))
     return "\n\n".join(parts)
 
 
@@ -192,6 +176,10 @@ def _texts(context: Sequence[Message]) -> Iterator[str]:
         if day is not None and day != before and message.role in ("user", "assistant") and text:
             before, text = day, f"[{written(day)}]\n{text}"
         yield text
+
+
+def _written(call: ToolCall) -> str:
+    return f"[calls {call.name}({call.arguments})]"
 
 
 def _readable(call: ToolCall) -> ToolCall:

@@ -18,7 +18,7 @@ from ctxbench.metrics.value import Form, Missing, Value
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.chain import RECIPES
-from ctxbench.strategies.tiers.tiered.stores import WORKING_TOKENS
+from ctxbench.strategies.tiers.tiered.tiers import WORKING_TOKENS
 from ctxbench.strategies.tiers.working.traces import TRACES
 
 from ..compare.figures import MeasuredRun, measured

@@ -21,8 +21,7 @@ from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.strategies.archive.record import TOOL
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Archived
-from ctxbench.strategies.tiers.archive import ArchivedMessage, Coding
-from ctxbench.strategies.tiers.archive.codec import Dictionary
+from ctxbench.strategies.tiers.archive import ArchivedMessage, Coding, Dictionary
 
 from ..folder.run import Run
 from ..replay import ConversationIndex, RecordedContext, replay

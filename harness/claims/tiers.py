@@ -13,17 +13,11 @@ from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.strategies.chain import parse as parse_strategy
 from ctxbench.strategies.tiers.archive import ArchivedMessage, Coding
-from ctxbench.strategies.tiers.migration import Migration, Readings, Tier, Trigger
+from ctxbench.strategies.tiers.heat import Readings
+from ctxbench.strategies.tiers.jobs import Trigger
+from ctxbench.strategies.tiers.migration import Migration, Tier
 from ctxbench.strategies.tiers.quota import Quota
-from ctxbench.strategies.tiers.tiered.stores import (
-    LEVEL,
-    POLICY,
-    WORKING_TOKENS,
-    Blocks,
-    DictStore,
-    content_of,
-    memory_archive,
-)
+from ctxbench.strategies.tiers.tiered.tiers import LEVEL, POLICY, WORKING_TOKENS, Blocks, DictStore, memory_archive
 from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.traces import TRACES
 
@@ -138,9 +132,9 @@ def _moved(items: Sequence[ArchivedMessage]) -> tuple[list[float], list[float]]:
     """Return the milliseconds of promotions into a Working tier with room, and of demotions out of it."""
     blocks = Blocks(memory_archive(BLOCK), BLOCK)
     tiers = Tier("working", DictStore(), Quota(10**9)), Tier("archive", blocks, Quota(10**9))
-    migration = Migration(tiers, lambda _: None, 0)
+    migration = Migration(tiers, lambda _: None)
     for item in items:
-        migration.put(item.id, content_of(item.message), item.tokens, "archive", 0.0)
+        migration.put(item.id, item.message, item.tokens, "archive", 0.0)
 
     def promote(id: str, now: float) -> None:
         migration.promote(id, "working", Trigger.CACHE_MISS, now)
@@ -188,9 +182,9 @@ def hit_rate(load: str, seed: int, tuned: bool = False) -> float:
     What is missed is promoted for the next time. The tuner reads the hit rate of every 200 accesses.
     """
     rows = [Tier("working", DictStore(), Quota(32_768)), Tier("archive", DictStore(), Quota(10**8))]
-    migration, hits = Migration(rows, lambda _: None, 0, cooldown=30), list[bool]()
+    migration, hits = Migration(rows, lambda _: None), list[bool]()
     for item in range(ITEMS):
-        migration.put(f"m{item}", b"content %d" % item, TOKENS, "archive", 0)
+        migration.put(f"m{item}", item, TOKENS, "archive", 0)
     for now, item in enumerate(_accesses(load, seed), 1):
         id = f"m{item}"
         hits.append(migration.tier(id) == "working")

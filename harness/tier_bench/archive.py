@@ -23,9 +23,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.metrics.values import values
 from ctxbench.scenarios.model import Conversation
-from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
-from ctxbench.strategies.tiers.archive.archive import blocks
-from ctxbench.strategies.tiers.archive.codec import Dictionary
+from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding, Dictionary, blocks
 from ctxbench.strategies.tiers.archive.quantisation import Quantised, exact
 
 from ..models.embedding import Lexical

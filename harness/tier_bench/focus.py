@@ -19,7 +19,7 @@ from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.tiers.focus.strategy import TruncationMode
+from ctxbench.strategies.tiers.focus import TruncationMode
 
 from ..answers.tally import Tally, run_tallies
 from ..folder.run import Run, uneven

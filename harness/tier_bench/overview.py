@@ -18,7 +18,7 @@ from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.strategies.tiers.archive import Coding
 from ctxbench.strategies.tiers.rag.vectors import Index
-from ctxbench.strategies.tiers.tiered.stores import POLICY, WORKING_TOKENS
+from ctxbench.strategies.tiers.tiered.tiers import POLICY, WORKING_TOKENS
 from ctxbench.strategies.tiers.working.traces import TRACES
 
 from ..folder.steps import steps_of

@@ -20,7 +20,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.spec import PositiveInt, nearest
-from ctxbench.strategies.tiers.tiered.stores import POLICY, WORKING_TOKENS
+from ctxbench.strategies.tiers.tiered.tiers import POLICY, WORKING_TOKENS
 from ctxbench.strategies.tiers.working import policies
 from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.successors import Successors

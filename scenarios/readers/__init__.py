@@ -55,7 +55,9 @@ class Reader:
         for path in files:
             for place, raw in records(path, problems):
                 with problems.collect():
-                    yield from self.conversations(raw, place, problems)
+                    recordings = self.conversations(raw, place, problems)
+                    del raw  # a reader may let go of it as well: it takes as much memory as its conversation
+                    yield from recordings
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
         """Yield the conversations of one record. Raises RecordingError if it is damaged."""

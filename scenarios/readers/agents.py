@@ -440,6 +440,12 @@ class _GooseSession:
 _UNSENT_COPILOT = ("hook.", "permission.", "session.", "assistant.", "tool.", "subagent.", "skill.")
 
 
+class _Row(msgspec.Struct):
+    type: str
+    data: dict[str, Any]
+    timestamp: Moment
+
+
 class CopilotCli(Reader):
     """GitHub Copilot CLI sessions: JSON Lines, `~/.copilot/session-state/<session>/events.jsonl`.
 
@@ -466,9 +472,8 @@ class CopilotCli(Reader):
             events = _Events(problems)
             for place, raw in objects(path, problems):
                 with problems.collect():
-                    row = Fields(decode(raw, OBJECT, place), place)
-                    data = Fields(row.needed("data", OBJECT), place.at("data"))
-                    events.add(row.needed("type", str), data, row.needed("timestamp", Moment).timestamp())
+                    row = decode(raw, _Row, place)
+                    events.add(row.type, Fields(row.data, place.at("data")), row.timestamp.timestamp())
             name = events.name or (path.parent.name if path.stem == "events" else path.stem)
             yield from ((Place(str(path)), conversation) for conversation in events.conversations(name))
 

@@ -227,13 +227,13 @@ def _trial_call(raw: bytes, place: Place, problems: Problems) -> tuple[str | Non
         started=iso_seconds(record.start_time, place.at("start_time")) if record.start_time else None,
     )
     if "choices" in keys:
-        response: ChatResponse | AnthropicResponse = decode(text, ChatResponse, where)
-        answer = chat_answer(response, name, where, problems, asked)
+        response = decode(text, ChatResponse, where)
+        response_id, answer = response.id, chat_answer(response, name, where, problems, asked)
     else:
-        response = decode(text, AnthropicResponse, where)
-        answer = anthropic_answer(response, name, where, problems, asked)
+        said = decode(text, AnthropicResponse, where)
+        response_id, answer = said.id, anthropic_answer(said, name, where, problems, asked)
     messages = chat_messages(record.messages, place.at("messages"), problems)
-    return response.id, where, LoggedRequest(place, messages, answer, chat_tools(record.optional_params.tools))
+    return response_id, where, LoggedRequest(place, messages, answer, chat_tools(record.optional_params.tools))
 
 
 _BEDROCK = "https://bedrock-runtime.amazonaws.com/model"

@@ -25,7 +25,7 @@ from .messages import (
     chat_message,
     chat_messages,
     chat_tools,
-    iso_seconds,
+    iso_time,
     joined,
     role_of,
     texts,
@@ -41,16 +41,10 @@ class CtxbenchJsonl(Reader):
     about = "ctxbench's own JSON Lines, one conversation a line"
     shapes = (frozenset({".ctxbench", ".id", ".messages", ".messages[].id"}),)
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        for path in files:
-            for place, raw in records(path, problems):
-                try:
-                    conversation = decode(raw, Conversation, place)
-                except RecordingError as error:
-                    problems.add(error)
-                    continue
-                del raw  # it may take as much memory as the conversation, which is used for long
-                yield place, conversation
+    def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:  # noqa: ARG002
+        conversation = decode(raw, Conversation, place)
+        del raw  # its conversation is used for long
+        yield place, conversation
 
 
 class _Chat(msgspec.Struct):
@@ -90,35 +84,38 @@ class OpenAIChat(Reader):
 
 def _chats(path: Path, problems: Problems) -> Recordings:
     """Yield the file's chats, then one chat of the messages that stand alone on their lines."""
-    single = _SingleMessages(path, problems)
-    unnamed = 0
+    single, last_call, unnamed = History(problems), "", 0
     for place, raw in records(path, problems):
         try:
             if not raw.startswith(b"[") and _is_message(raw, place):
-                single.add(decode(raw, ChatMessage, place), place)
+                message = decode(raw, ChatMessage, place)
+                said = chat_message(message, f"m{len(single.messages)}", place, problems, last_call)
+                single.add(said, place)
+                last_call = said.calls[-1].id if said.calls else last_call
                 continue
-            name, conversation = _chat(raw, place, problems)
+            conversation = _chat(raw, place, problems)
         except RecordingError as error:
             problems.add(error)
             continue
-        unnamed += name is None
-        conversation = replace(conversation, id=numbered(path.stem, unnamed) if name is None else name)
+        if conversation.id == _UNNAMED:
+            unnamed += 1
+            conversation = replace(conversation, id=numbered(path.stem, unnamed))
         del raw  # it may take as much memory as the conversation, which is used for long
         yield place, conversation
-    if single.history.messages:
-        yield single.place, Conversation(numbered(path.stem, unnamed + 1), single.history.in_order())
+    if single.messages:
+        yield Place(str(path), 1), Conversation(numbered(path.stem, unnamed + 1), single.in_order())
 
 
-def _chat(raw: bytes, place: Place, problems: Problems) -> tuple[str | None, Conversation]:
-    """Return the name of a record's chat, None if it has none, and the chat."""
+_UNNAMED = "\0"
+
+
+def _chat(raw: bytes, place: Place, problems: Problems) -> Conversation:
     if raw.startswith(b"["):
-        chat = _Chat(decode(raw, list[ChatMessage], place))
-        messages = chat_messages(chat.messages, place, problems)
-    else:
-        chat = decode(raw, _Chat, place)
-        messages = chat_messages(chat.messages, place.at("messages"), problems)
-    name = next((name for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None), None)
-    return None if name is None else str(name), Conversation("", messages, tools=chat_tools(chat.tools))
+        return Conversation(_UNNAMED, chat_messages(decode(raw, list[ChatMessage], place), place, problems))
+    chat = decode(raw, _Chat, place)
+    messages = chat_messages(chat.messages, place.at("messages"), problems)
+    names = (str(name) for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None)
+    return Conversation(next(names, _UNNAMED), messages, tools=chat_tools(chat.tools))
 
 
 def _is_message(raw: bytes, place: Place) -> bool:
@@ -126,33 +123,12 @@ def _is_message(raw: bytes, place: Place) -> bool:
     return kind.role is not msgspec.UNSET and kind.messages is msgspec.UNSET
 
 
-class _SingleMessages:
-    """The messages of a file with one message per record, as one history."""
-
-    def __init__(self, path: Path, problems: Problems) -> None:
-        self.place, self.history = Place(str(path), 1), History(problems)
-        self._last_call = ""
-
-    def add(self, message: ChatMessage, place: Place) -> None:
-        """Add the message that stands at `place`."""
-        converted = chat_message(
-            message, f"m{len(self.history.messages)}", place, self.history.problems, self._last_call
-        )
-        self.history.add(converted, place)
-        self._last_call = converted.calls[-1].id if converted.calls else self._last_call
-
-
 _ROLES: dict[str, Role] = {
     "system": "system",
     "human": "user",
     "user": "user",
-    "gpt": "assistant",
-    "assistant": "assistant",
-    "chatgpt": "assistant",
-    "function_call": "assistant",
-    "observation": "tool",
-    "function_response": "tool",
-    "tool": "tool",
+    **dict.fromkeys(("gpt", "assistant", "chatgpt", "function_call"), "assistant"),
+    **dict.fromkeys(("observation", "function_response", "tool"), "tool"),
 }
 _HERMES = re.compile(r"<tool_call>\s*(\{(?:(?!<tool_call>).)*?\})\s*</tool_call>\s*", re.DOTALL)
 
@@ -320,14 +296,13 @@ class ClaudeAi(Reader):
         for path in files:
             for place, raw in span_records(path, problems):
                 with problems.collect():
-                    chat = Fields(decode(raw, OBJECT, place), place)
-                    name, recorded = chat.needed("uuid", str), chat.needed("chat_messages", LIST)
-                    said = [Fields(one, place.below(f"chat_messages[{at}]")) for at, one in enumerate(recorded)]
-                    answers = _Messages(History(problems), problems)
+                    chat, history = Fields(decode(raw, OBJECT, place), place), History(problems)
+                    name, _ = chat.needed("uuid", str), chat.needed("chat_messages", LIST)
+                    said = list(chat.each("chat_messages"))
                     for at in _branch(chat, said, problems):
-                        answers.add(said[at])
+                        _add(said[at], history)
                     if said:
-                        yield place, Conversation(name, answers.history.in_order())
+                        yield place, Conversation(name, history.in_order())
                     else:
                         problems.unknown("claude_ai: conversation without messages", place)
 
@@ -347,64 +322,53 @@ def _branch(chat: Fields, said: Sequence[Fields], problems: Problems) -> list[in
     return [*reversed(branch)]
 
 
-@dataclass(slots=True)
-class _Messages:
-    """Messages of a chat, to which those of the export are added one by one."""
-
-    history: History
-    problems: Problems
-
-    def add(self, said: Fields) -> None:
-        """Add a message, split at its tools' results."""
-        if (sender := said.needed("sender", str)) not in ("human", "assistant"):
-            raise RecordingError(said.place.below("sender"), f"unknown sender {sender!r}", "use human, assistant")
-        created = said.typed("created_at", str)
-        time = None if created is None else iso_seconds(created, said.place.below("created_at"))
-        recorded = said.typed("content", LIST) or [{"type": "text", "text": said.at("text")}]
-        parts = [Fields(part, said.place.below(f"content[{at}]")) for at, part in enumerate(recorded)]
-        if sender == "human":
-            attached = (one.get("extracted_content") for one in said.typed("attachments", list[dict[str, Any]]) or ())
-            text = joined(chain((part.typed("text", str) or "" for part in parts), map(text_of, attached)))
-            media = tuple(filter(None, map(_file, said.typed("files", LIST) or ())))
-            self.history.add(Message("", "user", text, time=time, media=media), said.place)
-            return
-        answer, open_calls = list[Fields](), list[str]()
-        for part in parts:
-            if part.needed("type", str) != "tool_result":
-                answer.append(part)
-                continue
-            if answer:
-                open_calls += self._answer(answer, None, said.place)
-                answer = []
-            named = part.text("tool_use_id") or (open_calls[0] if open_calls else None)
-            open_calls = [name for name in open_calls if name != named]
-            output = part.one_of("content", str | list | dict)
-            text, media, _ = texts(
-                [output] if isinstance(output, dict) else output, part.place.below("content"), self.problems
-            )
-            self.history.add(Message("", "tool", text, (), named, part.text("name"), media=media), part.place)
+def _add(said: Fields, history: History) -> None:
+    """Add a message of the export, split at its tools' results."""
+    if (sender := said.needed("sender", str)) not in ("human", "assistant"):
+        raise RecordingError(said.place.below("sender"), f"unknown sender {sender!r}", "use human, assistant")
+    time, place = iso_time(said, "created_at"), said.place
+    parts = list(said.each("content")) or [Fields({"type": "text", "text": said.at("text")}, said.below("content[0]"))]
+    if sender == "human":
+        attached = (one.get("extracted_content") for one in said.typed("attachments", list[dict[str, Any]]) or ())
+        text = joined(chain((part.typed("text", str) or "" for part in parts), map(text_of, attached)))
+        media = tuple(filter(None, map(_file, said.typed("files", LIST) or ())))
+        history.add(Message("", "user", text, time=time, media=media), place)
+        return
+    answer, open_calls = list[Fields](), list[str]()
+    for part in parts:
+        if part.needed("type", str) != "tool_result":
+            answer.append(part)
+            continue
         if answer:
-            self._answer(answer, time, said.place)
+            open_calls += _answer(answer, None, place, history)
+            answer = []
+        named = part.text("tool_use_id") or (open_calls[0] if open_calls else None)
+        open_calls = [name for name in open_calls if name != named]
+        output = part.one_of("content", str | list | dict)
+        output = [output] if isinstance(output, dict) else output
+        text, media, _ = texts(output, part.place.below("content"), history.problems)
+        history.add(Message("", "tool", text, (), named, part.text("name"), media=media), part.place)
+    if answer:
+        _answer(answer, time, place, history)
 
-    def _answer(self, parts: list[Fields], time: float | None, place: Place) -> list[str]:
-        """Add an answer of the model; return the ids of its tool calls."""
-        name, calls, said, thinking = self.history.next, list[ToolCall](), list[str](), list[str]()
-        for part in parts:
-            kind = part.at("type")
-            if kind == "tool_use":
-                arguments = msgspec.json.encode(part.at("input") or {}).decode()
-                calls.append(ToolCall(part.text("id") or f"{name}c{len(calls)}", part.text("name"), arguments))
-            elif kind == "thinking":
-                thinking.append(part.typed("thinking", str) or "")
-            elif (text := part.typed("text", str)) is not None:
-                said.append(text)
-            elif kind not in ("text", *_UNSENT):
-                self.problems.unknown(f"claude_ai: part of type {kind!r}", part.place)
-        thought, call = joined(thinking), Call(provider="anthropic")
-        self.history.add(
-            Message(name, "assistant", joined(said), tuple(calls), time=time, thinking=thought, call=call), place
-        )
-        return [call.id for call in calls]
+
+def _answer(parts: list[Fields], time: float | None, place: Place, history: History) -> list[str]:
+    """Add an answer of the model; return the ids of its tool calls."""
+    name, calls, said, thinking = history.next, list[ToolCall](), list[str](), list[str]()
+    for part in parts:
+        kind = part.at("type")
+        if kind == "tool_use":
+            arguments = msgspec.json.encode(part.at("input") or {}).decode()
+            calls.append(ToolCall(part.text("id") or f"{name}c{len(calls)}", part.text("name"), arguments))
+        elif kind == "thinking":
+            thinking.append(part.typed("thinking", str) or "")
+        elif (text := part.typed("text", str)) is not None:
+            said.append(text)
+        elif kind not in ("text", *_UNSENT):
+            history.problems.unknown(f"claude_ai: part of type {kind!r}", part.place)
+    thought, call = joined(thinking), Call(provider="anthropic")
+    history.add(Message(name, "assistant", joined(said), tuple(calls), time=time, thinking=thought, call=call), place)
+    return [call.id for call in calls]
 
 
 def _file(shared: Any) -> Media | None:
@@ -440,7 +404,7 @@ class ChatGpt(Reader):
                     export = Fields(decode(raw, OBJECT, place), place)
                     name = export.text("conversation_id|id")
                     unnamed += not name
-                    if messages := _messages(export, problems):
+                    if messages := _gpt_messages(export, problems):
                         yield place, Conversation(name or numbered(path.stem, unnamed), messages)
                     else:
                         problems.unknown("chatgpt: conversation without messages", place)
@@ -464,7 +428,7 @@ def _gpt_branch(export: Fields, problems: Problems) -> Iterator[Fields]:
             yield Fields(message, place.below(f"mapping.{node_name}.message"))
 
 
-def _messages(export: Fields, problems: Problems) -> tuple[Message, ...]:
+def _gpt_messages(export: Fields, problems: Problems) -> tuple[Message, ...]:
     history = History(problems)
     last_call = ""
     for said in _gpt_branch(export, problems):

@@ -265,54 +265,27 @@ def converse_response(stream: list[tuple[str, bytes]], place: Place) -> dict[str
     return {"output": {"message": {"role": "assistant", "content": content}}, **whole}
 
 
-class _ToolDelta(msgspec.Struct):
-    index: int = 0
-    id: str | None = None
-    function: dict[str, str | None] | None = None
-
-
-class _Delta(msgspec.Struct):
-    content: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-    tool_calls: list[_ToolDelta] | None = None
-
-
-class _Choice(msgspec.Struct):
-    index: int = 0
-    delta: _Delta | None = None
-    finish_reason: str | None = None
-
-
-class _Chunk(msgspec.Struct):
-    id: str | None = None
-    model: str = ""
-    created: float | None = None
-    choices: list[_Choice] | None = None
-    usage: Any = None
-    service_tier: Any = None
-
-
 def chat_response(stream: list[bytes], place: Place) -> dict[str, Any]:
     """Return the chat response of a stream. Raises RecordingError for an event that is no chunk."""
     text, thinking, finish = [], [], None
     calls: dict[int, dict[str, Any]] = {}
     whole: dict[str, Any] = {}
-    for chunk in (decode(event, _Chunk, place) for event in stream):
+    for chunk in _events(stream, place):
         for name in ("id", "model", "created", "usage", "service_tier"):
             # The last that has one counts: the usage stands in the last chunk, and is null in those before it.
-            whole[name] = getattr(chunk, name) or whole.get(name)
-        for choice in chunk.choices or ():
-            if choice.index or choice.delta is None:  # the others of several answers are not in the conversation
-                continue
-            finish = choice.finish_reason or finish
-            text.append(choice.delta.content or "")
-            thinking.append(choice.delta.reasoning_content or choice.delta.reasoning or "")
-            for part in choice.delta.tool_calls or ():
-                call = calls.setdefault(part.index, {"id": part.id, "function": {"name": "", "arguments": ""}})
-                call["id"] = call["id"] or part.id
+            whole[name] = chunk.at(name) or whole.get(name)
+        for choice in chunk.each("choices"):
+            if choice.at("index") or choice.typed("delta", OBJECT) is None:
+                continue  # the others of several answers are not in the conversation
+            finish = choice.typed("finish_reason", str) or finish
+            text.append(choice.typed("delta.content", str) or "")
+            thinking.append(choice.text("delta.reasoning_content|delta.reasoning"))
+            for part in choice.each("delta.tool_calls"):
+                empty = {"id": None, "function": {"name": "", "arguments": ""}}
+                call = calls.setdefault(part.typed("index", int) or 0, empty)
+                call["id"] = call["id"] or part.at("id")
                 for name in ("name", "arguments"):
-                    call["function"][name] += (part.function or {}).get(name) or ""
+                    call["function"][name] += part.typed(f"function.{name}", str) or ""
     message: dict[str, Any] = {"role": "assistant", "content": "".join(text)}
     message["reasoning_content"] = "".join(thinking) or None
     message["tool_calls"] = [calls[index] for index in sorted(calls)] or None

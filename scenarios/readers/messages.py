@@ -27,6 +27,7 @@ from itertools import groupby
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ..chat import ROLES
 from ..errors import Place, RecordingError
@@ -128,18 +129,12 @@ def chat_message(
     if message.function_call is not None and not calls:
         calls = (_call(ChatCall(message.function_call), f"{name}c0"),)
     text, media, thinking = texts(message.content, place.at(f"{place.field}.content".removeprefix(".")), problems)
-    return Message(
-        id=name,
-        role=role,
-        text=text,
-        calls=calls,
-        answers=(message.tool_call_id or last_call) if role == "tool" else None,
-        name=message.name or "",
-        time=time,
-        thinking=message.reasoning_content or thinking,
-        media=media,
-        call=call,
+    answers, thinking = (
+        (message.tool_call_id or last_call) if role == "tool" else None,
+        message.reasoning_content or thinking,
     )
+    speaker = message.name or ""
+    return Message(name, role, text, calls, answers, speaker, time, thinking, media=media, call=call)
 
 
 def chat_answer(
@@ -158,7 +153,7 @@ def chat_answer(
     if not response.choices:
         raise RecordingError(place.below("choices"), "no answer", "leave the failed call out")
     choice, model = response.choices[0], response.model or asked.model
-    call = msgspec.structs.replace(
+    call = replace(
         asked,
         model=model,
         usage=usage(response.usage, place.below("usage"), problems, cost),
@@ -389,7 +384,7 @@ def in_order(messages: Sequence[Message]) -> tuple[Message, ...]:
     if not backwards:
         return tuple(messages)
     pairs = zip(messages, times, strict=True)
-    return tuple(m if m.time == time else msgspec.structs.replace(m, time=time) for m, time in pairs)
+    return tuple(m if m.time == time else replace(m, time=time) for m, time in pairs)
 
 
 def rising(times: Sequence[float | None]) -> list[int]:
@@ -439,7 +434,7 @@ class History:
     def add(self, message: Message, place: Place) -> None:
         """Add the next message, which stands at `place`."""
         if not message.id:
-            message = msgspec.structs.replace(message, id=self.next)
+            message = replace(message, id=self.next)
         self._count += 1
         if message.role == "tool" and message.answers not in self._calls:
             what = f"tool result for {message.answers!r}, which no message before it called"
@@ -452,7 +447,7 @@ class History:
         """Add tool calls to the message at `at`, of which another part was recorded later."""
         message = self.messages[at]
         self._calls.update(call.id for call in calls)
-        self.messages[at] = msgspec.structs.replace(message, calls=message.calls + calls)
+        self.messages[at] = replace(message, calls=message.calls + calls)
 
     def in_order(self) -> tuple[Message, ...]:
         """Return all messages, with the times that run backwards removed."""
@@ -569,7 +564,7 @@ def reply(
         else:
             calls.append(_tool_call(item, f"{name}c{len(calls)}"))
     message = Message(name, "assistant", joined(text), tuple(calls), time=time, media=tuple(media), call=call)
-    return msgspec.structs.replace(message, thinking=joined(thinking), thinking_hidden=hidden), hosted
+    return replace(message, thinking=joined(thinking), thinking_hidden=hidden), hosted
 
 
 def joined(texts: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import Place, RecordingError
 from ..media import media_of
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall, Usage
-from ..source import Problems, as_text, convert, decode, records, whole_file
+from ..source import Problems, as_text, decode, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings
 from .messages import History, joined
 from .requests import dollars, usage
@@ -83,13 +83,11 @@ class OpenCode(Reader):
 
 
 def _exported(record: Fields, problems: Problems) -> Iterator[_Recorded]:
-    for at, recorded in enumerate(record.needed("messages", LIST)):
-        where = record.place.at(f"messages[{at}]")
+    record.needed("messages", LIST)
+    for message in record.each("messages"):
         with problems.collect():
-            message = Fields(convert(recorded, OBJECT, where), where)
-            parts = enumerate(message.typed("parts", LIST) or ())
-            info = Fields(message.needed("info", OBJECT), where.below("info"))
-            yield _Recorded(info, [Fields(part, where.below(f"parts[{number}]")) for number, part in parts])
+            info = Fields(message.needed("info", OBJECT), message.below("info"))
+            yield _Recorded(info, list(message.each("parts")))
 
 
 def _stored(session: Fields, path: Path, problems: Problems) -> Iterator[_Recorded]:
@@ -246,23 +244,15 @@ def _answers(info: Fields, parts: Sequence[Fields], history: History, problems: 
 
 def _usage(part: Fields, problems: Problems) -> Usage | None:
     """Return the tokens and cost of a step; None if all tokens are zero: the provider sent none."""
-    cost = dollars(part.at("cost"), part.place.below("cost"), problems)
-    counts = _counts(part.typed("tokens", OBJECT))
-    return usage(counts, part.place.below("tokens"), problems, cost or None)
-
-
-def _counts(tokens: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the tokens of a step under the names of `usage`; None if all are zero: the provider sent none."""
-    if tokens is None:
-        return None
-    cache = tokens.get("cache")
-    read, written = (cache.get("read"), cache.get("write")) if isinstance(cache, dict) else (None, None)
-    output, reasoning = tokens.get("output"), tokens.get("reasoning")
+    cost = dollars(part.at("cost"), part.below("cost"), problems)
+    part.typed("tokens", OBJECT)
+    output, reasoning = part.at("tokens.output"), part.at("tokens.reasoning")
     if isinstance(output, int) and isinstance(reasoning, int) and reasoning > 0:
         output += reasoning
-    counts = {"input": tokens.get("input"), "output": output, "cacheRead": read, "cacheWrite": written}
+    read, written = part.at("tokens.cache.read"), part.at("tokens.cache.write")
+    counts = {"input": part.at("tokens.input"), "output": output, "cacheRead": read, "cacheWrite": written}
     counts["reasoning_tokens"] = reasoning
-    return counts if any(counts.values()) else None
+    return usage(counts if any(counts.values()) else None, part.below("tokens"), problems, cost or None)
 
 
 def _text(parts: Iterable[Fields]) -> str:

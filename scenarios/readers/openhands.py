@@ -7,8 +7,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ..errors import Place
 from ..model import Call, Compaction, Conversation, Message, Tool, ToolCall, Usage
 from ..source import Problems, convert, decode, records, whole_file
@@ -26,18 +24,6 @@ _FAILED = "[An error occurred during execution.]"
 _RESULTS = ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation")
 
 _Content = list[dict[str, Any] | str]
-
-
-class _Tool(msgspec.Struct):
-    kind: str = ""
-    title: str | None = None
-    description: str = ""
-
-
-class _ActionCall(msgspec.Struct):
-    id: str
-    name: str
-    arguments: str = "{}"
 
 
 class _Event(Fields):
@@ -131,8 +117,8 @@ class _Conversation:
                         compactions.append(_compaction(event, history, message_of))
                     continue
                 if event.kind == "SystemPromptEvent":
-                    offered = event.typed("tools", list[_Tool]) or ()
-                    tools = tools or tuple(Tool(tool.title or tool.kind, tool.description) for tool in offered)
+                    offered = event.each("tools")
+                    tools = tools or tuple(Tool(tool.text("title|kind"), tool.text("description")) for tool in offered)
                 if event.kind == "ActionEvent" and event is not (first := self._actions[event.response or event.id][0]):
                     message_of[event.id] = message_of.get(first.id, "")
                 elif (message := self._message(event)) is not None:
@@ -169,8 +155,15 @@ class _Conversation:
 
     def _answer(self, event: _Event) -> Message:
         """Return the answer that the actions of one response are."""
-        called = (one.typed("tool_call", _ActionCall) for one in self._actions[event.response or event.id])
-        calls = tuple(ToolCall(call.id, call.name, call.arguments) for call in called if call is not None)
+        calls = tuple(
+            ToolCall(
+                action.needed("tool_call.id", str),
+                action.needed("tool_call.name", str),
+                action.text("tool_call.arguments") or "{}",
+            )
+            for action in self._actions[event.response or event.id]
+            if action.at("tool_call") is not None
+        )
         text, media, thinking = texts(event.typed("thought", _Content), event.place.at("thought"), self._problems)
         thinking, name = event.text("reasoning_content") or thinking, next(self._names)
         call, time = self._call(event), event.time

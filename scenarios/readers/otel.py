@@ -1,8 +1,22 @@
-"""Traces of OpenTelemetry and of what writes its spans."""
+"""Traces of OpenTelemetry and of what writes its spans: the containers, and attributes as a model call.
+
+    gen_ai.*                OpenTelemetry's semantic conventions (github.com/open-telemetry/semantic-conventions,
+                            docs/gen-ai): messages as JSON in `gen_ai.input.messages`, or as events of the span
+    gen_ai.prompt.N.*       OpenLLMetry, before it took over those conventions
+    llm.input_messages.N.*  OpenInference (Phoenix)
+    ai.*                    Vercel's AI SDK
+    gcp.vertex.agent.*      Google's ADK: request and response as JSON
+    events, *_parameters    Pydantic AI
+    request_data, response_data   Logfire's own instrumentations of OpenAI and Anthropic
+
+Attributes are flat (`a.0.b`) or nested; both are read alike. `ai.generateText` repeats what the calls inside it have,
+so it is an agent and no call; so does everything that its convention calls a chain, a workflow or a task.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -13,11 +27,12 @@ import msgspec
 
 from ..errors import MissingExtra, Place, RecordingError
 from ..model import Call
-from ..source import Problems, convert, decode, whole_file
-from . import LIST, OBJECT, Fields, Reader, Recordings, as_object, decoded
-from .attributes import Attributes, model_call, seconds_of
+from ..source import Problems, as_text, convert, decode, whole_file
+from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, decoded
 from .messages import iso_seconds
-from .spans import TraceSpan, sound, span_records, traces
+from .prompts import LoggedCall, exchange
+from .requests import dollars, other_than, tier, usage
+from .spans import Kind, TraceSpan, counted, sound, span_records, traces
 
 _PROTOBUF = (".pb", ".binpb", ".otlp")
 _LENGTH = 4
@@ -33,18 +48,22 @@ class _KeyValue(msgspec.Struct):
     value: Any = None
 
 
+_Event = tuple[str, "Attributes"]
+"""Name and attributes of an event of a span."""
+
+
 class _Recorded(NamedTuple):
     """A span of any form."""
 
     span: TraceSpan
     name: str
     attributes: Attributes
-    events: list[tuple[str, Attributes]]
+    events: list[_Event]
     failed: bool
 
 
 class Otel(Reader):
-    """OpenTelemetry traces of model calls, by the GenAI conventions and those before them (`attributes.py`).
+    """OpenTelemetry traces of model calls, by the GenAI conventions and those before them.
 
         OTLP       {resourceSpans: [{scopeSpans: [{spans: [{traceId, spanId, attributes: [{key, value}]}]}]}]}
                    as JSON, JSON Lines (the collector's file exporter), or protobuf (`.pb`, `.binpb`, `.otlp`)
@@ -60,28 +79,20 @@ class Otel(Reader):
     """
 
     about = "OpenTelemetry GenAI spans: OTLP JSON or protobuf, Tempo, Jaeger, SDK exports, Phoenix, Logfire"
-    shapes = tuple(
-        frozenset(f"{outer}{key}" for key in keys)
-        for outer in ("", "[]")
-        for keys in (
-            *(
-                (f".{top}", f".{top}[].{scope}[].spans[].spanId", f".{top}[].{scope}[].spans[].traceId")
-                for top in ("resourceSpans", "batches", "trace.resourceSpans")
-                for scope in ("scopeSpans", "instrumentationLibrarySpans")
-            ),
-            (".data", ".data[].traceID", ".data[].spans[].spanID", ".data[].spans[].operationName"),
-            (".name", ".spanContext.traceId", ".spanContext.spanId", ".attributes"),
-            (".name", ".context.trace_id", ".context.span_id", ".start_time"),
-            (".span_name", ".trace_id", ".span_id", ".start_timestamp", ".attributes"),
-            (
-                ".rows[].span_name",
-                ".rows[].trace_id",
-                ".rows[].span_id",
-                ".rows[].start_timestamp",
-                ".rows[].attributes",
-            ),
-            (".columns[].name", ".columns[].datatype", ".columns[].values"),
-        )
+    shapes = anywhere(
+        *(
+            (f".{top}", f".{top}[].{scope}[].spans[].spanId", f".{top}[].{scope}[].spans[].traceId")
+            for top in ("resourceSpans", "batches", "trace.resourceSpans")
+            for scope in ("scopeSpans", "instrumentationLibrarySpans")
+        ),
+        (".data", ".data[].traceID", ".data[].spans[].spanID", ".data[].spans[].operationName"),
+        (".name", ".spanContext.traceId", ".spanContext.spanId", ".attributes"),
+        (".name", ".context.trace_id", ".context.span_id", ".start_time"),
+        *(
+            tuple(f"{row}.{key}" for key in ("span_name", "trace_id", "span_id", "start_timestamp", "attributes"))
+            for row in ("", ".rows[]")
+        ),
+        (".columns[].name", ".columns[].datatype", ".columns[].values"),
     )
     folder = True
 
@@ -100,11 +111,7 @@ class Otel(Reader):
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
     recorded = _protobuf(path, problems) if path.suffix.lower() in _PROTOBUF else _json(path, problems)
     for place, make in recorded:
-        yield from sound(partial(_span, make, problems), place, problems)
-
-
-def _span(make: Callable[[], _Recorded], problems: Problems) -> TraceSpan:
-    return model_call(*make(), problems, "otel")
+        yield from sound(partial(_model_call, make, problems), place, problems)
 
 
 def _json(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[[], _Recorded]]]:
@@ -118,28 +125,23 @@ def _json(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[[], 
 def _unpacked(record: Fields) -> Iterator[tuple[Callable[[Fields], _Recorded], Fields]]:
     """Yield the spans of a record, each with the function that reads it."""
     if record.at("data") is not None:
-        for trace in _each(record, "data"):
-            yield from ((_jaeger, span) for span in _each(trace, "spans"))
+        for trace in record.each("data"):
+            yield from ((_jaeger, span) for span in trace.each("spans"))
     elif record.at("rows") is not None:
-        yield from ((_object, row) for row in _each(record, "rows"))
+        yield from ((_object, row) for row in record.each("rows"))
     elif record.at("columns") is not None:
-        columns = [column for column in _each(record, "columns") if column.at("values") is not None]
+        columns = [column for column in record.each("columns") if column.at("values") is not None]
         names = [column.text("name") for column in columns]
         values = (column.needed("values", LIST) for column in columns)
         for number, cells in enumerate(zip(*values, strict=False)):
             row = dict(zip(names, cells, strict=True))
             yield _object, Fields(row, record.place.below(f"columns[].values[{number}]"))
     elif (name := record.first("resourceSpans|batches|trace.resourceSpans")) and record.at(name) is not None:
-        for resource in _each(record, name):
-            for scope in _each(resource, resource.first("scopeSpans|instrumentationLibrarySpans")):
-                yield from ((_otlp, span) for span in _each(scope, "spans"))
+        for resource in record.each(name):
+            for scope in resource.each(resource.first("scopeSpans|instrumentationLibrarySpans")):
+                yield from ((_otlp, span) for span in scope.each("spans"))
     else:
         yield _object, record
-
-
-def _each(fields: Fields, name: str) -> Iterator[Fields]:
-    for at, one in enumerate(fields.typed(name, LIST) or ()):
-        yield Fields(one, fields.place.below(f"{name}[{at}]"))
 
 
 def _otlp(span: Fields) -> _Recorded:
@@ -151,7 +153,7 @@ def _otlp(span: Fields) -> _Recorded:
         _timed(TraceSpan(span.place, own, trace or "", parent or ""), start, end),
         span.text("name"),
         _typed(span),
-        [(event.text("name"), _typed(event)) for event in _each(span, "events")],
+        [(event.text("name"), _typed(event)) for event in span.each("events")],
         span.at("status.code") in _ERRORS,
     )
 
@@ -187,13 +189,13 @@ def _value(typed: Any) -> Any:
 
 
 def _jaeger(span: Fields) -> _Recorded:
-    references = [each for each in _each(span, "references") if each.at("refType") in (None, "", "CHILD_OF")]
+    references = [each for each in span.each("references") if each.at("refType") in (None, "", "CHILD_OF")]
     start, duration = span.typed("startTime", int), span.typed("duration", int) or 0
     start_time = None if start is None else start / 1e6
     end = None if start_time is None else start_time + duration / 1e6
     own, trace = span.needed("spanID", str), span.typed("traceID", str) or ""
     attributes = Attributes({tag.key: tag.value for tag in span.typed("tags", list[_KeyValue]) or ()})
-    logs = (log.typed("fields", list[_KeyValue]) or () for log in _each(span, "logs"))
+    logs = (log.typed("fields", list[_KeyValue]) or () for log in span.each("logs"))
     events = [{field.key: field.value for field in log} for log in logs]
     return _Recorded(
         _timed(TraceSpan(span.place, own, trace, references[0].text("spanID") if references else ""), start_time, end),
@@ -247,26 +249,25 @@ def _protobuf(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[
     """Yield the spans of OTLP in protobuf: one message, or several with their lengths before them."""
     try:
         traces = import_module("opentelemetry.proto.trace.v1.trace_pb2").TracesData
+        as_json = import_module("google.protobuf.json_format").MessageToDict
         broken = import_module("google.protobuf.message").DecodeError
     except ImportError:
-        missing = MissingExtra("opentelemetry-proto", "otlp")
-        raise RecordingError(
-            Place(str(path)), str(missing).partition(": ")[0], str(missing).partition(": ")[2]
-        ) from None
+        what, _, remedy = str(MissingExtra("opentelemetry-proto", "otlp")).partition(": ")
+        raise RecordingError(Place(str(path)), what, remedy) from None
     data = whole_file(path, problems)
     messages = [data] if data[:1] == b"\n" else list(_framed(data))
     for number, message in enumerate(messages):
         place = Place(str(path), 0, f"message[{number}]" if len(messages) > 1 else "")
         try:
-            export = traces.FromString(message)
+            export = Fields(as_json(traces.FromString(message)), place)
         except broken:
             problems.add(RecordingError(place, "no OTLP traces in protobuf", "is it cut off, or another signal?"))
             continue
-        for at, resource in enumerate(export.resource_spans):
-            for scope_at, scope in enumerate(resource.scope_spans):
-                for span_at, span in enumerate(scope.spans):
-                    where = place.below(f"resourceSpans[{at}].scopeSpans[{scope_at}].spans[{span_at}]")
-                    yield where, partial(_from_protobuf, span, where)
+        for read, span in _unpacked(export) if export.record else ():
+            # Ids are bytes there, which its JSON has in base64; OTLP's own JSON has them in hex.
+            for name in span.record.keys() & {"traceId", "spanId", "parentSpanId"}:
+                span.record[name] = b64decode(span.record[name]).hex()
+            yield span.place, partial(read, span)
 
 
 def _framed(data: bytes) -> Iterator[bytes]:
@@ -277,28 +278,340 @@ def _framed(data: bytes) -> Iterator[bytes]:
         start += _LENGTH + size
 
 
-def _from_protobuf(span: Any, place: Place) -> _Recorded:
-    return _Recorded(
-        _timed(
-            TraceSpan(place, span.span_id.hex(), span.trace_id.hex(), span.parent_span_id.hex()),
-            seconds_of(span.start_time_unix_nano, place),
-            seconds_of(span.end_time_unix_nano, place),
-        ),
-        span.name,
-        Attributes({pair.key: _from_any(pair.value) for pair in span.attributes}),
-        [
-            (event.name, Attributes({pair.key: _from_any(pair.value) for pair in event.attributes}))
-            for event in span.events
-        ],
-        span.status.code in _ERRORS,
+_OPERATIONS: dict[str, Kind] = {
+    "chat": "llm",
+    "text_completion": "llm",
+    "generate_content": "llm",
+    "completion": "llm",
+    "invoke_agent": "agent",
+    "create_agent": "agent",
+    "execute_tool": "tool",
+}
+_KINDS: dict[str, Kind] = {"llm": "llm", "agent": "agent", "tool": "tool"}
+_VERCEL: dict[str, Kind] = {
+    "ai.toolCall": "tool",
+    "ai.generateText": "agent",
+    "ai.streamText": "agent",
+    "ai.generateObject": "agent",
+    "ai.streamObject": "agent",
+}
+_THREADS = (
+    *("gen_ai.conversation.id", "session.id", "langfuse.session.id", "gcp.vertex.agent.session_id"),
+    *("traceloop.association.properties.session_id", "traceloop.association.properties.thread_id"),
+    *("langsmith.metadata.thread_id", "langsmith.metadata.session_id", "ai.telemetry.metadata.sessionId"),
+)
+_AGENTS = ("gen_ai.agent.name", "agent.name", "agent_name", "ai.telemetry.functionId")
+_MODELS = ("gen_ai.response.model", "llm.model_name", "ai.response.model", "gen_ai.request.model", "ai.model.id")
+_REQUESTED = ("gen_ai.request.model", "ai.model.id")
+_PROVIDERS = ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system", "ai.model.provider")
+_INPUT = (
+    *("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens", "llm.token_count.prompt"),
+    *("ai.usage.inputTokens", "ai.usage.promptTokens"),
+)
+_OUTPUT = (
+    *("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens"),
+    *("llm.token_count.completion", "ai.usage.outputTokens", "ai.usage.completionTokens"),
+)
+_READ = (
+    *("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"),
+    *("gen_ai.usage.details.cache_read_tokens", "gen_ai.usage.details.cached_tokens"),
+    *("llm.token_count.prompt_details.cache_read", "ai.usage.cachedInputTokens"),
+    "ai.usage.inputTokenDetails.cacheReadTokens",
+)
+_WRITTEN = (
+    *("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens"),
+    "gen_ai.usage.cache_write.input_tokens",
+    *("gen_ai.usage.details.cache_write_tokens", "llm.token_count.prompt_details.cache_write"),
+    "ai.usage.inputTokenDetails.cacheWriteTokens",
+)
+_REASONING = (
+    *("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens", "gen_ai.usage.details.reasoning_tokens"),
+    *("llm.token_count.completion_details.reasoning", "llm.usage.reasoning_tokens"),
+    *("ai.usage.reasoningTokens", "ai.usage.outputTokenDetails.reasoningTokens"),
+)
+_PROMPTS = (
+    *("gen_ai.input.messages", "gen_ai.prompt.0.role", "gen_ai.prompt.0.content", "gen_ai.prompt"),
+    "request_data.messages",
+)
+_TIERS = ("openai.response.service_tier", "gen_ai.openai.response.service_tier")
+_WRITTEN_1H = ("ctxbench.usage.cache_write_1h_input_tokens",)
+"""No convention has a name for it: this is what `ctxbench convert` writes."""
+_TOTAL = ("gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total", "ai.usage.totalTokens")
+_COST = ("gen_ai.usage.cost", "llm.cost.total", "operation.cost")
+_EFFORT = ("gen_ai.request.reasoning_effort", "llm.request.reasoning_effort")
+_TOOLS = ("gen_ai.tool.definitions", "ai.prompt.tools", "gen_ai.request.tools", "tools", "llm.request.functions")
+# Nested attributes are read down to this level; what is below stays one value.
+_DEEPEST = 12
+
+
+class Attributes:
+    """Attributes by their full names, `a.b.c`, however they were nested."""
+
+    def __init__(self, recorded: Mapping[str, Any]) -> None:
+        self._flat = dict(_flat(recorded, "", 0))
+
+    def get(self, *names: str) -> Any:
+        """Return the first of these attributes that has a value; None if none has."""
+        return next((self._flat[name] for name in names if self._flat.get(name) not in (None, "")), None)
+
+    def text(self, *names: str) -> str:
+        """Return the first of these attributes that is a text; empty if none is."""
+        return next((value for name in names if isinstance(value := self._flat.get(name), str) and value), "")
+
+    def below(self, name: str) -> Attributes:
+        """Return the attributes below a name."""
+        start = f"{name}."
+        return Attributes(
+            {key.removeprefix(start): value for key, value in self._flat.items() if key.startswith(start)}
+        )
+
+    def tree(self, name: str) -> Any:
+        """Return all that stands below a name as objects and lists (`name.0.role`), or its own value."""
+        if (own := self.get(name)) is not None:
+            return own
+        start = f"{name}."
+        below = ((key.removeprefix(start), value) for key, value in self._flat.items() if key.startswith(start))
+        return _tree(below) or None
+
+
+def _flat(recorded: Mapping[str, Any], before: str, depth: int) -> Iterator[tuple[str, Any]]:
+    for name, value in recorded.items():
+        if isinstance(value, dict) and value and depth < _DEEPEST:
+            yield from _flat(value, f"{before}{name}.", depth + 1)
+        else:
+            yield f"{before}{name}", value
+
+
+def _tree(flat: Iterable[tuple[str, Any]]) -> Any:
+    """Return values by their full names as objects and lists."""
+    root: dict[str, Any] = {}
+    for key, value in flat:
+        *path, last = key.split(".", _DEEPEST)
+        inner = root
+        for step in path:
+            if not isinstance(inner.get(step), dict):
+                inner[step] = {}
+            inner = inner[step]
+        # A name may have a value and names below it. What is below counts, in whichever order they come.
+        if not isinstance(inner.get(last), dict):
+            inner[last] = value
+    return _listed(root)
+
+
+def _nested(value: Any) -> Any:
+    """Return a list whose objects have flat names, `{"message.role": …}`, as in Phoenix's data frames, with trees."""
+    if isinstance(value, list):
+        return [_nested(one) for one in value]
+    return _tree((key, _nested(one)) for key, one in _flat(value, "", 0)) if isinstance(value, dict) else value
+
+
+def _listed(tree: Any) -> Any:
+    """Return a tree in which objects whose keys are all numbers are lists."""
+    if not isinstance(tree, dict):
+        return tree
+    inner = {key: _listed(value) for key, value in tree.items()}
+    if inner and all(key.isascii() and key.isdigit() and len(key) < 9 for key in inner):
+        return [inner[key] for key in sorted(inner, key=int)]
+    return inner
+
+
+def _model_call(make: Callable[[], _Recorded], problems: Problems) -> TraceSpan:
+    """Return a span, which has ids, place and times, with what its attributes and events say.
+
+    Raises RecordingError for a prompt or answer that cannot be read.
+    """
+    span, name, attributes, events, failed = make()
+    kind = span_kind(attributes)
+    agent = agent_name(attributes)
+    if kind == "agent":
+        agent = agent or attributes.text("traceloop.entity.name") or name
+    span = replace(span, kind=kind, agent=agent, thread=attributes.text(*_THREADS))
+    if kind != "llm":
+        return span
+    said = _exchange(attributes, events, span.place, problems)
+    reported = counted(*(attributes.get(*names) for names in (_INPUT, _OUTPUT, _READ, _WRITTEN, _TOTAL, _REASONING)))
+    if isinstance(told := attributes.tree("response_data.usage"), dict):
+        reported = told  # Logfire's: the provider's own block, with what was read from caches
+    if (hour := attributes.get(*_WRITTEN_1H)) is not None:
+        reported = {**(reported or {}), "ephemeral_1h_input_tokens": hour}
+    where = span.place.below("attributes")
+    reason = decoded(attributes.get("gen_ai.response.finish_reasons", "ai.response.finishReason"))
+    reason = reason[0] if isinstance(reason, list) and reason else reason
+    effort = attributes.text(*_EFFORT)
+    model, started = attributes.text(*_MODELS), span.call.started
+    wait = attributes.get("ai.response.msToFirstChunk")
+    metadata = as_object(attributes.get("ai.response.providerMetadata"))  # what each provider told the AI SDK
+    call = Call(
+        model=model,
+        provider=attributes.text(*_PROVIDERS),
+        usage=usage(reported, where, problems, dollars(attributes.get(*_COST), where, problems)),
+        started=started,
+        effort=effort if effort.isalpha() else "",
+        stop="error" if failed and said.answer is None else said.stop or (reason if isinstance(reason, str) else ""),
+        tier=attributes.text(*_TIERS) or tier(*metadata.values()),
+        requested=other_than(model, attributes.text(*_REQUESTED) or model),
+        first_token=started + wait / 1000 if started is not None and isinstance(wait, (int, float)) else None,
+        error=attributes.text("exception.message", "error.message") if failed else "",
+    )
+    response = attributes.text("gen_ai.response.id", "ai.response.id")
+    return replace(span, exchange=said, call=call, response=response)
+
+
+def span_kind(attributes: Attributes) -> Kind:
+    """Return what a span is. Whoever names a kind of its own is believed; else a prompt makes a model call."""
+    for name in ("openinference.span.kind", "langsmith.span.kind"):
+        if named := attributes.text(name):
+            return _KINDS.get(named.lower(), "other")
+    if operation := attributes.text("gen_ai.operation.name"):
+        return _OPERATIONS.get(operation, "other")
+    if operation := attributes.text("ai.operationId"):
+        return "llm" if operation.endswith((".doGenerate", ".doStream")) else _VERCEL.get(operation, "other")
+    if kind := attributes.text("traceloop.span.kind"):
+        return _KINDS.get(kind, "other")
+    if attributes.text("llm.request.type") in ("chat", "completion"):
+        return "llm"
+    if len(attributes.text("gcp.vertex.agent.llm_request")) > len("{}"):
+        return "llm"
+    if attributes.text("agent_name"):
+        return "agent"
+    return "llm" if attributes.get(*_PROMPTS) is not None else "other"
+
+
+def _exchange(attributes: Attributes, events: Sequence[_Event], place: Place, problems: Problems) -> LoggedCall:
+    """Return prompt and answer, from wherever the tracer put them."""
+    details = [attributes, *(event for name, event in events if name == "gen_ai.client.inference.operation.details")]
+    logged = [*_logged(events), *_recorded_events(attributes)]
+    prompt = _first(
+        *(lambda d=d: d.get("gen_ai.input.messages") for d in details),
+        lambda: _with_blocks(attributes.tree("gen_ai.prompt")),
+        lambda: _nested(attributes.tree("llm.input_messages")),
+        lambda: attributes.get("ai.prompt.messages"),
+        lambda: attributes.get("gcp.vertex.agent.llm_request"),
+        lambda: [message for kind, message in logged if kind != "choice"],
+        lambda: attributes.tree("request_data"),
+        lambda: attributes.get("input.value", "ai.prompt"),
+    )
+    answer = _first(
+        *(lambda d=d: d.get("gen_ai.output.messages") for d in details),
+        lambda: _with_blocks(attributes.tree("gen_ai.completion")),
+        lambda: _nested(attributes.tree("llm.output_messages")),
+        lambda: _vercel_answer(attributes),
+        lambda: attributes.get("gcp.vertex.agent.llm_response"),
+        lambda: [message for kind, message in logged if kind == "choice"],
+        lambda: _logfire_answer(attributes),
+        lambda: attributes.get("output.value"),
+    )
+    system = next((s for d in details if (s := d.get("gen_ai.system_instructions")) is not None), None)
+    return exchange(prompt, answer, place, problems, "otel", decoded(system), offered_tools(attributes))
+
+
+def offered_tools(attributes: Attributes) -> Any:
+    """Return the logged schemas of the tools that a call offered; None if there are none."""
+    return _first(
+        *(lambda name=name: attributes.tree(name) for name in _TOOLS),
+        lambda: _nested(attributes.tree("llm.tools")),
+        lambda: _pydantic_ai_tools(attributes),
     )
 
 
-def _from_any(value: Any) -> Any:
-    """Return the value of protobuf's AnyValue."""
-    kind = value.WhichOneof("value")
-    if kind == "array_value":
-        return [_from_any(one) for one in value.array_value.values]
-    if kind == "kvlist_value":
-        return {pair.key: _from_any(pair.value) for pair in value.kvlist_value.values}
-    return None if kind is None or kind == "bytes_value" else getattr(value, kind)
+def _pydantic_ai_tools(attributes: Attributes) -> list[Any]:
+    """Return the tools of pydantic-ai's request: functions, and those by which the model gives its output."""
+    parameters = as_object(attributes.get("model_request_parameters"))
+    lists = (
+        attributes.tree(f"model_request_parameters.{name}") or parameters.get(name)
+        for name in ("function_tools", "output_tools")
+    )
+    return [tool for tools in lists if isinstance(tools, list) for tool in tools]
+
+
+def agent_name(attributes: Attributes) -> str:
+    """Return the name of the agent that a span is or belongs to; empty if none is recorded."""
+    return attributes.text(*_AGENTS)
+
+
+def _first(*sources: Callable[[], Any]) -> Any:
+    """Return the first value that is not empty."""
+    return next((value for source in sources if (value := source())), None)
+
+
+def _with_blocks(messages: Any) -> Any:
+    """Return OpenLLMetry's messages with contents that are lists of blocks, not their JSON."""
+    if not isinstance(messages, list):
+        return messages
+    return [
+        {**message, "content": _blocks(message.get("content"))} if isinstance(message, dict) else message
+        for message in messages
+    ]
+
+
+def _blocks(content: Any) -> Any:
+    held = decoded(content)
+    is_blocks = isinstance(held, list) and all(isinstance(b, dict) and {"type", "text"} & b.keys() for b in held)
+    return held if is_blocks else content
+
+
+def _vercel_answer(attributes: Attributes) -> Any:
+    """Return the answer of a call of the AI SDK, which stands in attributes of its own."""
+    text = attributes.get("ai.response.text", "ai.response.object")
+    reasoning, calls = attributes.get("ai.response.reasoning"), decoded(attributes.get("ai.response.toolCalls"))
+    parts: list[Any] = [{"type": "reasoning", "text": reasoning}] if reasoning else []
+    parts += [{"type": "text", "text": as_text(text)}] if text is not None else []
+    for call in calls if isinstance(calls, list) else []:
+        parts.append({**call, "type": "tool-call"} if isinstance(call, dict) else call)
+    return {"role": "assistant", "content": parts} if parts else None
+
+
+def _logfire_answer(attributes: Attributes) -> Any:
+    """Return the answer of a call that Logfire traced; that of a streamed one is its text alone."""
+    told = attributes.tree("response_data")
+    return told.get("message") or told.get("combined_chunk_content") if isinstance(told, dict) else None
+
+
+def _logged(events: Sequence[_Event]) -> Iterator[tuple[str, Any]]:
+    """Yield the messages that are events of the span: what they are, and the message."""
+    for name, event in events:
+        if name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
+            kind = "choice" if name.endswith("completion") else "user"
+            whole = decoded(event.tree("gen_ai.completion" if kind == "choice" else "gen_ai.prompt"))
+            yield from ((kind, message) for message in (whole if isinstance(whole, list) else [whole]) if message)
+        elif name.startswith("gen_ai."):
+            body = decoded(event.get("gen_ai.event.content"))
+            fields = body if isinstance(body, dict) else {key: event.tree(key) for key in _EVENT_FIELDS}
+            yield from _event(name, fields)
+
+
+_EVENT_FIELDS = ("role", "content", "tool_calls", "id", "name", "message", "finish_reason")
+
+
+def _recorded_events(attributes: Attributes) -> Iterator[tuple[str, Any]]:
+    """Yield the messages of Pydantic AI's attribute `events`."""
+    recorded = decoded(attributes.get("events"))
+    for event in recorded if isinstance(recorded, list) else []:
+        if isinstance(event, dict) and isinstance(event.get("event.name"), str):
+            yield from _event(event["event.name"], event)
+
+
+def _event(name: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the message of one event, `gen_ai.user.message` or `gen_ai.choice`; nothing for another event."""
+    kind = name.removeprefix("gen_ai.").removesuffix(".message")
+    message = {key: decoded(value) if key != "content" else value for key, value in fields.items() if value is not None}
+    if kind == "choice":
+        inner = message.get("message", message)
+        yield (
+            kind,
+            {"role": "assistant", **inner} if isinstance(inner, dict) else {"role": "assistant", "content": inner},
+        )
+    elif kind in ("system", "user", "assistant", "tool"):
+        if kind == "tool" and "id" in message:
+            message["tool_call_id"] = message["id"]
+        yield kind, {**message, "role": message.get("role") or kind}
+
+
+def seconds_of(time: Any, place: Place) -> float | None:
+    """Return the seconds since 1970 of nanoseconds as OTLP has them: a number, or its digits."""
+    if time in (None, "", 0, "0"):
+        return None
+    try:
+        return int(time) / 10**9  # of integers, so that the result is the nearest float
+    except (TypeError, ValueError, OverflowError):
+        raise RecordingError(place, f"{as_text(time)[:60]} is no time", "write nanoseconds since 1970") from None

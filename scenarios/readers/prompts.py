@@ -330,7 +330,9 @@ class _Messages:
             return logged, role
         if not isinstance(named, str) or named not in _ROLES:
             known = ", ".join(ROLES)
-            raise RecordingError(self._at(f"{at}.role"), f"unknown role {as_text(named)[:60]!r}", f"use {known}")
+            raise RecordingError(
+                self._place.below(f"{at}.role"), f"unknown role {as_text(named)[:60]!r}", f"use {known}"
+            )
         return logged, _ROLES[named]
 
     def _content(self, logged: dict[str, Any], at: str, role: Role) -> None:
@@ -396,7 +398,9 @@ class _Messages:
         function = call.get("function", call) if isinstance(call, dict) else None
         name = function.get("name", function.get("toolName")) if isinstance(function, dict) else None
         if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(name, str):
-            raise RecordingError(self._at(at), "a tool call without a name", "correct it, or leave this call out")
+            raise RecordingError(
+                self._place.below(at), "a tool call without a name", "correct it, or leave this call out"
+            )
         arguments: Any = next((function[key] for key in _ARGUMENTS if function.get(key) is not None), {})
         own = f"m{self._first + len(self._messages)}c{number}"
         return ToolCall(_named(call) or own, name, as_text(arguments))
@@ -458,30 +462,19 @@ class _Messages:
             self._unknown("result of a tool that no message called, read as a user's message", at)
             role, answers = "user", None
         if turn.calls and role != "assistant":
-            raise RecordingError(self._at(at), f"a message of role {role!r} calls tools", "only the assistant does")
+            raise RecordingError(
+                self._place.below(at), f"a message of role {role!r} calls tools", "only the assistant does"
+            )
         if answers is not None:
             self._open_calls.remove(answers)
         self._open_calls += [call.id for call in turn.calls]
         self.marks += mark(at, turn.control)
-        self._messages.append(
-            Message(
-                at,
-                role,
-                "\n".join(turn.texts),
-                tuple(turn.calls),
-                answers,
-                turn.name,
-                thinking="\n".join(thought for thought in turn.thinking if thought),
-                thinking_hidden=turn.hides,
-                media=tuple(turn.media),
-            )
-        )
+        text, calls = "\n".join(turn.texts), tuple(turn.calls)
+        thinking, media = "\n".join(thought for thought in turn.thinking if thought), tuple(turn.media)
+        self._messages.append(Message(at, role, text, calls, answers, turn.name, None, thinking, turn.hides, media))
 
     def _unknown(self, what: str, at: str) -> None:
-        self._problems.unknown(f"{self._format}: {what}", self._at(at))
-
-    def _at(self, at: str) -> Place:
-        return self._place.below(at)
+        self._problems.unknown(f"{self._format}: {what}", self._place.below(at))
 
 
 def _is_message(logged: Any) -> bool:

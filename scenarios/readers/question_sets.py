@@ -15,7 +15,7 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Fact, Media, Message, Probe, Role, Scalar
 from ..packed import is_file
-from ..source import Problems, convert, decode, elements, file_head, lines, records, whole_file
+from ..source import Problems, convert, decode, elements, file_head, lines, records, unique_name, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings
 from .messages import forward, in_order, role_of, seconds
 
@@ -46,10 +46,8 @@ class KdConv(Reader):
             for at, (place, raw) in enumerate(records(path, problems)):
                 with problems.collect():
                     dialogue = decode(raw, _Dialogue, place)
-                    messages = tuple(
-                        Message(id=f"m{n}", role="assistant" if n % 2 else "user", text=turn.message)
-                        for n, turn in enumerate(dialogue.messages)
-                    )
+                    turns = enumerate(turn.message for turn in dialogue.messages)
+                    messages = tuple(Message(f"m{n}", "assistant" if n % 2 else "user", text) for n, text in turns)
                     name, meta = f"{domain}/{path.stem}/{at}", {"topic": dialogue.name, "domain": domain}
                     yield place, Conversation(name, messages, licence="Apache-2.0", language="zh", meta={**meta})
 
@@ -128,19 +126,15 @@ def _conversation(name: str, user: _User, questions: Mapping[str, list[str]], pa
             messages.append(Message(id=f"{day}:{2 * n}", role="user", text=exchange.query, name=name, time=time))
             messages.append(Message(id=f"{day}:{2 * n + 1}", role="assistant", text=exchange.response, time=time))
     about: dict[str, Scalar] = {key: value for key, value in user.meta_information.items() if isinstance(value, str)}
+    probes = (Probe(f"q{n}", text, category="no_gold") for n, text in enumerate(questions.get(name, ())))
     return Conversation(
-        id=f"{path.stem}/{name}",
-        messages=tuple(messages),
-        probes=tuple(
-            Probe(id=f"q{n}", question=text, category="no_gold") for n, text in enumerate(questions.get(name, ()))
-        ),
+        f"{path.stem}/{name}",
+        tuple(messages),
+        probes=tuple(probes),
         licence="MIT",
         language=_LANGUAGES.get(path.stem.rpartition("_")[2], ""),
         meta={**about, "days": len(user.history)},
     )
-
-
-_ROLES: dict[str, Role] = {"user": "user", "agent": "assistant"}
 
 
 class _Author(msgspec.Struct):
@@ -325,11 +319,10 @@ def _haystack_conversation(
 ) -> Conversation:
     sessions, reordered = _sessions(record, place)
     messages, evidence = [], list[tuple[str, str]]()
-    used: Counter[str] = Counter()
+    seen: dict[str, int] = {}
     for time, at in sessions:
         session = record.haystack_session_ids[at]
-        used[session] += 1
-        name = session if used[session] == 1 else f"{session}~{used[session]}"
+        name = unique_name(session, seen)
         for n, turn in enumerate(record.haystack_sessions[at]):
             role = role_of(turn.role, place.at(f"haystack_sessions[{at}][{n}]"))
             messages.append(Message(id=f"{name}:{n}", role=role, text=turn.content, time=time))
@@ -384,29 +377,6 @@ _WEEKDAY = re.compile(r"\s*(?:周|星期)\S\s*")
 _FAILED = ("[ERRORQ]", "[ERRORA]")
 
 
-class _Message(msgspec.Struct):
-    message: str
-    time: str = ""
-    place: str = ""
-
-
-class _DailyQuestion(msgspec.Struct):
-    question: str
-    answer: str | list[str]
-    target_step_id: list[int] = []
-    choices: dict[str, str] = {}
-    ground_truth: str = ""
-    time: str = ""
-    qid: int = 0
-
-
-class _Trajectory(msgspec.Struct):
-    tid: int
-    message_list: list[_Message | str]
-    question_list: list[_DailyQuestion] = []
-    question: _DailyQuestion | None = msgspec.field(default=None, name="QA")
-
-
 _Kinds = dict[str, dict[str, list[msgspec.Raw] | None]]
 
 
@@ -436,7 +406,7 @@ class MemDaily(Reader):
         for path in files:
             for place, raw, name, kind in _records(path, problems):
                 with problems.collect():
-                    yield place, _daily_conversation(decode(raw, _Trajectory, place), name, kind, place)
+                    yield place, _daily_conversation(Fields(decode(raw, OBJECT, place), place), name, kind)
 
 
 def _records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes, str, str]]:
@@ -454,35 +424,39 @@ def _records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes, str
                 yield where, bytes(raw), f"{path.stem}/{kind}/{scenario}", kind
 
 
-def _daily_conversation(trajectory: _Trajectory, name: str, kind: str, place: Place) -> Conversation:
+def _daily_conversation(trajectory: Fields, name: str, kind: str) -> Conversation:
+    trajectory.needed("message_list", LIST)
     messages = []
-    for at, said in enumerate(trajectory.message_list):
-        if isinstance(said, str):
-            messages.append(Message(f"m{at}", "user", said))
+    for at, said in enumerate(trajectory.each("message_list")):
+        if isinstance(said.record, str):
+            messages.append(Message(f"m{at}", "user", said.record))
             continue
-        told = [f"消息地点 {said.place}"] * bool(said.place) + [f"消息时间 {said.time}"] * bool(said.time)
-        text = said.message + (f" ({', '.join(told)})" if told else "")
-        time = _seconds(said.time, place.below(f"message_list[{at}].time")) if said.time else None
-        messages.append(Message(f"m{at}", "user", text, time=time))
-    questions = trajectory.question_list or ([] if trajectory.question is None else [trajectory.question])
-    probes = tuple(
-        _daily_probe(question, at, kind, place.below(f"question_list[{at}]"))
-        for at, question in enumerate(questions)
-        if question.question not in _FAILED and question.answer not in _FAILED
-    )
-    return Conversation(f"{name}/{trajectory.tid}", in_order(messages), probes=probes, language="zh")
+        text, where, when = said.needed("message", str), said.text("place"), said.text("time")
+        told = [f"消息地点 {where}"] * bool(where) + [f"消息时间 {when}"] * bool(when)
+        text += f" ({', '.join(told)})" if told else ""
+        messages.append(Message(f"m{at}", "user", text, time=_seconds(when, said.below("time")) if when else None))
+    questions = list(trajectory.each("question_list"))
+    if not questions and trajectory.at("QA") is not None:
+        questions = [Fields(trajectory.at("QA"), trajectory.below("QA"))]
+    probes = (_daily_probe(question, at, kind) for at, question in enumerate(questions))
+    tid, told_probes = trajectory.needed("tid", int), tuple(filter(None, probes))
+    return Conversation(f"{name}/{tid}", in_order(messages), probes=told_probes, language="zh")
 
 
-def _daily_probe(question: _DailyQuestion, at: int, kind: str, place: Place) -> Probe:
-    given = [question.answer] if isinstance(question.answer, str) else question.answer
-    chosen = question.choices.get(question.ground_truth)
+def _daily_probe(question: Fields, at: int, kind: str) -> Probe | None:
+    """Return a question as a probe; None if the generator could not make it."""
+    text, answer = question.needed("question", str), question.needed("answer", str | list[str])  # type: ignore[arg-type]
+    if text in _FAILED or answer in _FAILED:
+        return None
+    chosen, when = question.text(f"choices.{question.text('ground_truth')}"), question.text("time")
+    steps = question.typed("target_step_id", list[int]) or ()
     return Probe(
         f"q{at}",
-        question.question,
-        tuple(dict.fromkeys([*given, *([chosen] if chosen else [])])),
-        tuple(f"m{step}" for step in question.target_step_id),
+        text,
+        tuple(dict.fromkeys([*([answer] if isinstance(answer, str) else answer), *([chosen] if chosen else [])])),
+        tuple(f"m{step}" for step in steps),
         kind,
-        time=_seconds(question.time, place.below("time")) if question.time else None,
+        time=_seconds(when, question.below("time")) if when else None,
     )
 
 
@@ -726,14 +700,7 @@ class _Batch(msgspec.Struct):
     time_anchor: str | None = None
 
 
-class _BeamQuestion(msgspec.Struct):
-    question: str
-    answer: str | int | float | None = None
-    ideal_answer: str | None = None
-    ideal_response: str | None = None
-    ideal_summary: str | None = None
-    rubric: list[str] = []
-    source_chat_ids: Any = None
+_GOLDS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 
 
 class Beam(Reader):
@@ -823,21 +790,21 @@ def _probes(chat: Path, counts: Mapping[str, int], problems: Problems) -> tuple[
         for ability, n, record in asked:
             where = place.at(f"{ability}[{n}]")
             with problems.collect():
-                question = convert(record, _BeamQuestion, where)
-                cited = list(dict.fromkeys(_ids(question.source_chat_ids, where.below("source_chat_ids"))))
+                question = Fields(convert(record, OBJECT, where), where)
+                cited = list(dict.fromkeys(_ids(question.at("source_chat_ids"), where.below("source_chat_ids"))))
                 evidence = tuple(name for name in cited if counts.get(name) == 1)
                 dropped += len(cited) - len(evidence)
-                told = (question.answer, question.ideal_answer, question.ideal_response, question.ideal_summary)
+                told = (question.one_of(name, str | int | float) for name in _GOLDS)
                 answers = tuple(str(answer) for answer in told if answer is not None)
                 probes.append(
                     Probe(
-                        id=f"{ability}:{n}",
-                        question=question.question,
-                        answers=answers if ability != "abstention" else (),
-                        evidence=evidence,
-                        category=ability,
+                        f"{ability}:{n}",
+                        question.needed("question", str),
+                        answers if ability != "abstention" else (),
+                        evidence,
+                        ability,
                         answerable=ability != "abstention",
-                        rubric=tuple(question.rubric),
+                        rubric=tuple(question.typed("rubric", list[str]) or ()),
                     )
                 )
     return tuple(probes), dropped

@@ -34,7 +34,7 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
 from ..model import Compaction, ContextEdit, Conversation, Iteration, Mark, Message, Tool, ToolCall, Usage, usage_faults
@@ -197,20 +197,20 @@ class Series:
 
     def _extend(self, messages: Iterable[Message]) -> None:
         for message in messages:
-            self._history.append(msgspec.structs.replace(message, id=f"m{len(self._history)}"))
+            self._history.append(replace(message, id=f"m{len(self._history)}"))
             self._ids.append(self._history[-1].id)
 
     def _renamed(self, answer: Message) -> Message:
         """Return an answer with its id in the history, and its marks at the messages' ids there."""
         if not self._compactions:
             return answer
-        answer = msgspec.structs.replace(answer, id=f"m{len(self._history)}")
+        answer = replace(answer, id=f"m{len(self._history)}")
         if answer.call is None:
             return answer
         ids: dict[str | None, str | None] = {None: None}
         ids |= {message.id: name for message, name in zip(self.latest.messages, self._ids, strict=True) if name}
         marks = tuple(Mark(ids[mark.after], mark.ttl) for mark in answer.call.marks if mark.after in ids)
-        return msgspec.structs.replace(answer, call=msgspec.structs.replace(answer.call, marks=marks))
+        return replace(answer, call=replace(answer.call, marks=marks))
 
     def conversation(self, name: str, source: str = "") -> tuple[Place, Conversation]:
         """Return the conversation and its place: the messages of all requests, and the last answer.
@@ -220,21 +220,16 @@ class Series:
         messages = list(self._history)
         for at, (answer, tools) in self.answers.items():
             if answer.call is not None and tools != self.latest.tools:
-                answer = msgspec.structs.replace(answer, call=msgspec.structs.replace(answer.call, tools=tools))
+                answer = replace(answer, call=replace(answer.call, tools=tools))
             if at == len(messages):
                 messages.append(answer)
             else:
-                messages[at] = msgspec.structs.replace(
-                    messages[at],
-                    call=answer.call,
-                    time=answer.time,
-                    thinking=messages[at].thinking or answer.thinking,
-                )
+                thinking = messages[at].thinking or answer.thinking
+                messages[at] = replace(messages[at], call=answer.call, time=answer.time, thinking=thinking)
         name = numbered(name, self.number)
         tools, compactions = self.latest.tools, tuple(self._compactions) or self.latest.compactions
-        return self.latest.place, Conversation(
-            name, tuple(messages), tools=tools, compactions=compactions, source=source
-        )
+        whole = Conversation(name, tuple(messages), tools=tools, compactions=compactions, source=source)
+        return self.latest.place, whole
 
 
 def conversations(requests: Iterable[LoggedRequest], name: str, source: str = "") -> Recordings:
@@ -292,7 +287,7 @@ def numbered(name: str, number: int) -> str:
 
 def _same(old: Message, new: Message) -> bool:
     """Return whether two messages are equal but for the thinking, which clients may drop from later requests."""
-    return old == new or msgspec.structs.replace(old, thinking="") == msgspec.structs.replace(new, thinking="")
+    return old == new or replace(old, thinking="") == replace(new, thinking="")
 
 
 def _same_text(old: Message, new: Message) -> bool:
@@ -361,7 +356,7 @@ def response_usage(
             iterations.append(Iteration(one, str(part.get("model") or "") if advised else ""))
             last = last if part.get("type") != "message" else one
     if used is not None and last is not None:
-        used = msgspec.structs.replace(last, output=used.output, cost=used.cost, reasoning=used.reasoning)
+        used = replace(last, output=used.output, cost=used.cost, reasoning=used.reasoning)
     return used, tuple(iterations)
 
 
@@ -423,17 +418,8 @@ def _usage(reported: Any, place: Place, cost: float | None, whole_prompt: bool) 
     if thoughts is not None or _is_apart(reasoning, output, whole, block.count("total")):
         reasoning = reasoning if thoughts is None else thoughts
         output = (output or 0) + (reasoning or 0)
-    return Usage(
-        whole,
-        output,
-        read,
-        written,
-        block.count("cache write, 1h"),
-        cost,
-        reasoning,
-        block.count("audio input"),
-        block.count("audio output"),
-    )
+    hour, audio = block.count("cache write, 1h"), (block.count("audio input"), block.count("audio output"))
+    return Usage(whole, output, read, written, hour, cost, reasoning, *audio)
 
 
 def _is_apart(reasoning: int | None, output: int | None, whole: int | None, total: int | None) -> bool:

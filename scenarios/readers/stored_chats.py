@@ -21,7 +21,7 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message
 from ..source import Problems, decode, record_head, records, whole_file
-from . import LIST, OBJECT, Fields, Reader, Recordings, as_object, text_of
+from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import COMPACTIONS, HOSTED, OUTPUTS
 from .prompts import LoggedCall, exchange, stored_messages
 from .requests import LoggedRequest, conversations, numbered, tier, usage
@@ -480,20 +480,16 @@ class ProviderRequests(StoredChats):
             for part in ("toolUse.toolUseId", "toolResult.toolUseId")
             for shape in around(".role", ".content", f".content[].{part}")
         ),
-        *(
-            frozenset(f"{outer}{key}" for key in keys)
-            for outer in ("", "[]")
-            for keys in (
-                (".model", ".input", ".instructions"),
-                (".model", ".input", ".previous_response_id"),
-                (".model", ".input", ".input[].role", ".tools"),
-                (".model", ".input", ".input[].call_id"),
-                (".messages", ".messages[].role", ".messages[].content[].text", ".modelId"),
-                (".messages", ".messages[].role", ".messages[].content[].text", ".inferenceConfig"),
-                (".messages", ".messages[].role", ".model", ".options", ".stream"),
-                (".messages", ".messages[].role", ".messages[].images"),
-                (".messages", ".messages[].role", ".messages[].tool_name"),
-            )
+        *anywhere(
+            (".model", ".input", ".instructions"),
+            (".model", ".input", ".previous_response_id"),
+            (".model", ".input", ".input[].role", ".tools"),
+            (".model", ".input", ".input[].call_id"),
+            (".messages", ".messages[].role", ".messages[].content[].text", ".modelId"),
+            (".messages", ".messages[].role", ".messages[].content[].text", ".inferenceConfig"),
+            (".messages", ".messages[].role", ".model", ".options", ".stream"),
+            (".messages", ".messages[].role", ".messages[].images"),
+            (".messages", ".messages[].role", ".messages[].tool_name"),
         ),
     )
 

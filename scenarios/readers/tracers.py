@@ -19,8 +19,8 @@ from ..errors import Place
 from ..model import Call
 from ..source import Problems, as_text, convert, decode
 from . import OBJECT, Fields, Reader, Recordings, anywhere, as_object, decoded, text_of
-from .attributes import Attributes, agent_name, offered_tools, seconds_of, span_kind
 from .messages import iso_seconds
+from .otel import Attributes, agent_name, offered_tools, seconds_of, span_kind
 from .prompts import exchange
 from .requests import dollars, effort, other_than, tier, usage
 from .spans import Kind, TraceSpan, counted, number, paged_records, sound, span_records, traces

@@ -180,6 +180,35 @@ def _tau2_message(message: Fields, name: str, time: float | None, side: _Side, p
     return Message(name, role, text, tuple(calls), answers=answers, time=time, call=call)
 
 
+class _Choice(msgspec.Struct):
+    finish_reason: str | None = None
+
+
+class _Response(msgspec.Struct):
+    id: str | None = None
+    model: str = ""
+    created: float | None = None
+    usage: Any = None
+    choices: list[_Choice] = []
+
+
+class _Extra(msgspec.Struct):
+    response: _Response | None = None
+    cost: Any = None
+    timestamp: float | None = None
+    exit_status: str | None = None
+
+
+class _MiniMessage(ChatMessage):
+    extra: _Extra = msgspec.field(default_factory=_Extra)
+
+
+class _MiniRun(msgspec.Struct):
+    messages: list[_MiniMessage]
+    info: dict[str, Any]
+    instance_id: str | None = None
+
+
 class MiniSwe(Reader):
     """mini-swe-agent trajectories: `<run>/<task>.traj.json`, `{info, messages, instance_id}`.
 
@@ -197,32 +226,30 @@ class MiniSwe(Reader):
     )
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        run = Fields(decode(raw, OBJECT, place), place)
-        run.needed("info", OBJECT)
-        run.needed("messages", LIST)
-        status = run.typed("info.exit_status", str)
-        name = run.text("instance_id") or Path(place.file).name.partition(".")[0]
-        provider, slash, _ = run.text("info.config.model.model_name").partition("/")
+        run = decode(raw, _MiniRun, place)
+        info = Fields(run.info, place.at("info"))
+        status = info.typed("exit_status", str)
+        name = run.instance_id or Path(place.file).name.partition(".")[0]
+        provider, slash, _ = info.text("config.model.model_name").partition("/")
         history, responses = History(problems), Responses(problems)
-        for at, recorded in enumerate(run.each("messages")):
-            where, message, call = recorded.place, convert(recorded.record, ChatMessage, recorded.place), None
+        for at, message in enumerate(run.messages):
+            where = place.at(f"messages[{at}]")
+            extra, response, call = message.extra, message.extra.response, None
             if message.role == "exit":
-                status = recorded.text("extra.exit_status") or status
+                status = extra.exit_status or status
                 continue
-            response, response_id = recorded.typed("extra.response", OBJECT), recorded.text("extra.response.id")
-            if message.role == "assistant" and response and responses.new(response_id, where):
-                cost = dollars(recorded.at("extra.cost"), where.below("extra.cost"), problems)
+            if message.role == "assistant" and response and responses.new(response.id, where):
+                cost = dollars(extra.cost, where.below("extra.cost"), problems)
                 call = Call(
-                    model=recorded.text("extra.response.model"),
+                    model=response.model,
                     provider=provider if slash else "",
-                    usage=usage(response.get("usage"), where.below("extra.response.usage"), problems, cost),
-                    started=recorded.typed("extra.response.created", float),
-                    stop=recorded.text("extra.response.choices.0.finish_reason"),
-                    request_id=response_id,
+                    usage=usage(response.usage, where.below("extra.response.usage"), problems, cost),
+                    started=response.created,
+                    stop=(response.choices[0].finish_reason if response.choices else None) or "",
+                    request_id=response.id or "",
                 )
-            time = recorded.typed("extra.timestamp", float)
-            history.add(chat_message(message, f"m{at}", where, problems, time=time, call=call), where)
-        meta = {"task": name, "exit_status": status, "agent_version": run.typed("info.mini_version", str)}
+            history.add(chat_message(message, f"m{at}", where, problems, time=extra.timestamp, call=call), where)
+        meta = {"task": name, "exit_status": status, "agent_version": info.typed("mini_version", str)}
         named: dict[str, Scalar] = {key: value for key, value in meta.items() if value is not None}
         yield place, Conversation(name, history.in_order(), meta=named)
 

@@ -23,14 +23,18 @@ from ..services import ChatServices, content_text
 from . import process
 
 
-def adapter(library: str, extra: str, fails: str) -> Callable[[Callable[..., Any]], type[Any]]:
+def adapter(
+    library: str, extra: str, fails: str, by: Callable[..., Step] | None = None
+) -> Callable[[Callable[..., Any]], type[Any]]:
     """Return a decorator like `live` for a strategy of a library, which is a package that `extra` brings.
+
+    With `by` the function only has the parameters, and returns what else `by` is called with, by name, to open a step.
 
     The library is called here, or in another Python if the run names one for it (`process`). A strategy raises
     MissingExtra when it is made without its library. `chain.packages` has the library's version.
     """
 
-    def check_installed(self: Any) -> None:  # noqa: ARG001
+    def check_installed(self: Any) -> None:
         try:
             process.version_of(library)
         except PackageNotFoundError:
@@ -38,14 +42,19 @@ def adapter(library: str, extra: str, fails: str) -> Callable[[Callable[..., Any
 
     def strategy(open_step: Callable[..., Any]) -> type[Any]:
         @wraps(open_step)
+        def opened(services: ChatServices, **parameters: Any) -> Step | Any:
+            step = open_step(services, **parameters)
+            return step if by is None else by(services, **parameters, **step)
+
+        @wraps(open_step)
         def open_in_place(services: ChatServices, **parameters: Any) -> Step | Any:
             path = process.place_of(library)
             if path is None:
-                return open_step(services, **parameters)
+                return opened(services, **parameters)
             return process.open_step(path, f"{open_step.__module__}:{open_step.__name__}", services, parameters)
 
         variables = {"library": library, "extra": extra, "source": library, "fails": fails}
-        return live(open_in_place, open_step=staticmethod(open_step), __post_init__=check_installed, **variables)
+        return live(open_in_place, open_step=staticmethod(opened), __post_init__=check_installed, **variables)
 
     return strategy
 

@@ -70,93 +70,14 @@ def chat_client(services: ChatServices) -> Any:
     """Return a chat client of the framework that the run's summariser answers. Raises MissingExtra."""
     framework = imported("agent_framework", _LIBRARY, _EXTRA)
 
-    async def get_response(messages: Any, **settings: Any) -> Any:  # noqa: ARG001
+    async def get_response(messages: Any, **settings: Any) -> Any:
         reply = services.complete(from_agent_framework(messages))
         return framework.ChatResponse(messages=[framework.Message("assistant", [reply])])
 
     return SimpleNamespace(additional_properties={}, get_response=get_response)
 
 
-@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones, as the task itself may")
-def truncation(
-    services: ChatServices,
-    max_n: int = 8000,
-    compact_to: int = 4000,
-    preserve_system: bool = True,
-    preserve_first_user_group: bool = False,
-) -> Step:
-    """Drop the oldest messages down to `compact_to` tokens, once there are over `max_n` (`TruncationStrategy`)."""
-    return _compact(
-        "TruncationStrategy",
-        max_n=max_n,
-        compact_to=compact_to,
-        tokenizer=services,
-        preserve_system=preserve_system,
-        preserve_first_user_group=preserve_first_user_group,
-    )
-
-
-@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones, as the task itself may")
-def sliding_window(
-    services: ChatServices,  # noqa: ARG001
-    keep_last_groups: int = 20,
-    preserve_system: bool = True,
-) -> Step:
-    """Send the newest groups: messages, or calls with their results (`SlidingWindowStrategy`)."""
-    return _compact("SlidingWindowStrategy", keep_last_groups=keep_last_groups, preserve_system=preserve_system)
-
-
-@adapter(_LIBRARY, _EXTRA, "a tool result that was dropped is needed again")
-def selective_tool_call(services: ChatServices, keep_last_tool_call_groups: int = 1) -> Step:  # noqa: ARG001
-    """Drop all but the newest tool calls with their results (`SelectiveToolCallCompactionStrategy`)."""
-    return _compact("SelectiveToolCallCompactionStrategy", keep_last_tool_call_groups=keep_last_tool_call_groups)
-
-
-@adapter(_LIBRARY, _EXTRA, "the end of a long tool result is needed, or the arguments of its call")
-def tool_result_compaction(services: ChatServices, keep_last_tool_call_groups: int = 1) -> Step:  # noqa: ARG001
-    """Replace older calls by their results, cut to 4,096 characters (`ToolResultCompactionStrategy`)."""
-    return _compact("ToolResultCompactionStrategy", keep_last_tool_call_groups=keep_last_tool_call_groups)
-
-
-@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later")
-def summarization(
-    services: ChatServices, target_count: int = 4, threshold: int = 2, max_summary_input_tokens: int | None = 8000
-) -> Step:
-    """Summarise all but `target_count` messages, once there are `threshold` more (`SummarizationStrategy`)."""
-    return _compact(
-        "SummarizationStrategy",
-        client=chat_client(services),
-        tokenizer=services,
-        target_count=target_count,
-        threshold=threshold,
-        max_summary_input_tokens=max_summary_input_tokens,
-    )
-
-
-@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones, or on the end of a long tool result")
-def context_window(
-    services: ChatServices,
-    max_context_window_tokens: int = 128_000,
-    max_output_tokens: int = 16_384,
-    tool_eviction_threshold: float = 0.5,
-    truncation_threshold: float = 0.8,
-    keep_last_tool_call_groups: int = 4,
-    preserve_first_user_group: bool = False,
-) -> Step:
-    """Compact tool results, then truncate, as the window of a model fills (`ContextWindowCompactionStrategy`)."""
-    return _compact(
-        "ContextWindowCompactionStrategy",
-        max_context_window_tokens=max_context_window_tokens,
-        max_output_tokens=max_output_tokens,
-        tokenizer=services,
-        tool_eviction_threshold=tool_eviction_threshold,
-        truncation_threshold=truncation_threshold,
-        keep_last_tool_call_groups=keep_last_tool_call_groups,
-        preserve_first_user_group=preserve_first_user_group,
-    )
-
-
-def _compact(kind: str, **settings: Any) -> Step:
+def _compact(services: ChatServices, kind: str, **settings: Any) -> Step:
     """Return a step that adds what is new to a list and sends what a strategy includes of it."""
     framework = imported("agent_framework", _LIBRARY, _EXTRA)
     strategy, said = getattr(framework, kind)(**settings), list[Any]()
@@ -166,3 +87,63 @@ def _compact(kind: str, **settings: Any) -> Step:
         return from_agent_framework(await framework.apply_compaction(said, strategy=strategy))
 
     return step
+
+
+_EARLIER = "the answer rests on a message before the last ones, as the task itself may"
+
+
+@adapter(_LIBRARY, _EXTRA, _EARLIER, _compact)
+def truncation(
+    services: ChatServices,
+    max_n: int = 8000,
+    compact_to: int = 4000,
+    preserve_system: bool = True,
+    preserve_first_user_group: bool = False,
+) -> dict[str, Any]:
+    """Drop the oldest messages down to `compact_to` tokens, once there are over `max_n` (`TruncationStrategy`)."""
+    return {"kind": "TruncationStrategy", "tokenizer": services}
+
+
+@adapter(_LIBRARY, _EXTRA, _EARLIER, _compact)
+def sliding_window(services: ChatServices, keep_last_groups: int = 20, preserve_system: bool = True) -> dict[str, Any]:
+    """Send the newest groups: messages, or calls with their results (`SlidingWindowStrategy`)."""
+    return {"kind": "SlidingWindowStrategy"}
+
+
+@adapter(_LIBRARY, _EXTRA, "a tool result that was dropped is needed again", _compact)
+def selective_tool_call(services: ChatServices, keep_last_tool_call_groups: int = 1) -> dict[str, Any]:
+    """Drop all but the newest tool calls with their results (`SelectiveToolCallCompactionStrategy`)."""
+    return {"kind": "SelectiveToolCallCompactionStrategy"}
+
+
+@adapter(_LIBRARY, _EXTRA, "the end of a long tool result is needed, or the arguments of its call", _compact)
+def tool_result_compaction(services: ChatServices, keep_last_tool_call_groups: int = 1) -> dict[str, Any]:
+    """Replace older calls by their results, cut to 4,096 characters (`ToolResultCompactionStrategy`)."""
+    return {"kind": "ToolResultCompactionStrategy"}
+
+
+@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later", _compact)
+def summarization(
+    services: ChatServices, target_count: int = 4, threshold: int = 2, max_summary_input_tokens: int | None = 8000
+) -> dict[str, Any]:
+    """Summarise all but `target_count` messages, once there are `threshold` more (`SummarizationStrategy`)."""
+    return {"kind": "SummarizationStrategy", "client": chat_client(services), "tokenizer": services}
+
+
+@adapter(
+    _LIBRARY,
+    _EXTRA,
+    "the answer rests on a message before the last ones, or on the end of a long tool result",
+    _compact,
+)
+def context_window(
+    services: ChatServices,
+    max_context_window_tokens: int = 128_000,
+    max_output_tokens: int = 16_384,
+    tool_eviction_threshold: float = 0.5,
+    truncation_threshold: float = 0.8,
+    keep_last_tool_call_groups: int = 4,
+    preserve_first_user_group: bool = False,
+) -> dict[str, Any]:
+    """Compact tool results, then truncate, as the window of a model fills (`ContextWindowCompactionStrategy`)."""
+    return {"kind": "ContextWindowCompactionStrategy", "tokenizer": services}

@@ -74,30 +74,7 @@ def from_autogen(messages: Iterable[Any]) -> list[ChatDict]:
     return converted
 
 
-@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones, as the task itself may")
-def buffered(services: ChatServices, buffer_size: int = 20) -> Step:  # noqa: ARG001
-    """Send the newest messages, but no result without its call first (`BufferedChatCompletionContext`)."""
-    return _remember("BufferedChatCompletionContext", buffer_size=buffer_size)
-
-
-@adapter(_LIBRARY, _EXTRA, "the answer rests on a message in the middle")
-def head_and_tail(services: ChatServices, head_size: int = 4, tail_size: int = 20) -> Step:  # noqa: ARG001
-    """Send the first and the newest messages, and how many are skipped (`HeadAndTailChatCompletionContext`)."""
-    return _remember("HeadAndTailChatCompletionContext", head_size=head_size, tail_size=tail_size)
-
-
-@adapter(_LIBRARY, _EXTRA, "the answer rests on a message in the middle, or a call is sent without its result")
-def token_limited(services: ChatServices, token_limit: int = 8000) -> Step:
-    """Drop messages from the middle down to a token limit (`TokenLimitedChatCompletionContext`)."""
-
-    def count_tokens(messages: Any, tools: Any) -> int:  # noqa: ARG001
-        return chat_tokens(services, from_autogen(messages))
-
-    client = SimpleNamespace(count_tokens=count_tokens)
-    return _remember("TokenLimitedChatCompletionContext", model_client=client, token_limit=token_limit)
-
-
-def _remember(kind: str, **settings: Any) -> Step:
+def _remember(services: ChatServices, kind: str, **settings: Any) -> Step:
     """Return a step that puts what is new into a model context and sends what it returns."""
     context = getattr(imported("autogen_core.model_context", _LIBRARY, _EXTRA), kind)(**settings)
     system = list[ChatDict]()
@@ -109,3 +86,24 @@ def _remember(kind: str, **settings: Any) -> Step:
         return [*system, *from_autogen(await context.get_messages())]
 
     return step
+
+
+@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones, as the task itself may", _remember)
+def buffered(services: ChatServices, buffer_size: int = 20) -> dict[str, Any]:
+    """Send the newest messages, but no result without its call first (`BufferedChatCompletionContext`)."""
+    return {"kind": "BufferedChatCompletionContext"}
+
+
+@adapter(_LIBRARY, _EXTRA, "the answer rests on a message in the middle", _remember)
+def head_and_tail(services: ChatServices, head_size: int = 4, tail_size: int = 20) -> dict[str, Any]:
+    """Send the first and the newest messages, and how many are skipped (`HeadAndTailChatCompletionContext`)."""
+    return {"kind": "HeadAndTailChatCompletionContext"}
+
+
+@adapter(
+    _LIBRARY, _EXTRA, "the answer rests on a message in the middle, or a call is sent without its result", _remember
+)
+def token_limited(services: ChatServices, token_limit: int = 8000) -> dict[str, Any]:
+    """Drop messages from the middle down to a token limit (`TokenLimitedChatCompletionContext`)."""
+    client = SimpleNamespace(count_tokens=lambda messages, tools: chat_tokens(services, from_autogen(messages)))
+    return {"kind": "TokenLimitedChatCompletionContext", "model_client": client}

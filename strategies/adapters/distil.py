@@ -10,7 +10,7 @@ _LIBRARY, _EXTRA = "distil-llm", "adapter-distil"
 
 
 @adapter(_LIBRARY, _EXTRA, "a line that was folded away is needed")
-def compress(services: ChatServices, verbatim: bool = False) -> Step:  # noqa: ARG001
+def compress(services: ChatServices, verbatim: bool = False) -> Step:
     """Shorten tool results by their form (`compress_chat_completions`).
 
     Tables lose their repeated keys. Of long texts the lines between are folded under a handle, which an agent could

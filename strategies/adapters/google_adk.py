@@ -114,7 +114,7 @@ def llm(services: ChatServices) -> Any:
 
 @adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last questions")
 def context_filter(
-    services: ChatServices,  # noqa: ARG001
+    services: ChatServices,
     num_invocations_to_keep: int = 3,
     remove_amount: int = 1,
 ) -> Step:

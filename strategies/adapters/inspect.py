@@ -81,32 +81,8 @@ def model(services: ChatServices) -> Any:
     return module.Model(SummariserApi("summariser"), module.GenerateConfig())
 
 
-@adapter(_LIBRARY, _EXTRA, "a cleared tool result is needed again")
-def compaction_edit(
-    services: ChatServices,
-    threshold: int = _THRESHOLD,
-    keep_tool_uses: int = 3,
-    keep_tool_inputs: bool = True,
-) -> Step:
-    """Replace all but the last tool results once there are over `threshold` tokens (`CompactionEdit`)."""
-    settings = {"keep_tool_uses": keep_tool_uses, "keep_tool_inputs": keep_tool_inputs}
-    return _compact(services, "CompactionEdit", threshold=threshold, **settings)
-
-
-@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones")
-def compaction_trim(services: ChatServices, threshold: int = _THRESHOLD, preserve: float = 0.8) -> Step:
-    """Drop the oldest messages but for a share once there are over `threshold` tokens (`CompactionTrim`)."""
-    return _compact(services, "CompactionTrim", threshold=threshold, preserve=preserve)
-
-
-@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later")
-def compaction_summary(services: ChatServices, threshold: int = _THRESHOLD) -> Step:
-    """Summarise all but the input once there are over `threshold` tokens (`CompactionSummary`)."""
-    return _compact(services, "CompactionSummary", threshold=threshold)
-
-
 def _compact(services: ChatServices, kind: str, **settings: Any) -> Step:
-    """Return a step that does what an agent does around each call: compact its input, then record the tokens of it."""
+    """Return a step that does what an agent does around a call: compact its input, record its tokens."""
     module, target = imported("inspect_ai.model", _LIBRARY, _EXTRA), model(services)
     strategy = getattr(module, kind)(**settings)
     said, sent, handler = list[Any](), list[Any](), None
@@ -129,3 +105,23 @@ def _compact(services: ChatServices, kind: str, **settings: Any) -> Step:
         return from_inspect(sent)
 
     return step
+
+
+@adapter(_LIBRARY, _EXTRA, "a cleared tool result is needed again", _compact)
+def compaction_edit(
+    services: ChatServices, threshold: int = _THRESHOLD, keep_tool_uses: int = 3, keep_tool_inputs: bool = True
+) -> dict[str, Any]:
+    """Replace all but the last tool results once there are over `threshold` tokens (`CompactionEdit`)."""
+    return {"kind": "CompactionEdit"}
+
+
+@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones", _compact)
+def compaction_trim(services: ChatServices, threshold: int = _THRESHOLD, preserve: float = 0.8) -> dict[str, Any]:
+    """Drop the oldest messages but for a share once there are over `threshold` tokens (`CompactionTrim`)."""
+    return {"kind": "CompactionTrim"}
+
+
+@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later", _compact)
+def compaction_summary(services: ChatServices, threshold: int = _THRESHOLD) -> dict[str, Any]:
+    """Summarise all but the input once there are over `threshold` tokens (`CompactionSummary`)."""
+    return {"kind": "CompactionSummary"}

@@ -69,18 +69,6 @@ def llm(services: ChatServices) -> Any:
     return SummariserLLM()
 
 
-@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones")
-def chat_memory_buffer(services: ChatServices, token_limit: int = 3000) -> Step:
-    """Send the newest messages within a token limit (`ChatMemoryBuffer`)."""
-    return _remember(services, "ChatMemoryBuffer", token_limit=token_limit)
-
-
-@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later")
-def chat_summary_memory_buffer(services: ChatServices, token_limit: int = 2000) -> Step:
-    """Send the newest messages within a token limit and a summary of the others (`ChatSummaryMemoryBuffer`)."""
-    return _remember(services, "ChatSummaryMemoryBuffer", token_limit=token_limit, llm=llm(services))
-
-
 def _remember(services: ChatServices, kind: str, **settings: Any) -> Step:
     """Return a step that puts what is new into a memory and sends what the memory returns."""
     memories = imported("llama_index.core.memory", _LIBRARY, _EXTRA)
@@ -97,6 +85,18 @@ def _remember(services: ChatServices, kind: str, **settings: Any) -> Step:
         return [*system, *from_llama_index(memory.get())]
 
     return step
+
+
+@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones", _remember)
+def chat_memory_buffer(services: ChatServices, token_limit: int = 3000) -> dict[str, Any]:
+    """Send the newest messages within a token limit (`ChatMemoryBuffer`)."""
+    return {"kind": "ChatMemoryBuffer"}
+
+
+@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later", _remember)
+def chat_summary_memory_buffer(services: ChatServices, token_limit: int = 2000) -> dict[str, Any]:
+    """Send the newest messages within a token limit and a summary of the others (`ChatSummaryMemoryBuffer`)."""
+    return {"kind": "ChatSummaryMemoryBuffer", "llm": llm(services)}
 
 
 @adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones")

@@ -66,7 +66,7 @@ def from_items(items: Iterable[dict[str, Any]]) -> list[ChatDict]:
 
 @adapter(_LIBRARY, _EXTRA, "the end of a trimmed tool result is needed")
 def tool_output_trimmer(
-    services: ChatServices,  # noqa: ARG001
+    services: ChatServices,
     recent_turns: int = 2,
     max_output_chars: int = 500,
     preview_chars: int = 200,
@@ -118,7 +118,7 @@ def compaction_session(services: ChatServices, threshold: int = 10) -> Step:
 def _compact_client(services: ChatServices) -> Any:
     """Return a client that has `responses.compact`: all user messages, and one item by the run's summariser."""
 
-    async def compact(model: str, input: list[dict[str, Any]]) -> Any:  # noqa: ARG001
+    async def compact(model: str, input: list[dict[str, Any]]) -> Any:
         instruction = texts("summary_prompt")["en"].replace("{limit}", str(_MAX_TOKENS))
         text = services.context.complete(Prompt(instruction, tuple(map(_line, input)), _MAX_TOKENS))
         users = [item for item in input if item.get("role") == "user"]

@@ -106,46 +106,7 @@ def model(services: ChatServices) -> Any:
     return imported("pydantic_ai.models.function", _LIBRARY, _EXTRA).FunctionModel(reply)
 
 
-@adapter(_HARNESS, _EXTRA, "a cleared tool result is needed again")
-def clear_tool_results(
-    services: ChatServices, max_tokens: int = 100_000, keep_pairs: int = 3, min_clear_tokens: int | None = None
-) -> Step:
-    """Replace all but the last `keep_pairs` tool results once there are over `max_tokens` (`ClearToolResults`)."""
-    limits = {"max_tokens": max_tokens, "keep_pairs": keep_pairs, "min_clear_tokens": min_clear_tokens}
-    return _before_each_request(services, "ClearToolResults", limits)
-
-
-@adapter(_HARNESS, _EXTRA, "the answer rests on a message before the last ones")
-def sliding_window(
-    services: ChatServices,
-    max_messages: int | None = 80,
-    keep_messages: int = 40,
-    max_tokens: int | None = None,
-    keep_tokens: int | None = None,
-) -> Step:
-    """Send the first prompts and the newest messages once there are too many (`SlidingWindowCompaction`)."""
-    limits = {"max_messages": max_messages, "keep_messages": keep_messages}
-    return _before_each_request(
-        services, "SlidingWindowCompaction", limits | {"max_tokens": max_tokens, "keep_tokens": keep_tokens}
-    )
-
-
-@adapter(_HARNESS, _EXTRA, "the summary leaves out what is asked for later")
-def summarizing(
-    services: ChatServices,
-    max_messages: int | None = 60,
-    keep_messages: int = 20,
-    max_tokens: int | None = None,
-    keep_tokens: int | None = None,
-) -> Step:
-    """Summarise all but the first prompts and the newest messages once there are too many (`SummarizingCompaction`)."""
-    limits = {"max_messages": max_messages, "keep_messages": keep_messages}
-    return _before_each_request(
-        services, "SummarizingCompaction", limits | {"max_tokens": max_tokens, "keep_tokens": keep_tokens}
-    )
-
-
-def _before_each_request(services: ChatServices, kind: str, limits: dict[str, Any]) -> Step:
+def _before_each_request(services: ChatServices, kind: str, **limits: Any) -> Step:
     """Return a step that does what an agent does before each request, with one capability.
 
     A run starts with the user's prompt and repairs the history first. Every request is sent repaired: results without a
@@ -185,3 +146,35 @@ def _before_each_request(services: ChatServices, kind: str, limits: dict[str, An
         return sent
 
     return step
+
+
+@adapter(_HARNESS, _EXTRA, "a cleared tool result is needed again", _before_each_request)
+def clear_tool_results(
+    services: ChatServices, max_tokens: int = 100_000, keep_pairs: int = 3, min_clear_tokens: int | None = None
+) -> dict[str, Any]:
+    """Replace all but the last `keep_pairs` tool results once there are over `max_tokens` (`ClearToolResults`)."""
+    return {"kind": "ClearToolResults"}
+
+
+@adapter(_HARNESS, _EXTRA, "the answer rests on a message before the last ones", _before_each_request)
+def sliding_window(
+    services: ChatServices,
+    max_messages: int | None = 80,
+    keep_messages: int = 40,
+    max_tokens: int | None = None,
+    keep_tokens: int | None = None,
+) -> dict[str, Any]:
+    """Send the first prompts and the newest messages once there are too many (`SlidingWindowCompaction`)."""
+    return {"kind": "SlidingWindowCompaction"}
+
+
+@adapter(_HARNESS, _EXTRA, "the summary leaves out what is asked for later", _before_each_request)
+def summarizing(
+    services: ChatServices,
+    max_messages: int | None = 60,
+    keep_messages: int = 20,
+    max_tokens: int | None = None,
+    keep_tokens: int | None = None,
+) -> dict[str, Any]:
+    """Summarise all but the first prompts and the newest messages once there are too many (`SummarizingCompaction`)."""
+    return {"kind": "SummarizingCompaction"}

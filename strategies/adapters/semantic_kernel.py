@@ -67,32 +67,7 @@ def chat_completion(services: ChatServices) -> Any:
     return SummariserService(ai_model_id="summariser")
 
 
-@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones, as the task itself may")
-def truncation(services: ChatServices, target_count: int = 20, threshold_count: int = 0) -> Step:  # noqa: ARG001
-    """Send the newest messages, once there are `threshold_count` over the target (`ChatHistoryTruncationReducer`)."""
-    return _reduce("ChatHistoryTruncationReducer", target_count=target_count, threshold_count=threshold_count)
-
-
-@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later, tool results among it")
-def summarization(
-    services: ChatServices,
-    target_count: int = 20,
-    threshold_count: int = 0,
-    use_single_summary: bool = True,
-    include_function_content_in_summary: bool = False,
-) -> Step:
-    """Summarise all but the newest messages (`ChatHistorySummarizationReducer`)."""
-    return _reduce(
-        "ChatHistorySummarizationReducer",
-        service=chat_completion(services),
-        target_count=target_count,
-        threshold_count=threshold_count,
-        use_single_summary=use_single_summary,
-        include_function_content_in_summary=include_function_content_in_summary,
-    )
-
-
-def _reduce(kind: str, **settings: Any) -> Step:
+def _reduce(services: ChatServices, kind: str, **settings: Any) -> Step:
     """Return a step that adds what is new to a reducer, reduces it and sends what it holds."""
     reducer = getattr(imported("semantic_kernel.contents", _LIBRARY, _EXTRA), kind)(**settings)
 
@@ -102,3 +77,21 @@ def _reduce(kind: str, **settings: Any) -> Step:
         return from_semantic_kernel(reducer.messages)
 
     return step
+
+
+@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones, as the task itself may", _reduce)
+def truncation(services: ChatServices, target_count: int = 20, threshold_count: int = 0) -> dict[str, Any]:
+    """Send the newest messages, once there are `threshold_count` over the target (`ChatHistoryTruncationReducer`)."""
+    return {"kind": "ChatHistoryTruncationReducer"}
+
+
+@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later, tool results among it", _reduce)
+def summarization(
+    services: ChatServices,
+    target_count: int = 20,
+    threshold_count: int = 0,
+    use_single_summary: bool = True,
+    include_function_content_in_summary: bool = False,
+) -> dict[str, Any]:
+    """Summarise all but the newest messages (`ChatHistorySummarizationReducer`)."""
+    return {"kind": "ChatHistorySummarizationReducer", "service": chat_completion(services)}

@@ -103,57 +103,7 @@ def model(services: ChatServices, context_window: int = 200_000) -> Any:
     return SummariserModel()
 
 
-@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones, as the task itself may")
-def sliding_window(
-    services: ChatServices,
-    window_size: int = 40,
-    should_truncate_results: bool = True,
-    per_turn: bool | int = False,
-    pin_first: int | None = None,
-    proactive_compression: bool = False,
-    context_window: int = 200_000,
-) -> Step:
-    """Send the newest messages, cut where an invocation has ended (`SlidingWindowConversationManager`).
-
-    `per_turn` cuts before each model call, or before each so many.
-    """
-    return _manage(
-        services,
-        context_window,
-        "SlidingWindowConversationManager",
-        window_size=window_size,
-        should_truncate_results=should_truncate_results,
-        per_turn=per_turn,
-        pin_first=pin_first,
-        proactive_compression=proactive_compression,
-    )
-
-
-@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later")
-def summarizing(
-    services: ChatServices,
-    summary_ratio: float = 0.3,
-    preserve_recent_messages: int = 10,
-    pin_first: int | None = None,
-    proactive_compression: bool = False,
-    context_window: int = 200_000,
-) -> Step:
-    """Summarise the oldest messages when the context window is full (`SummarizingConversationManager`).
-
-    `proactive_compression` summarises once 70 % of it are.
-    """
-    return _manage(
-        services,
-        context_window,
-        "SummarizingConversationManager",
-        summary_ratio=summary_ratio,
-        preserve_recent_messages=preserve_recent_messages,
-        pin_first=pin_first,
-        proactive_compression=proactive_compression,
-    )
-
-
-def _manage(services: ChatServices, context_window: int, kind: str, **settings: Any) -> Step:
+def _manage(services: ChatServices, kind: str, context_window: int, **settings: Any) -> Step:
     """Return a step that gives an agent what is new and has its conversation manager reduce it."""
     managers = imported("strands.agent.conversation_manager", _LIBRARY, _EXTRA)
     events = imported("strands.hooks", _LIBRARY, _EXTRA)
@@ -187,3 +137,36 @@ def _manage(services: ChatServices, context_window: int, kind: str, **settings: 
         return [*system, *from_strands(agent.messages)]
 
     return step
+
+
+@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones, as the task itself may", _manage)
+def sliding_window(
+    services: ChatServices,
+    window_size: int = 40,
+    should_truncate_results: bool = True,
+    per_turn: bool | int = False,
+    pin_first: int | None = None,
+    proactive_compression: bool = False,
+    context_window: int = 200_000,
+) -> dict[str, Any]:
+    """Send the newest messages, cut where an invocation has ended (`SlidingWindowConversationManager`).
+
+    `per_turn` cuts before each model call, or before each so many.
+    """
+    return {"kind": "SlidingWindowConversationManager"}
+
+
+@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later", _manage)
+def summarizing(
+    services: ChatServices,
+    summary_ratio: float = 0.3,
+    preserve_recent_messages: int = 10,
+    pin_first: int | None = None,
+    proactive_compression: bool = False,
+    context_window: int = 200_000,
+) -> dict[str, Any]:
+    """Summarise the oldest messages when the context window is full (`SummarizingConversationManager`).
+
+    `proactive_compression` summarises once 70 % of it are.
+    """
+    return {"kind": "SummarizingConversationManager"}

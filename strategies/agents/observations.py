@@ -12,9 +12,9 @@ from ctxbench.scenarios.model import Message, Role
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages, shared_prefix
 
-from ..archive.session import SplicedHistory
 from ..base import Context, StrategyContext, View
 from ..parts.compaction import ClientHistory, RewritingClient, wording
+from ..parts.units import SplicedHistory
 
 
 class _Shortening:
@@ -129,7 +129,6 @@ class ClineTruncation(RewritingClient):
     read_tools: tuple[str, ...] = ("read_file",)
 
     name: ClassVar[str] = "cline.old"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "cline/cline, ContextManager.ts and context-window-utils.ts, 9ee61811 (2026-05-25)"
     fails: ClassVar[str] = "the answer is in the half that was dropped without a trace"
 

@@ -57,7 +57,6 @@ class ClaudeCodeCompaction(CompactingClient):
 
     name: ClassVar[str] = "claude_code"
     prompt: ClassVar[PromptKind] = "extends"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "Claude Code, documentation as quoted in 2026-09 and -10; the formula is users' (#31806)"
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
@@ -101,7 +100,6 @@ class CodexCompaction(CompactingClient):
 
     name: ClassVar[str] = "codex"
     prompt: ClassVar[PromptKind] = "history"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "openai/codex, core/src/compact.rs, rust-v0.154.0"
     fails: ClassVar[str] = "a tool's result or an earlier answer is needed again and the summary left it out"
 
@@ -152,7 +150,6 @@ class GooseCompaction(CompactingClient):
 
     name: ClassVar[str] = "goose"
     prompt: ClassVar[PromptKind] = "separate"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "block/goose, context_mgmt/mod.rs, 2026"
     fails: ClassVar[str] = "the summary left out a detail that matters: of all else one user message is sent"
 
@@ -182,7 +179,6 @@ class RooCompaction(CompactingClient):
 
     name: ClassVar[str] = "roo"
     prompt: ClassVar[PromptKind] = "history"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "RooCodeInc/Roo-Code, core/context-management, cb836567"
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
@@ -225,7 +221,6 @@ class OpenHandsCondenser(CompactingClient):
 
     name: ClassVar[str] = "openhands"
     prompt: ClassVar[PromptKind] = "separate"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "OpenHands/software-agent-sdk, LLMSummarizingCondenser, 611629e6"
     fails: ClassVar[str] = "a detail from the middle is needed and the summary left it out"
 
@@ -279,7 +274,6 @@ class OpenCodeCompaction(CompactingClient):
     name: ClassVar[str] = "opencode"
     prompt: ClassVar[PromptKind] = "separate"
     max_result: ClassVar[int | None] = 2_000
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "sst/opencode, session/compaction.ts and overflow.ts, 2026"
     fails: ClassVar[str] = "the summary left out a detail that matters; long results are cut before it is written"
 
@@ -353,7 +347,6 @@ class GeminiCliCompaction(CompactingClient):
 
     name: ClassVar[str] = "gemini_cli"
     prompt: ClassVar[PromptKind] = "history"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "google-gemini/gemini-cli, chatCompressionService.ts, 5411f113"
     fails: ClassVar[str] = (
         "a detail that the summary left out is needed; an agent's one long turn is cut at its end only"
@@ -406,7 +399,6 @@ class ClineCompaction(CompactingClient):
 
     name: ClassVar[str] = "cline"
     prompt: ClassVar[PromptKind] = "separate"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "cline/cline, sdk/packages/core/src/extensions/context, 21cb8d25"
     fails: ClassVar[str] = "a detail is needed that is older than the newest 20,000 tokens and not in the summary"
 
@@ -435,7 +427,6 @@ class PiCompaction(CompactingClient):
 
     name: ClassVar[str] = "pi"
     prompt: ClassVar[PromptKind] = "separate"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "badlogic/pi-mono, coding-agent/docs/compaction.md, 83378aad"
     fails: ClassVar[str] = "a detail is needed that is older than the newest 20,000 tokens and not in the summary"
 
@@ -480,7 +471,6 @@ class AiderCompaction(CompactingClient):
 
     name: ClassVar[str] = "aider"
     prompt: ClassVar[PromptKind] = "separate"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "Aider-AI/aider, history.py and models.py, 5dc9490b"
     fails: ClassVar[str] = "a detail of an earlier turn is needed: little of a long conversation stays verbatim"
 

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from ctxbench.scenarios.errors import UserError
 
@@ -111,15 +111,6 @@ class ArchiveStore:
             raise StoreError(self.path or "memory", what, remedy) from None
 
 
-class Deletion(NamedTuple):
-    """Results that were deleted, and when the oldest of those left was created."""
-
-    uuids: tuple[str, ...]
-    """Sorted."""
-    oldest: float
-    """Infinite if none is left."""
-
-
 class ResultTable(ArchiveStore):
     """The archived tool results."""
 
@@ -158,8 +149,11 @@ class ResultTable(ArchiveStore):
             select = f"SELECT {_CARD} FROM {TABLE} WHERE {where} ORDER BY created_at DESC, uuid LIMIT ?"
             return [self._card(row) for row in connection.execute(select, (*values, most))]
 
-    def delete(self, before: float, conversation: str | None = None, thread: str | None = None) -> Deletion:
-        """Delete results created before a moment, of a conversation, a thread or all."""
+    def delete(self, before: float, conversation: str | None, thread: str | None) -> tuple[tuple[str, ...], float]:
+        """Delete results created before a moment, of a conversation, a thread or all.
+
+        Return their uuids, and when the oldest of those left was created (infinite if none is left).
+        """
         where, values = "created_at IS NOT NULL", list[str]()
         for column, name in (("conversation_id", conversation), ("thread_id", thread)):
             if name is not None:
@@ -169,7 +163,7 @@ class ResultTable(ArchiveStore):
             delete = f"DELETE FROM {TABLE} WHERE {where} AND created_at < ? RETURNING uuid"
             uuids = [uuid for (uuid,) in connection.execute(delete, (*values, _moment(before)))]
             (oldest,) = connection.execute(f"SELECT MIN(created_at) FROM {TABLE} WHERE {where}", values).fetchone()
-        return Deletion(tuple(sorted(uuids)), inf if oldest is None else _seconds(oldest))
+        return tuple(sorted(uuids)), inf if oldest is None else _seconds(oldest)
 
     def _card(self, row: tuple[Any, ...]) -> Card:
         uuid, conversation, thread, tool, arguments, query, summary, length, sources, created = row

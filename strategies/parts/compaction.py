@@ -13,54 +13,37 @@ and to what; a `CompactingClient` has a model for it. All of them share this, wh
 
 from __future__ import annotations
 
-import tomllib
+import dataclasses
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import ClassVar
 
-import msgspec
 from msgspec.structs import replace
 
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
 
-from ..base import Context, ModelError, StrategyContext, View
+from ..base import Context, ModelError, StrategyContext, View, data
 from ..events import Cleared, Dropped, Failed, PromptKind, Summarised
 from .language import ConversationLanguage, LanguageSetting
-from .summarize import PROMPTS, Summariser
+from .summarize import Summariser
 from .units import NOTHING, Dialogue, OrphanedResults, Units
 
 
-@cache
-def wording(name: str) -> Mapping[str, str]:
+def wording(name: str) -> dict[str, str]:
     """Return what a client puts in the place of messages, from `data/wording.toml`."""
-    text = (files(__package__.rpartition(".")[0]) / "data" / "wording.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), dict[str, dict[str, str]]).get(name, {})
+    words: dict[str, str] = data("wording").get(name, {})
+    return words
 
 
 class ClientHistory:
     """The history of one conversation as its client has rewritten it: what replaced its start, and what came since."""
 
     __slots__ = (
-        "_context",
-        "_covered",
-        "_covered_ids",
-        "_dialogue",
-        "_name",
-        "_orphans",
-        "_places",
-        "_replacement",
-        "_summariser",
-        "_units",
-        "_written",
-        "answered",
-        "given_up",
-        "messages",
-        "services",
+        *("_context", "_covered", "_covered_ids", "_dialogue", "_name", "_orphans", "_places", "_replacement"),
+        *("_summariser", "_units", "_written", "answered", "given_up", "messages", "services"),
     )
 
     def __init__(self, services: StrategyContext, name: str, summariser: Summariser | None = None) -> None:
@@ -185,7 +168,7 @@ class ClientHistory:
     def write(self, messages: Messages, earlier: Message | None = None, most: int | None = None) -> str | None:
         """Return a summary of the messages, of at most `most` tokens; None if the model failed, which is recorded."""
         assert self._summariser is not None
-        summariser = self._summariser if most is None else self._summariser.limited(most)
+        summariser = self._summariser if most is None else dataclasses.replace(self._summariser, max_tokens=most)
         try:
             return summariser.write(self.services, earlier, tuple(messages))
         except ModelError as error:
@@ -258,6 +241,7 @@ class RewritingClient:
 
     __slots__ = ()
 
+    copyable: ClassVar[bool] = True
     name: ClassVar[str]
     """Name of the strategy: the ids of what it writes begin with it."""
 
@@ -296,14 +280,7 @@ class CompactingClient(RewritingClient):
         return ClientHistory(services, self.name, self._summariser())
 
     def _summariser(self) -> Summariser:
+        language = ConversationLanguage(self.language)
         return Summariser(
-            self.name,
-            PROMPTS,
-            ConversationLanguage(self.language),
-            self.max_summary_tokens,
-            None,
-            0.3,
-            self.summariser,
-            self.prompt,
-            self.max_result,
+            self.name, language, self.max_summary_tokens, self.summariser, kind=self.prompt, max_result=self.max_result
         )

@@ -11,9 +11,9 @@ import hashlib
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
@@ -91,22 +91,19 @@ class Memory(msgspec.Struct, frozen=True, gc=False):
         return form.format(time=time, speaker=speaker, text=self.text)
 
 
-def time_of(message: Message) -> float | None:
-    """Return when the message was complete, or else when its call was started; None if neither was recorded."""
-    return message.time if message.time is not None or message.call is None else message.call.started
-
-
 def memories_of(message: Message, most_tokens: int, most: int, services: StrategyContext) -> tuple[Memory, ...]:
     """Return the memories that a message becomes, its passages. A message without text becomes none.
 
     Tool calls are part of the text, one line each: their arguments name the subject of the search.
     """
     text = "\n".join((message.text.strip(), *(f"{call.name} {call.arguments}" for call in message.calls))).strip()
+    # When the message was complete, or else when its call was started.
+    time = message.time if message.time is not None or message.call is None else message.call.started
     memories = []
     for passage in passages(text, most_tokens, most, services.text_tokens):
         kind = kind_of(message.role, passage)
         importance = importance_of(kind, message.role, passage)
-        memories.append(Memory(message.id, message.role, passage, kind, importance, message.name, time_of(message)))
+        memories.append(Memory(message.id, message.role, passage, kind, importance, message.name, time))
     return tuple(memories)
 
 
@@ -336,37 +333,43 @@ def importance_of(kind: Kind, role: Role, text: str) -> float:
 RowNumbers = NDArray[np.int64]
 
 
-class MemoryIndex(Protocol):
+class TextSearch:
     """A search over texts. Each text has a row, which it keeps, and is prepared once; scores are by row."""
 
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+
     def rows(self, texts: Sequence[str]) -> RowNumbers:
-        """Return the row of each text, after taking in the new ones."""
-        ...
+        """Return the row of each text, after taking in the new ones: all of them, or none if that fails."""
+        known = self._known
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            self._take(new)
+            known.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
+        return np.fromiter((known[text] for text in texts), np.int64, len(texts))
 
     def scores(self, query: str) -> Scores:
         """Return how well each row matches."""
-        ...
+        raise NotImplementedError
+
+    def _take(self, texts: list[str]) -> None:
+        raise NotImplementedError
 
 
 SPARSE = 0.25
 """Share of coordinates other than 0 below which vectors are kept by coordinate."""
 
 
-class VectorMatrix:
+class VectorMatrix(Rows[np.float32]):
     """Vectors as the rows of a matrix."""
 
-    __slots__ = ("_rows",)
-
-    def __init__(self, dimension: int) -> None:
-        self._rows: Rows[np.float32] = Rows(np.float32, dimension)
-
-    def add(self, vectors: NDArray[np.float32]) -> None:
-        """Append vectors."""
-        self._rows.add(vectors)
+    __slots__ = ()
 
     def products(self, query: NDArray[np.float32]) -> Scores:
         """Return the inner product of a query with each vector."""
-        products: Scores = (self._rows.all @ query).astype(np.float64)
+        products: Scores = (self.all @ query).astype(np.float64)
         return products
 
 
@@ -420,23 +423,18 @@ class SparseVectors:
         return sums
 
 
-class VectorSearch:
-    """Unit vectors of texts. A search compares the query with all of them."""
+class VectorSearch(TextSearch):
+    """Unit vectors of texts. A search compares the query with all of them: cosines. Embedders raise ModelError."""
 
-    __slots__ = ("_query", "_rows", "_services", "_vectors")
+    __slots__ = ("_query", "_services", "_vectors")
 
     def __init__(self, services: StrategyContext) -> None:
+        super().__init__()
         self._services = services
-        self._rows: dict[str, int] = {}
         self._vectors: VectorMatrix | SparseVectors | None = None
         self._query: tuple[str, NDArray[np.float32]] | None = None
 
-    def rows(self, texts: Sequence[str]) -> RowNumbers:
-        """Return the row of each text. New texts are embedded in one batch, or none of them is (ModelError)."""
-        return _rows(self._rows, texts, self._embed)
-
     def scores(self, query: str) -> Scores:
-        """Return the cosine of the query with each row. Raises ModelError."""
         if self._vectors is None:
             return np.zeros(0)
         if self._query is None or self._query[0] != query:
@@ -444,30 +442,28 @@ class VectorSearch:
         # Rounded to 6 decimals: later digits differ between machines, and must not change an order.
         return self._vectors.products(self._query[1]).round(6)
 
-    def _embed(self, texts: list[str]) -> None:
+    def _take(self, texts: list[str]) -> None:
         vectors = self._services.embed(texts)
         if self._vectors is None:
-            is_sparse = np.count_nonzero(vectors) < SPARSE * vectors.size
-            self._vectors = (SparseVectors if is_sparse else VectorMatrix)(vectors.shape[1])
+            width, is_sparse = vectors.shape[1], np.count_nonzero(vectors) < SPARSE * vectors.size
+            self._vectors = SparseVectors(width) if is_sparse else VectorMatrix(np.float32, width)
         self._vectors.add(vectors)
 
 
-class WordSearch:
-    """Texts as bags of terms."""
+class WordSearch(TextSearch):
+    """Texts as bags of terms, scored by the share of the query's terms that they have; rare ones weigh more."""
 
-    __slots__ = ("_index", "_rows")
+    __slots__ = ("_index",)
 
     def __init__(self) -> None:
+        super().__init__()
         self._index = TfIdf()
-        self._rows: dict[str, int] = {}
-
-    def rows(self, texts: Sequence[str]) -> RowNumbers:
-        """Return the row of each text. New texts are indexed."""
-        return _rows(self._rows, texts, lambda new: self._index.add(map(terms, new)))
 
     def scores(self, query: str) -> Scores:
-        """Return the share of the query's terms that each row has, 0 to 1; rare ones weigh more."""
         return self._index.overlap(terms(query))
+
+    def _take(self, texts: list[str]) -> None:
+        self._index.add(map(terms, texts))
 
 
 class MemoryRows:
@@ -475,7 +471,7 @@ class MemoryRows:
 
     __slots__ = ("_index", "_rows")
 
-    def __init__(self, index: MemoryIndex) -> None:
+    def __init__(self, index: TextSearch) -> None:
         self._index = index
         self._rows: Rows[np.int64] = Rows(np.int64)
 
@@ -487,12 +483,3 @@ class MemoryRows:
         """Return how well each of the memories matches. Raises ModelError."""
         self._rows.add(self._index.rows([memory.search_text for memory in memories[self._rows.size :]]))
         return self._index.scores(query)[self._rows.all]
-
-
-def _rows(known: dict[str, int], texts: Sequence[str], take: Callable[[list[str]], None]) -> RowNumbers:
-    """Return the rows of texts, after those that are not known have been taken in."""
-    new = [text for text in dict.fromkeys(texts) if text not in known]
-    if new:
-        take(new)
-        known.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
-    return np.fromiter((known[text] for text in texts), np.int64, len(texts))

@@ -7,7 +7,7 @@ design document 000 §3.2, merging from 003 §5.1, summaries of summaries from 0
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from ctxbench.metrics.language import Language, language_of
 from ctxbench.scenarios.model import Message
@@ -38,21 +38,18 @@ class Summariser:
 
     name: str
     """The strategy's name, from which the ids of the summaries are made."""
-    instructions: Mapping[Language, str]
-    """`{conversation}` is replaced by the material, `{limit}` by `max_tokens`."""
     language: ConversationLanguage
     max_tokens: int
-    max_input_tokens: int | None
-    temperature: float
     model: str
+    """Empty = the run's summariser."""
+    max_input_tokens: int | None = None
+    temperature: float = 0.3
+    instructions: Mapping[Language, str] = field(default_factory=lambda: PROMPTS)
+    """`{conversation}` is replaced by the material, `{limit}` by `max_tokens`."""
     kind: PromptKind = "separate"
     """How the summary would be asked for in production, by which it is billed."""
     max_result: int | None = None
     """Characters of a tool's result that the model is shown; None = all."""
-
-    def limited(self, most: int) -> Summariser:
-        """Return the same with summaries of at most `most` tokens."""
-        return replace(self, max_tokens=most)
 
     def write(self, services: StrategyContext, before: Message | None, messages: Sequence[Message]) -> str:
         """Return a summary of the earlier summary, if there is one, and of the messages. Raises ModelError."""
@@ -60,16 +57,9 @@ class Summariser:
         earlier = () if before is None else (before,)
         lines = [self._line(message) for message in messages]
         material = self._shown(services, [message.text for message in earlier], lines)
+        instruction, about = self.instructions[language].replace("{limit}", str(self.max_tokens)), (*earlier, *messages)
         reply = services.complete(
-            Prompt(
-                self.instructions[language].replace("{limit}", str(self.max_tokens)),
-                material,
-                self.max_tokens,
-                (*earlier, *messages),
-                self.temperature,
-                self.model,
-                self.kind,
-            )
+            Prompt(instruction, material, self.max_tokens, about, self.temperature, self.model, self.kind)
         )
         text = reply.strip().removeprefix(HEADINGS[language]).strip()
         if not text:
@@ -166,7 +156,7 @@ class RunningSummary:
             return False
         self._services.record(Summarised(names, text, level + 1, self._summariser.name))
         if self._memory is not None:
-            self._memory.summaries.append(StoredSummary(names[-1], text))
+            self._memory.append(StoredSummary(names[-1], text))
         self._levels[level] = self._summariser.message(f"{level + 1}:{names[-1]}", text)
         self._covered[level] += names
         self._rounds[level] += 1

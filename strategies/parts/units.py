@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
@@ -58,10 +58,6 @@ class Units:
         """Return (start, stop) of the unit of message `at`."""
         unit = bisect_right(self.starts, at)
         return self.starts[unit - 1], self.starts[unit] if unit < len(self.starts) else len(self._read)
-
-    def bounds(self) -> list[tuple[int, int]]:
-        """Return (start, stop) of each unit."""
-        return list(zip(self.starts, [*self.starts[1:], len(self._read)], strict=True))
 
     def _enter(self, at: int, message: Message) -> None:
         call = self._calls.get(message.answers) if message.answers is not None else None
@@ -146,6 +142,81 @@ class Dialogue:
         for number in range(system, len(systems)):
             add(systems[number] + number, systems[number] + number + 1)
         return _parts(history, ranges)
+
+
+class SplicedHistory:
+    """A history with substitutes for some of its messages, and one message inserted before one of them.
+
+    The part before the last substitute is kept as spans from call to call; the part after it is the history's own.
+    """
+
+    __slots__ = ("_before", "_covered", "_head", "_inserted", "_places", "_substitutes")
+
+    def __init__(self) -> None:
+        self._substitutes: dict[int, Message] = {}
+        self._places: list[int] = []
+        # The inserted message, and the place of the message after it.
+        self._inserted: Span | None = None
+        self._before = 0
+        # The history up to the last substitute as spans, and how many of its messages they replace.
+        self._head: list[Span] = []
+        self._covered = 0
+
+    def insert(self, history: Messages, before: int, message: Message) -> None:
+        """Insert a message before message `before` from now on, instead of the one inserted so far."""
+        if self._inserted is None or before != self._before:
+            self._inserted, self._before = Span((message,), 0, 1), before
+            self._rebuild(history)
+
+    def put(self, history: Messages, at: int, message: Message) -> None:
+        """Substitute a message for message `at` from now on. Cheapest in the order of the history."""
+        new = at not in self._substitutes
+        self._substitutes[at] = message
+        # Results come due in order, so this is the usual case: the spans before it stay. Only a result that had to wait
+        # while a later one was archived, and what was changed, rebuilds all.
+        if at >= self._covered:
+            self._places.append(at)
+            self._extend(history, at)
+            return
+        if new:
+            insort(self._places, at)
+        self._rebuild(history)
+
+    def keep(self, history: Messages, size: int) -> None:
+        """Forget the inserted message, and the substitutes from message `size` on, where the history has changed."""
+        self._places = self._places[: bisect_left(self._places, size)]
+        self._substitutes = {at: self._substitutes[at] for at in self._places}
+        self._inserted = None
+        self._rebuild(history)
+
+    def place(self, at: int) -> int:
+        """Return the place of message `at` of the history in `messages`."""
+        return at + (self._inserted is not None and at >= self._before)
+
+    def messages(self, history: Messages) -> Messages:
+        """Return the history with the substitutes and the inserted message."""
+        if self._inserted is None and not self._places:
+            return history
+        return Messages((*self._head, *self._spans(history, self._covered, len(history))))
+
+    def _rebuild(self, history: Messages) -> None:
+        self._head, self._covered = [], 0
+        for at in self._places:
+            self._extend(history, at)
+
+    def _extend(self, history: Messages, at: int) -> None:
+        self._head += self._spans(history, self._covered, at)
+        # `_spans` up to `at` leaves the insertion to whatever holds message `before`, and here that is the substitute.
+        if self._inserted is not None and self._before == at:
+            self._head.append(self._inserted)
+        self._head.append(Span((self._substitutes[at],), 0, 1))
+        self._covered = at + 1
+
+    def _spans(self, history: Messages, start: int, stop: int) -> tuple[Span, ...]:
+        """Return history[start:stop], with the inserted message if it belongs before one of these, or at the end."""
+        if self._inserted is None or not (start <= self._before < stop or self._before == stop == len(history)):
+            return history[start:stop].spans
+        return (*history[start : self._before].spans, self._inserted, *history[self._before : stop].spans)
 
 
 class OrphanedResults:

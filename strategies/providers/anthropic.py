@@ -19,12 +19,12 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 from ctxbench.scenarios.view import Messages, shared_prefix
 
-from ..archive.session import SplicedHistory
 from ..base import Context, StrategyContext, Unsupported, View
 from ..events import Cleared, ClearedThinking, PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.language import ConversationLanguage, LanguageSetting
-from ..parts.summarize import PROMPTS, RunningSummary, Summariser
+from ..parts.summarize import RunningSummary, Summariser
+from ..parts.units import SplicedHistory
 from ..summary import RollingSummary
 
 LEAST_TRIGGER = 50_000
@@ -275,57 +275,35 @@ class ThresholdCompaction:
     source: ClassVar[str] = "Anthropic, compaction threshold, 2026-09-22"
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
-    def _summariser(self) -> Summariser:
-        language = ConversationLanguage(self.language)
-        return Summariser("compact", PROMPTS, language, self.max_summary_tokens, None, 0.3, self.summariser, "extends")
-
     def start(self, services: StrategyContext) -> View:
-        return _Threshold(self, services)
+        language = ConversationLanguage(self.language)
+        summariser = Summariser("compact", language, self.max_summary_tokens, self.summariser, kind="extends")
+        rolling = RollingSummary(services, RunningSummary(services, summariser), self.keep_newest)
+        request = Message("anthropic.compact:budget", "user", wording("anthropic.compact")["budget"])
+        compactions = 0
 
-    def rolling(self, services: StrategyContext) -> RollingSummary:
-        """Return the summary of one conversation, which is empty yet."""
-        return RollingSummary(services, RunningSummary(services, self._summariser()), self.keep_newest)
+        def is_spent() -> bool:
+            return self.budget is not None and compactions * self.trigger >= self.budget
 
+        def view(context: Context) -> Context:
+            nonlocal compactions
+            rolling.read(context.messages)
+            asked = services.tokens(request) if is_spent() else 0
+            if rolling.tokens + services.schemas(context.tools) + asked >= self.trigger:
+                count = len(rolling.rest)
+                if self.pause_keep:
+                    compactions += rolling.summarise(count, self.pause_keep)
+                else:
+                    compactions += rolling.summarise(rolling.beyond(count) if self.keep_newest else count)
+            sent = rolling.context(context, None)
+            if not is_spent():
+                return sent
+            # The request to wrap up stands behind the summary.
+            last = rolling.running.messages[-1].id
+            place = next(at for at, message in enumerate(sent.messages, 1) if message.id == last)
+            return context.sending(sent.messages[:place] + Messages.of((request,)) + sent.messages[place:])
 
-class _Threshold:
-    """The view of one conversation: its summary, and what came since."""
-
-    def __init__(self, settings: ThresholdCompaction, services: StrategyContext) -> None:
-        self._settings, self._services = settings, services
-        self._rolling, self._compactions = settings.rolling(services), 0
-
-    def __call__(self, context: Context) -> Context:
-        settings, rolling = self._settings, self._rolling
-        rolling.read(context.messages)
-        if self._tokens(context) >= settings.trigger:
-            count = len(rolling.rest)
-            if settings.pause_keep:
-                done = rolling.summarise(count, settings.pause_keep)
-            else:
-                done = rolling.summarise(rolling.beyond(count) if settings.keep_newest else count)
-            self._compactions += done
-        sent = rolling.context(context, None)
-        return self._wrapped_up(sent) if self._is_spent else sent
-
-    @property
-    def _is_spent(self) -> bool:
-        budget = self._settings.budget
-        return budget is not None and self._compactions * self._settings.trigger >= budget
-
-    @property
-    def _request(self) -> Message:
-        return Message("anthropic.compact:budget", "user", wording("anthropic.compact")["budget"])
-
-    def _tokens(self, context: Context) -> int:
-        more = self._services.tokens(self._request) if self._is_spent else 0
-        return self._rolling.tokens + self._services.schemas(context.tools) + more
-
-    def _wrapped_up(self, context: Context) -> Context:
-        """Return the context with the request to wrap up behind the summary."""
-        messages = context.messages
-        last = self._rolling.running.messages[-1].id
-        place = next(at for at, message in enumerate(messages, 1) if message.id == last)
-        return context.sending(messages[:place] + Messages.of((self._request,)) + messages[place:])
+        return view
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +324,6 @@ class CompactionOnDemand(CompactingClient):
 
     name: ClassVar[str] = "anthropic.compact_on_demand"
     prompt: ClassVar[PromptKind] = "extends"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "Anthropic, compaction on demand and keep recent turns, 2026-09-22"
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
@@ -357,11 +334,8 @@ class CompactionOnDemand(CompactingClient):
             )
 
     def _history(self, services: StrategyContext) -> ClientHistory:
-        return (
-            _Background(services, self.name, self._summariser())
-            if self.background
-            else CompactingClient._history(self, services)
-        )
+        kind = _Background if self.background else ClientHistory
+        return kind(services, self.name, self._summariser())
 
     def compact(self, history: ClientHistory) -> None:
         if isinstance(history, _Background):
@@ -416,7 +390,6 @@ class CompactionControl(CompactingClient):
 
     name: ClassVar[str] = "anthropic.compaction_control"
     prompt: ClassVar[PromptKind] = "history"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "anthropic-sdk-python 0.121.0, lib/tools/_beta_compaction_control.py, 2026-08-07"
     fails: ClassVar[str] = "the result of the last tool call is needed: it is thrown away with the call"
 

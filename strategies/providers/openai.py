@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import ClassVar, Literal
 
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
 
+from ..base import data
 from ..events import PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient
 from ..parts.units import NOTHING
@@ -24,9 +23,8 @@ _UNKNOWN = 240_000
 @cache
 def _sandbox_threshold(model: str) -> int:
     """Return the threshold of the Agents SDK's sandbox for a model."""
-    text = files(__package__.rpartition(".")[0]).joinpath("data", "sandbox_windows.toml").read_text(encoding="utf-8")
     name = re.sub(r"-\d{4}-\d\d-\d\d$", "", model.strip().lower().removeprefix("openai/"))
-    windows = (row["tokens"] for row in tomllib.loads(text)["windows"] if re.fullmatch(row["models"], name))
+    windows = (row["tokens"] for row in data("sandbox_windows")["windows"] if re.fullmatch(row["models"], name))
     window: int | None = next(windows, None)
     return _UNKNOWN if window is None else window * 9 // 10
 
@@ -55,7 +53,6 @@ class OpenAICompaction(CompactingClient):
 
     name: ClassVar[str] = "openai.compact"
     prompt: ClassVar[PromptKind] = "extends"
-    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "OpenAI, compaction guide of autumn 2026, openai 2.54.0 and openai-agents 0.24.0"
     fails: ClassVar[str] = "an answer or a tool's result is needed again and the item left it out"
 

@@ -6,6 +6,7 @@ both as of 2026-11-22.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -19,6 +20,25 @@ from ..events import OverBudget
 def _turns(history: Messages, start: int) -> list[int]:
     """Return the places from `start` on at which user messages open turns."""
     return [at for at, message in enumerate(history[start:], start) if message.role == "user"]
+
+
+def _from_last_cut(services: StrategyContext, next_cut: Callable[[Context, int], int]) -> View:
+    """Return a view that sends the history from its last cut on, which `next_cut` may move at each call."""
+    read, start = Messages(), 0
+
+    def view(context: Context) -> Context:
+        nonlocal read, start
+        history = context.messages
+        if shared_prefix(read, history) < len(read):
+            start = 0
+        read, start = history, next_cut(context, start)
+        return context.sending(_from(services, history, start)) if start else context
+
+    return view
+
+
+def _from(services: StrategyContext, history: Messages, start: int) -> Messages:
+    return services.systems(history[:start]) + services.whole(history[start:]) if start else history
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +65,11 @@ class TruncationAuto:
             systems = services.systems(history)
             start = services.fit(history, limit - services.total(systems))
             if self.drop == "turns":
-                start = next((at for at in _turns(history, start)), len(history))
+                start = next(iter(_turns(history, start)), len(history))
             if start == len(history):
                 services.record(OverBudget("the newest item does not fit", services.total(history), limit))
                 return context.sending(systems)
-            return context.sending(services.systems(history[:start]) + services.whole(history[start:]))
+            return context.sending(_from(services, history, start))
 
         return view
 
@@ -88,31 +108,15 @@ class ContextWindowCompression:
         return self.trigger // 2 if self.target_tokens is None else self.target_tokens
 
     def start(self, services: StrategyContext) -> View:
-        return _SlidingWindow(self, services)
+        def next_cut(context: Context, start: int) -> int:
+            history = context.messages
+            if services.total(_from(services, history, start)) + services.schemas(context.tools) <= self.trigger:
+                return start
+            systems = services.total(services.systems(history)) if self.count_system else 0
+            fitting, turns = services.fit(history, self.target - systems), _turns(history, start)
+            return next((at for at in turns if at >= fitting), turns[-1] if turns else start)
 
-
-class _SlidingWindow:
-    """The view of one conversation: the history from the last cut on."""
-
-    def __init__(self, settings: ContextWindowCompression, services: StrategyContext) -> None:
-        self._settings, self._services = settings, services
-        self._history, self._start = Messages(), 0
-
-    def __call__(self, context: Context) -> Context:
-        history, settings, services = context.messages, self._settings, self._services
-        if shared_prefix(self._history, history) < len(self._history):
-            self._start = 0
-        self._history = history
-        if services.total(self._sent(history)) + services.schemas(context.tools) > settings.trigger:
-            systems = services.total(services.systems(history)) if settings.count_system else 0
-            fitting = services.fit(history, settings.target - systems)
-            turns = _turns(history, self._start)
-            self._start = next((at for at in turns if at >= fitting), turns[-1] if turns else self._start)
-        return context.sending(self._sent(history)) if self._start else context
-
-    def _sent(self, history: Messages) -> Messages:
-        start = self._start
-        return self._services.systems(history[:start]) + self._services.whole(history[start:]) if start else history
+        return _from_last_cut(services, next_cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,27 +137,13 @@ class RetentionRatio:
     fails: ClassVar[str] = "the answer is older than the cut; the whole cache behind the instructions is lost at each"
 
     def start(self, services: StrategyContext) -> View:
-        return _Retaining(self, services)
-
-
-class _Retaining:
-    """The view of one conversation: the history from the last cut on."""
-
-    def __init__(self, settings: RetentionRatio, services: StrategyContext) -> None:
-        self._settings, self._services = settings, services
-        self._history, self._start = Messages(), 0
-
-    def __call__(self, context: Context) -> Context:
-        history, settings, services = context.messages, self._settings, self._services
-        if shared_prefix(self._history, history) < len(self._history):
-            self._start = 0
-        self._history = history
-        kept = history[self._start :]
-        if services.total(kept) - services.total(services.systems(kept)) > settings.post_instructions:
-            room = int(settings.retention_ratio * settings.post_instructions)
+        def next_cut(context: Context, start: int) -> int:
+            history = context.messages
+            kept = history[start:]
+            if services.total(kept) - services.total(services.systems(kept)) <= self.post_instructions:
+                return start
+            room = int(self.retention_ratio * self.post_instructions)
             # A cut never moves back, and never past the newest message, however long that is.
-            self._start = max(self._start, min(services.fit(history, room), len(history) - 1))
-        start = self._start
-        if not start:
-            return context
-        return context.sending(services.systems(history[:start]) + services.whole(history[start:]))
+            return max(start, min(services.fit(history, room), len(history) - 1))
+
+        return _from_last_cut(services, next_cut)

@@ -19,8 +19,7 @@ from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.harness.tier_bench.archive import as_json, items_of
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.source import Problems
-from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
-from ctxbench.strategies.tiers.archive.archive import blocks
+from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, BlockTable, Coding, blocks
 
 zstandard: Any = pytest.importorskip("zstandard")
 pytestmark = pytest.mark.perf

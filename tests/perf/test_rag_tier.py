@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from ctxbench.harness.claims.search import ASKED, DIMENSION, block, blocks, nearest, searched
 from ctxbench.metrics.language import terms
 from ctxbench.metrics.probes import Latency, latency
-from ctxbench.strategies.tiers.rag.bm25 import Bm25
+from ctxbench.strategies.tiers.rag.postings import Bm25
 from ctxbench.strategies.tiers.rag.vectors import Graph, Index, Vectors
 
 pytestmark = [pytest.mark.perf, pytest.mark.filterwarnings("ignore")]  # what other libraries warn of is theirs

@@ -16,7 +16,7 @@ import pytest
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems
-from tests.scenarios.readers import test_otel
+from tests.goldens.formats import CASES
 from tests.scenarios.readers.samples import SAMPLES
 from tests.scenarios.readers.test_fuzz import contents
 from tests.scenarios.readers.traces import CALLED, LATER, PROMPT, SAID, SHOWN, shown
@@ -86,7 +86,9 @@ RUNS = [
 TRACERS = ("braintrust", "helicone", "langsmith", "litellm_proxy", "openai_agents", "weave")
 FORMATS: dict[str, Any] = {
     **{name: SAMPLES[name].records(1) for name in TRACERS},
-    "logfire": test_otel.logfire(*test_otel.spans()),
+    "logfire": [
+        json.loads(line) for line in (CASES / "otel" / "the_container_logfire" / "trace0.json").read_text().splitlines()
+    ],
     "mlflow": [{"trace_id": "T", "trace": json.dumps(SAMPLES["mlflow_traces"].make("T")), "trace_metadata": "{}"}],
 }
 

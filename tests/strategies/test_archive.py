@@ -13,7 +13,6 @@ from ctxbench.harness.invariants import check, conversations, steps
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, Tool, ToolCall
 from ctxbench.strategies.archive import Archive
-from ctxbench.strategies.archive.archives import Trigger
 from ctxbench.strategies.archive.record import WORDING, Card, Language, identify, is_placeholder, placeholder
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Archived, Failed
@@ -115,7 +114,7 @@ def test_only_what_is_over_the_threshold_is_archived() -> None:
 
 @pytest.mark.parametrize("fresh", [True, False])
 @pytest.mark.parametrize("trigger", ["model", "keyword"])
-def test_no_placeholder_is_longer_than_its_result(fresh: bool, trigger: Trigger) -> None:
+def test_no_placeholder_is_longer_than_its_result(fresh: bool, trigger: str) -> None:
     """Whatever the threshold, a result of no more tokens than its placeholder is sent whole, and is not stored."""
     results = {f"t{at}": "".join(f"Gate {n} opens at 07:{n}. " for n in range(10, 10 + 4 * at)) for at in range(1, 12)}
     talk = conversation(*[asking(at, "when?", "gate", results[f"t{at}"]) for at in range(1, 12)])

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.strategies.archive import Archive
-from ctxbench.strategies.archive.archives import KEYWORDS
+from ctxbench.strategies.archive import KEYWORDS, Archive, mentions
 from ctxbench.strategies.archive.record import identify, query_of, sources_of, summary_of
-from ctxbench.strategies.archive.session import mentions
 from ctxbench.strategies.events import Archived, Event, Failed, Loaded
 from ctxbench.strategies.parts.passages import relevant_passages
 from tests.strategies.tool_results import COUNTER, Fake, Opening, asking, at_file, conversation

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.archive.session import SplicedHistory
+from ctxbench.strategies.parts.units import SplicedHistory
 
 SAID = tuple(Message(f"m{at}", "user") for at in range(12))
 NOTE = Message("note", "system")

@@ -134,7 +134,7 @@ def test_the_budget_is_that_of_the_stage_before() -> None:
 )
 def test_wrong_parameters_are_refused(wrong: str) -> None:
     """What no provider takes is an error, not a request that fails later."""
-    with pytest.raises(SpecError, match=r"provider is|marks must|min_tokens must|rolling must|rolling=2 is more"):
+    with pytest.raises(SpecError, match=r"provider must|marks must|min_tokens must|rolling must|rolling=2 is more"):
         parse(f"cache_marks({wrong})")
 
 

@@ -293,7 +293,7 @@ def test_parameters_are_checked(bad: str) -> None:
 def test_vectors_by_coordinate_are_compared_like_those_of_a_matrix(seed: int, batches: list[int], share: float) -> None:
     """However many coordinates are 0, and however they come, both give each vector the same cosine."""
     rng = np.random.default_rng(seed)
-    matrix, sparse = VectorMatrix(12), SparseVectors(12)
+    matrix, sparse = VectorMatrix(np.float32, 12), SparseVectors(12)
     for size in batches:
         vectors = np.where(rng.random((size, 12)) < share, rng.standard_normal((size, 12)), 0).astype(np.float32)
         matrix.add(vectors)

@@ -15,7 +15,7 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Dropped, Failed, OverBudget, Summarised
-from ctxbench.strategies.smart import KEYWORDS, MessageScores, Smart, scorer
+from ctxbench.strategies.smart import MessageScores, Smart, scorer
 from tests.builders import answering, calling, talk
 from tests.strategies.scripted_models import COUNTER, Replying, Sent, refusing, sending, summarised
 
@@ -53,7 +53,7 @@ SMALL = Smart(window=1100, system=100, memory=0, max_summary_tokens=50)
 )
 def test_what_a_message_scores_by_itself(message: Message, points: int) -> None:
     """Role, tool call, keyword, code block, list: the document's points, each once."""
-    assert scorer(user=10, call=20, keyword=15, code=12, listing=8, keywords=KEYWORDS)(message) == points
+    assert scorer(Smart())(message) == points
 
 
 def test_the_first_turns() -> None:

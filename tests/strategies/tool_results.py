@@ -13,8 +13,7 @@ from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation, Message, Tool, ToolCall
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.archive import Archive
-from ctxbench.strategies.archive.archives import Archives
+from ctxbench.strategies.archive import Archive, Archives
 from ctxbench.strategies.base import Context, ModelError, Prompt, Strategy
 from ctxbench.strategies.events import Event
 

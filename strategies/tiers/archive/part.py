@@ -6,6 +6,9 @@ neither is read for the other. The index is a file, too:
     ctxbench archive 1          version of the format
     {"next": 7, "parts": [...], ...}
     2f8a91c0                    CRC-32C of all above it, in hex
+
+Blocks are compressed with a dictionary made of earlier ones. A raw dictionary is the text of earlier blocks itself, as
+if it preceded the content. A trained one is zstd's selection from them. Decision 16 has the figures for both.
 """
 
 from __future__ import annotations
@@ -13,15 +16,89 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import zstandard
 from google_crc32c import value as _crc32c
+from msgspec.structs import replace
 
 from ctxbench.metrics.extract import extract
 from ctxbench.scenarios.model import Message
 
-from .codec import FAST, Coding, Dictionary
+Kind = Literal["none", "trained", "raw"]
+
+FAST = 3
+"""Level of small parts, which are written again soon."""
+TRAINED_BYTES = 112_640
+"""Size of a trained dictionary: zstd's own default."""
+# Bytes of a segment of a trained dictionary. By default zstd takes few segments, and stops at 900 bytes in all.
+_SEGMENT = 256
+_SAMPLE = 2048  # bytes of a training sample
+# Logarithms of the longest match distance: a block and the largest dictionary; zstd's `--long`.
+_WINDOW, _LONG_WINDOW = 24, 27
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """How blocks are written. Reading does not need it, and the blocks of an archive may differ in it."""
+
+    level: int = 19
+    dictionary: Kind = "raw"
+    dictionary_bytes: int = 1 << 20
+    """Largest size of a raw dictionary."""
+    long: bool = False
+    """zstd's long-distance matching over 128 MB."""
+    block_tokens: int = 65_536
+    summary: float = 0.0
+    """Tokens of an extractive summary stored beside each block, as a share of the block's tokens; 0 = none."""
+
+
+class Dictionary:
+    """A zstd dictionary, ready to use. An empty one compresses without a dictionary."""
+
+    def __init__(self, data: bytes = b"", kind: Kind = "none") -> None:
+        self.data, self.kind = data, kind
+        self._decompressor = zstandard.ZstdDecompressor(dict_data=self._zstd(), max_window_size=1 << _LONG_WINDOW)
+
+    def __deepcopy__(self, _: object) -> Dictionary:
+        return self  # it never changes
+
+    def compress(self, content: bytes, level: int, long: bool = False) -> bytes:
+        """Compress content to one frame. The same content gives the same bytes."""
+        window = _LONG_WINDOW if long else _WINDOW
+        settings = zstandard.ZstdCompressionParameters.from_level(level, window_log=window, enable_ldm=long)
+        return zstandard.ZstdCompressor(compression_params=settings, dict_data=self._zstd()).compress(content)
+
+    def decompress(self, frame: bytes) -> bytes:
+        """Return the content of one frame."""
+        return self._decompressor.decompress(frame)
+
+    def _zstd(self) -> zstandard.ZstdCompressionDict | None:
+        if not self.data:
+            return None
+        kind = zstandard.DICT_TYPE_RAWCONTENT if self.kind == "raw" else zstandard.DICT_TYPE_FULLDICT
+        return zstandard.ZstdCompressionDict(self.data, dict_type=kind)
+
+
+def build_dictionary(contents: Sequence[bytes], coding: Coding) -> Dictionary:
+    """Make a dictionary of contents in order of age, newest last. A raw dictionary is the end of them."""
+    if coding.dictionary == "raw" and contents:
+        # The end is what stands nearest to the content, and zstd takes fewer bits for matches at short distances.
+        return Dictionary(b"\n".join(contents)[-coding.dictionary_bytes :], "raw")
+    if coding.dictionary == "none" or not contents:
+        return Dictionary()
+    samples: list[bytes | bytearray | memoryview] = [
+        content[at : at + _SAMPLE] for content in contents for at in range(0, len(content), _SAMPLE)
+    ]
+    size = min(TRAINED_BYTES, sum(map(len, contents)) // 4)
+    try:
+        trained = zstandard.train_dictionary(size, samples, k=_SEGMENT, d=8)
+    except (zstandard.ZstdError, ValueError):  # too little material, or all of it alike
+        return Dictionary()
+    return Dictionary(trained.as_bytes(), "trained")
+
 
 INDEX = "index"
 _MAGIC = b"ctxbench archive 1\n"
@@ -138,29 +215,8 @@ def next_id(id: str) -> str:
     return _LAST_NUMBER.sub(lambda number: str(int(number[0]) + 1).zfill(len(number[0])), id)
 
 
-def _table_bytes(table: PartTable) -> bytes:
-    before = ("", *table.ids)
-    ids = ["" if id == next_id(last) else id for last, id in zip(before, table.ids, strict=False)]
-    return msgspec.json.encode((ids, table.tokens))
-
-
-class NewPart(NamedTuple):
-    """A part that is not on disk yet."""
-
-    part: PartEntry
-    data: bytes
-
-
-class SummaryFrame(NamedTuple):
-    """An extractive summary of a block, and the messages that it summarises."""
-
-    ids: tuple[str, ...]
-    text: str
-
-
-def contents(items: Sequence[ArchivedMessage]) -> list[bytes]:
-    """Return the possible layouts of a part's messages."""
-    return [content for content in (by_field(items), by_key(items)) if content is not None]
+NewPart = tuple[PartEntry, bytes]
+"""A part that is not on disk yet, and its bytes."""
 
 
 def small_part(number: int, items: Sequence[ArchivedMessage]) -> NewPart:
@@ -177,33 +233,27 @@ def block_part(
     count: Count | None,
 ) -> NewPart:
     """Return a block in the layout of fewest bytes. `using` is the number of the dictionary."""
-    layouts = [_new_part(number, items, content, dictionary, coding.level, coding.long) for content in contents(items)]
-    best = min(layouts, key=lambda part: len(part.data))
-    part = msgspec.structs.replace(best.part, sealed=True, dictionary=using)
+    layouts = [content for content in (by_field(items), by_key(items)) if content is not None]
+    parts = [_new_part(number, items, content, dictionary, coding.level, coding.long) for content in layouts]
+    best, data = min(parts, key=lambda part: len(part[1]))
+    part = replace(best, sealed=True, dictionary=using)
     if not coding.summary or count is None:
-        return NewPart(part, best.data)
+        return part, data
     texts = [item.message.text for item in items if item.message.text]
     text = extract(texts, int(part.tokens * coding.summary), count)
     frame = _PLAIN.compress(text.encode(), coding.level)
-    part = msgspec.structs.replace(part, summary=section_of(frame, len(best.data)))
-    return NewPart(part, best.data + frame)
+    return replace(part, summary=section_of(frame, len(data))), data + frame
 
 
 def _new_part(
     number: int, items: Sequence[ArchivedMessage], content: bytes, by: Dictionary, level: int, long: bool
 ) -> NewPart:
-    table = PartTable(tuple(item.id for item in items), tuple(item.tokens for item in items))
-    head = _PLAIN.compress(_table_bytes(table), _TABLE_LEVEL if level > FAST else FAST)
+    ids, tokens = [item.id for item in items], [item.tokens for item in items]
+    different = ["" if id == next_id(last) else id for last, id in zip(["", *ids], ids, strict=False)]
+    head = _PLAIN.compress(msgspec.json.encode((different, tokens)), _TABLE_LEVEL if level > FAST else FAST)
     frame = by.compress(content, level, long)
-    part = PartEntry(
-        number,
-        len(items),
-        sum(table.tokens),
-        section_of(head),
-        section_of(frame, len(head)),
-        len(content),
-    )
-    return NewPart(part, head + frame)
+    sections = section_of(head), section_of(frame, len(head))
+    return PartEntry(number, len(items), sum(tokens), *sections, len(content)), head + frame
 
 
 def table_of(data: bytes) -> PartTable:
@@ -212,11 +262,6 @@ def table_of(data: bytes) -> PartTable:
     for at in range(1, len(ids)):
         ids[at] = ids[at] or next_id(ids[at - 1])
     return PartTable(tuple(ids), tokens)
-
-
-def summary_of(data: bytes) -> str:
-    """Read a summary from its bytes."""
-    return _PLAIN.decompress(data).decode()
 
 
 _TEXT = ("text",)
@@ -274,9 +319,12 @@ class PartMessages:
             if not line:
                 continue
             if path[0] == _SCALARS:
-                scalars[path[1]] = split_scalars(line.decode())
+                scalars[path[1]] = SCALARS_OF_LINE.findall(line.decode())  # strings may contain commas
             else:
-                _set(record, path, msgspec.json.decode(line))
+                owner = record
+                for key in path[:-1]:
+                    owner = owner.setdefault(key, {})
+                owner[path[-1]] = msgspec.json.decode(line)
         # A text that was taken apart is stored as the number of its shape; all other texts decode as strings.
         if isinstance(record.get("text"), int):
             record["text"] = join_shape(self._shapes[record["text"]], scalars)
@@ -305,12 +353,6 @@ def _leaves(record: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tupl
             yield (*path, key), value
 
 
-def _set(record: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
-    for key in path[:-1]:
-        record = record.setdefault(key, {})
-    record[path[-1]] = value
-
-
 def _layout_bytes(columns: Columns, shapes: tuple[str, ...]) -> bytes:
     lines: list[bytes] = []
     for path, column in sorted(columns.items()):
@@ -324,7 +366,7 @@ HOLE = "\0"
 
 _SCALAR = r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null'
 _TOKEN = re.compile(rf"(?P<key>\"(?:[^\"\\\x00-\x1f]|\\.)*\")(?=\s*:)|(?P<scalar>{_SCALAR})|[^\"\w-]+", re.ASCII)
-_SCALARS_OF_LINE = re.compile(_SCALAR, re.ASCII)
+SCALARS_OF_LINE = re.compile(_SCALAR, re.ASCII)
 
 
 class JsonShape(NamedTuple):
@@ -373,12 +415,6 @@ def join_shape(shape: str, scalars: Mapping[str, list[str]]) -> str:
             key = piece if piece[:1] == '"' else key
             pieces.append(piece)
     return "".join(pieces)
-
-
-def split_scalars(line: str) -> list[str]:
-    """Return the scalars of a line, which commas separate."""
-    # Not a split at commas, which strings may contain.
-    return _SCALARS_OF_LINE.findall(line)
 
 
 _PIECE = re.compile(rf'"(?:[^"\\\x00-\x1f]|\\.)*"|{HOLE}|[^"{HOLE}]+')

@@ -1,15 +1,228 @@
-"""The Focus tier: the messages a model is sent, within a hard token limit (design document 004 §2.1, §5.4).
+"""S9, `focus`: requests of at most 8192 tokens, however long the conversation (design document 004 §2.1, §5.4).
 
-    tier = Focus(limit=8192, truncation="importance").open()
+    tier = Focus(limit=8192, truncation="importance").open(services)
     request = tier.send(messages)        # after each new message, the whole conversation
-    request.messages, request.overflow, request.over_budget
+    request.messages, request.over_budget
 
-It works without the harness; inside it is the strategy `focus`. `strategy.py` has the strategy, one conversation under
-it and its token budget, `truncation.py` the four ways to cut a conversation. Decision 19 has the figures.
+It works without the harness. `truncation.py` has the four ways to cut a conversation. Decision 19 has the figures.
 """
 
 from __future__ import annotations
 
-from .strategy import BudgetUse, Focus, Focused, FocusSession
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
 
-__all__ = ["BudgetUse", "Focus", "FocusSession", "Focused"]
+from ctxbench.metrics.tokens import PRIMING
+from ctxbench.scenarios.model import Tool
+from ctxbench.scenarios.spec import NonNegativeFloat, NonNegativeInt, PositiveInt, Share, ShareWithoutEnds
+from ctxbench.scenarios.view import Messages
+
+from ...base import Context, StrategyContext, View
+from ...events import OverBudget
+from ...parts.language import ConversationLanguage, LanguageSetting
+from ...parts.summarize import Summariser
+from ...parts.units import Dialogue
+from ..quota import Quota, Quotas
+from .truncation import ConversationMerge, DynamicSummary, Importance, ImportanceWeights, Tail, Truncation
+
+TruncationMode = Literal["tail_cutoff", "importance", "dynamic_summary", "conversation_merge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """A hard limit: system messages, tool schemas and conversation together take at most `limit` tokens.
+
+    System messages and schemas are never cut. `system` and `functions` tokens are reserved for them. Tokens that they
+    do not use stay free; tokens that they take beyond their reserve come off the conversation. The conversation has the
+    rest: 6141 of 8192 tokens with the document's shares (3 prime the reply). A longer conversation is cut in one of the
+    document's four ways:
+
+    - `tail_cutoff`: keep the newest messages that fit.
+    - `importance`: keep the messages with the best scores, `semantic` · 0.4 + `recency` · 0.3 + `emphasis` · 0.2 +
+      `structure` · 0.1, in their order (`truncation.Importance` defines the four parts). Only words are compared, at
+      most `read` characters of a message, half from each end. It needs no embedder.
+    - `dynamic_summary`: replace all but the newest messages that fit in `keep` of the room by a summary of at most
+      `max_summary_tokens`. When the room is full again, the next messages are summarised with the previous summary.
+    - `conversation_merge`: replace the oldest spans of `run` tokens, as many as necessary, by one message each, with
+      sentences extracted from the span in at most `ratio` of its tokens (never over `run`). A merged message does not
+      change until the oldest ones have to be dropped.
+
+    Where the document is silent, or providers would reject the request:
+
+    - "Functions" are the schemas of the tools offered. Calls and results are conversation, and stay or go together.
+    - The newest message stays, with its call, and the user message that opened the turn: providers reject requests that
+      begin otherwise. If they do not fit in the conversation's share, they may use the reserves; if both do not fit in
+      the limit, the user message goes.
+    - If the newest message does not fit in the limit, or system messages and schemas do not, the request is over budget
+      (OverBudget). A replay has no empty request: it sends the system messages then, however long they are.
+    - Summaries and merged messages are headed in `language`; "auto" is that of most user messages at the first of them.
+    - `warning` and `soft` are shares of the limit. The uncut conversation with its reserves is measured by them:
+      LimitReached is recorded whenever it rises to the warning, to the soft limit or over the limit, or falls below.
+    """
+
+    limit: PositiveInt = 8192
+    truncation: TruncationMode = "importance"
+    system: NonNegativeInt = 1024
+    functions: NonNegativeInt = 1024
+    warning: float = 0.8
+    soft: float = 0.95
+    semantic: NonNegativeFloat = 0.4
+    recency: NonNegativeFloat = 0.3
+    emphasis: NonNegativeFloat = 0.2
+    structure: NonNegativeFloat = 0.1
+    read: PositiveInt = 300
+    keep: ShareWithoutEnds = 0.5
+    max_summary_tokens: PositiveInt = 500
+    temperature: NonNegativeFloat = 0.3
+    summariser: str = ""
+    run: PositiveInt = 1000
+    ratio: Share = 0.25
+    language: LanguageSetting = "auto"
+
+    copyable: ClassVar[bool] = True
+    fails: ClassVar[str] = "a tool's result alone is longer than the limit: every request with it is over budget"
+
+    def __post_init__(self) -> None:
+        Quota(self.limit, self.soft, self.warning)
+        if (room := TokenBudget(self.limit, self.system, self.functions).room(0, 0)) < 1:
+            shares = f"system={self.system} and functions={self.functions}"
+            raise ValueError(f"limit={self.limit} leaves no tokens for the conversation beside {shares}")
+        if self.truncation == "dynamic_summary" and self.max_summary_tokens > (1 - self.keep) * room:
+            raise ValueError(
+                f"max_summary_tokens={self.max_summary_tokens} does not fit: the conversation has {room} tokens, and "
+                f"keep={self.keep} of them are for its newest messages"
+            )
+
+    @property
+    def budget(self) -> int:
+        """Largest request in tokens."""
+        return self.limit
+
+    def open(self, services: StrategyContext) -> FocusSession:
+        """Open the tier for one conversation."""
+        return FocusSession(self, self._truncation(services), services)
+
+    def start(self, services: StrategyContext) -> View:
+        tier = self.open(services)
+
+        def view(context: Context) -> Context:
+            history = context.messages
+            request = tier.send(history, context.tools)
+            if request.over_budget is not None:
+                return context.sending(services.systems(history))
+            return context if request.messages is history else context.sending(request.messages)
+
+        return view
+
+    def _truncation(self, services: StrategyContext) -> Truncation:
+        language = ConversationLanguage(self.language)
+        match self.truncation:
+            case "tail_cutoff":
+                return Tail(services)
+            case "importance":
+                weights = ImportanceWeights(self.semantic, self.recency, self.emphasis, self.structure)
+                return Importance(services, weights, self.read)
+            case "dynamic_summary":
+                summariser = Summariser(
+                    "focus", language, self.max_summary_tokens, self.summariser, temperature=self.temperature
+                )
+                return DynamicSummary(services, summariser, self.keep)
+            case "conversation_merge":
+                return ConversationMerge(services, self.run, self.ratio, language)
+
+
+TIER = "focus"
+
+
+@dataclass(frozen=True, slots=True)
+class Focused:
+    """One request."""
+
+    messages: Messages
+    """In order, summaries and merged messages included. Empty if the request is over budget."""
+    used: BudgetUse
+    """Tokens of the request by part."""
+    over_budget: OverBudget | None = None
+    """Set if no request fits: the messages that cannot be cut are over the limit."""
+
+
+class FocusSession:
+    """The Focus tier of one conversation. Every call is given the whole conversation."""
+
+    __slots__ = ("_budget", "_dialogue", "_last", "_quotas", "_services", "_truncation")
+
+    def __init__(self, focus: Focus, truncation: Truncation, services: StrategyContext) -> None:
+        self._budget, self._truncation = TokenBudget(focus.limit, focus.system, focus.functions), truncation
+        self._services = services
+        self._dialogue = Dialogue(services)
+        self._quotas = Quotas({TIER: Quota(focus.limit, focus.soft, focus.warning)}, services.record)
+        self._last: tuple[Messages, tuple[Tool, ...], int, Focused] | None = None
+
+    def send(self, history: Messages, tools: tuple[Tool, ...] = (), spare: int = 0) -> Focused:
+        """Return the request for a conversation. The same conversation gives the same request.
+
+        If the conversation has to be cut, `spare` tokens are left free for the caller, as far as the newest message
+        allows.
+        """
+        if self._last is None or self._last[:3] != (history, tools, spare):
+            self._last = history, tools, spare, self._cut(history, tools, spare)
+        return self._last[3]
+
+    def _cut(self, history: Messages, tools: tuple[Tool, ...], spare: int) -> Focused:
+        services, budget, dialogue = self._services, self._budget, self._dialogue
+        same = dialogue.read(history)
+        conversation = dialogue.messages
+        self._truncation.read(conversation, same)
+        system, functions = services.total(services.systems(history)), services.schemas(tools)
+        total = services.total(conversation)
+        self._quotas.want(TIER, budget.reserved(system, functions) + total)
+        start = dialogue.units.starts[-1] if conversation else 0
+        newest = services.total(conversation[start:])
+        fixed, smallest = BudgetUse(system, functions, 0).total, BudgetUse(system, functions, newest).total
+        if smallest > budget.limit:
+            alone = "system messages and tool schemas alone are over the limit"
+            why, tokens = (alone, fixed) if fixed > budget.limit else ("the newest message does not fit", smallest)
+            over_budget = OverBudget(why, tokens, budget.limit)
+            services.record(over_budget)
+            return Focused(Messages(), BudgetUse(0, 0, 0), over_budget)
+        least, opening = newest, services.opening(conversation, start)
+        if opening is not None:
+            turn = newest + services.tokens(conversation[opening])
+            least = turn if BudgetUse(system, functions, turn).total <= budget.limit else newest
+        room = max(budget.room(system, functions), least)
+        if total <= room:
+            return Focused(history, BudgetUse(system, functions, total))
+        sent = self._truncation.cut(history, dialogue, max(room - spare, least))
+        return Focused(sent, BudgetUse(system, functions, services.total(sent) - system))
+
+
+class BudgetUse(NamedTuple):
+    """Tokens of a request by part."""
+
+    system: int
+    """System messages of the recording, which are never cut."""
+    functions: int
+    """Schemas of the tools offered."""
+    conversation: int
+    """All other messages, summaries and merged messages included."""
+
+    @property
+    def total(self) -> int:
+        """Tokens that a provider counts: 3 more prime the reply. An empty request has none."""
+        return PRIMING + sum(self) if any(self) else 0
+
+
+class TokenBudget(NamedTuple):
+    """The limit of a request and its reserves, in tokens."""
+
+    limit: int
+    system: int
+    functions: int
+
+    def room(self, system: int, functions: int) -> int:
+        """Return the tokens left for the conversation beside system messages and schemas. May be below 0."""
+        return self.limit - self.reserved(system, functions)
+
+    def reserved(self, system: int, functions: int) -> int:
+        """Return the tokens not available to the conversation: each reserve or what exceeds it, and the priming."""
+        return PRIMING + max(self.system, system) + max(self.functions, functions)

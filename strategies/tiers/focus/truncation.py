@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,26 +24,27 @@ from ...parts.language import ConversationLanguage
 from ...parts.memories import WordSearch
 from ...parts.summarize import RunningSummary, Summariser
 from ...parts.units import Dialogue, NewestMessages, select_newest
-from ...smart import scorer
+from ...smart import LISTING
 from ...summary import RollingSummary
 
 
-class Truncation(Protocol):
+class Truncation:
     """A way to cut a conversation that does not fit."""
+
+    __slots__ = ()
 
     def read(self, messages: Messages, same: int) -> None:
         """Take in all messages but the system's. The first `same` have not changed since the previous call."""
-        ...
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
         """Return all system messages of a history, and other messages that take at most `room` tokens.
 
         The newest unit of the history fits in the room, the whole conversation does not.
         """
-        ...
+        raise NotImplementedError
 
 
-class Tail:
+class Tail(Truncation):
     """`tail_cutoff`: the newest messages stay.
 
     The document says "simple cut of the tail". But the tail of a conversation is its newest message, and a request
@@ -55,11 +56,8 @@ class Tail:
     def __init__(self, services: StrategyContext) -> None:
         self._services = services
 
-    def read(self, messages: Messages, same: int) -> None:
-        """Remember nothing."""
-
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
-        """Return system messages, the newest messages that fit, and the user message that opened their turn."""
+        # With the user message that opened their turn.
         head, tail = fit_newest(self._services, history, dialogue.messages[-1], 0, room)
         return head + tail
 
@@ -89,8 +87,6 @@ EMPHASISED, USER = 1.0, 0.5
 
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 
-_has_parts = scorer(user=0, call=0, keyword=0, code=1, listing=1, keywords=())
-
 
 class ImportanceWeights(NamedTuple):
     """Weight of each part of a score."""
@@ -101,7 +97,7 @@ class ImportanceWeights(NamedTuple):
     structure: float
 
 
-class Importance:
+class Importance(Truncation):
     """`importance`: the messages with the best scores stay, in their order (design document 004 §5.4).
 
     The document names the parts of a score without defining them. Here each is from 0 to 1:
@@ -141,7 +137,6 @@ class Importance:
         self._later: Rows[np.int64] = Rows(np.int64, 2)
 
     def read(self, messages: Messages, same: int) -> None:
-        """Score the messages from `same` on; the earlier ones have not changed."""
         for rows in (self._rows, self._base, self._tokens, self._result, self._places):
             rows.size = min(same, rows.size)
         self._forget_units(int(np.searchsorted(self._starts.all, same)))
@@ -152,7 +147,7 @@ class Importance:
         texts = [both_ends(spelled(message), self._read) for message in new]
         weights = self._weights
         base = [weights.emphasis * _emphasis(message.role, text) for message, text in zip(new, texts, strict=True)]
-        shaped = [weights.structure * _structure(both_ends(message.text, self._read)) for message in new]
+        shaped = [weights.structure * has_parts(both_ends(message.text, self._read)) for message in new]
         self._rows.add(self._index.rows(texts))
         self._base.add(np.array(base, np.float64) + np.array(shaped, np.float64))
         self._result.add(np.array([message.role == "tool" for message in new], np.bool_))
@@ -160,7 +155,6 @@ class Importance:
         self._places.add(np.arange(known + 1, len(messages) + 1, dtype=np.float64))
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
-        """Return system messages and the units with the best scores, in order."""
         self._read_units(dialogue.units.starts)
         by_message, later = self.scores(dialogue.messages), self._later.all
         scores: Scores = by_message[self._starts.all]
@@ -261,14 +255,15 @@ class ImportantUnits:
         return None if opening == unit else opening
 
 
+def has_parts(text: str) -> bool:
+    """Return whether a text has a heading, a list or a code block."""
+    return "```" in text or LISTING.search(text) is not None or _HEADING.search(text) is not None
+
+
 def _emphasis(role: str, text: str) -> float:
     if role != "user":
         return 0.0
     return EMPHASISED if is_preference(text) or is_decision(text) or is_constraint(text) else USER
-
-
-def _structure(text: str) -> bool:
-    return _has_parts(Message("", "user", text)) > 0 or _HEADING.search(text) is not None
 
 
 FORM: dict[Language, str] = {"zh": "[合并的对话]\n{text}", "en": "[Merged conversation]\n{text}"}
@@ -291,7 +286,7 @@ def _first(runs: list[_Run], least: int, key: Callable[[_Run], int]) -> int:
     return min(bisect_left(runs, least, key=key) + 1, len(runs)) if least > 0 else 0
 
 
-class ConversationMerge:
+class ConversationMerge(Truncation):
     """`conversation_merge`: the oldest spans become one system message each, with sentences extracted from them.
 
     The document has the name only. A span is whole units of at least `run` tokens together. Its message takes at most
@@ -307,12 +302,10 @@ class ConversationMerge:
         self._runs: list[_Run] = []
 
     def read(self, messages: Messages, same: int) -> None:  # noqa: ARG002
-        """Forget the spans that have changed."""
         while self._runs and self._runs[-1].stop > same:
             self._runs.pop()
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
-        """Return system messages, merged messages, and the newest messages."""
         self._language.read(history)
         count = self._fewest(dialogue, room)
         runs = self._runs
@@ -377,7 +370,7 @@ class ConversationMerge:
         return self._services.total(messages) - self._services.total(self._services.systems(messages))
 
 
-class DynamicSummary:
+class DynamicSummary(Truncation):
     """`dynamic_summary`: all but the newest messages that fit in `keep` of the room are summarised.
 
     The previous summary is summarised with them. Messages that have been summarised are never sent again.
@@ -389,11 +382,7 @@ class DynamicSummary:
         self._services, self._keep = services, keep
         self._rolling = RollingSummary(services, RunningSummary(services, summariser))
 
-    def read(self, messages: Messages, same: int) -> None:
-        """Remember nothing: the rolling summary compares the messages itself."""
-
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
-        """Return system messages, the summary, and the messages after it."""
         rolling = self._rolling
         rolling.read(history)
         budget = rolling.system_tokens + room

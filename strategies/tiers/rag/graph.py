@@ -2,11 +2,11 @@
 
 There is an edge between a document and each of its entities; two entities that occur together are two steps apart. A
 walk starts at the query's entities, the rarer the likelier, goes on to a neighbour at each step, and restarts with
-probability `restart`. The score of a document is the probability that the walk is at it.
+probability `RESTART`. The score of a document is the probability that the walk is at it.
 
 Scores are computed by pushing (Andersen, Chung & Lang 2006, "Local graph partitioning using PageRank vectors"), all
 nodes of a side at once: the mass of a node is pushed on while it is at least `precision` times its neighbours. So the
-work is bounded by 1 / (restart · precision) edges, whatever the size of the graph, and no score is off by more than
+work is bounded by 1 / (RESTART · precision) edges, whatever the size of the graph, and no score is off by more than
 `precision` times the document's entities. The query's entities are always pushed, so every document with one of them is
 found.
 """
@@ -22,10 +22,10 @@ import numpy as np
 from ctxbench.metrics.language import HAN, STOP_WORDS, terms, words
 from ctxbench.metrics.values import Value, spellings, values
 
-from ..snapshot_file import SnapshotReader, SnapshotWriter
-from .fusion import NOTHING, Numbers, Ranked
-from .postings import Postings, TextIndex
+from .postings import NOTHING, Ranked, TextIndex
 
+RESTART = 0.5
+"""Probability that a walk begins anew at a step."""
 ROUNDS = 50
 """Most pushes from entities to documents and back: the mass left by then is below any precision."""
 
@@ -33,15 +33,11 @@ ROUNDS = 50
 class EntityGraph(TextIndex):
     """Texts searched by the entities that they mention."""
 
-    __slots__ = ("_precision", "_restart", "_with_words")
+    __slots__ = ("_precision", "_with_words")
 
-    def __init__(self, restart: float = 0.5, precision: float = 1e-5, with_words: bool = True) -> None:
+    def __init__(self, with_words: bool = True, precision: float = 1e-5) -> None:
         super().__init__()
-        self._restart, self._precision, self._with_words = restart, precision, with_words
-
-    def __len__(self) -> int:
-        """Return the number of texts that are not deleted."""
-        return int(self._postings.alive.all.sum())
+        self._with_words, self._precision = with_words, precision
 
     @property
     def size(self) -> tuple[int, int]:
@@ -49,38 +45,18 @@ class EntityGraph(TextIndex):
         return self._postings.terms, self._postings.entries
 
     def add(self, text: str) -> None:
-        """Add a text. Texts are numbered in order of addition, from 0."""
         self._postings.add(entities(text, self._with_words))
         self.forget()
 
-    def delete(self, number: int) -> None:
-        """Delete a text."""
-        self._postings.delete(number)
-        self.forget()
-
-    def save(self, writer: SnapshotWriter) -> None:
-        """Write the index."""
-        self._postings.save(writer, "graph")
-
-    @classmethod
-    def load(cls, reader: SnapshotReader, with_words: bool = True) -> EntityGraph:
-        """Read an index."""
-        index = cls(with_words=with_words)
-        index._postings = Postings.load(reader, "graph")
-        return index
-
-    def _seeds(self, query: str) -> Numbers:
-        """Return the query's entities, and its words that are an entity of some text."""
-        content_words = (word for word in words(query) if word not in STOP_WORDS)
-        return np.sort(self._postings.numbers((*entities(query, self._with_words), *content_words)))
-
     def _scores(self, query: str) -> Ranked:
-        seeds = self._seeds(query)
+        # The query's entities, and its words that are an entity of some text.
+        content_words = (word for word in words(query) if word not in STOP_WORDS)
+        seeds = np.sort(self._postings.numbers((*entities(query, self._with_words), *content_words)))
         if not len(seeds):
             return NOTHING
-        postings, restart = self._postings, self._restart
-        degree = postings.document_counts
-        rarity = np.log(1 + (len(self) - degree[seeds] + 0.5) / (degree[seeds] + 0.5))
+        postings, restart = self._postings, RESTART
+        degree, alive = postings.document_counts, int(postings.alive.all.sum())
+        rarity = np.log(1 + (alive - degree[seeds] + 0.5) / (degree[seeds] + 0.5))
         waiting = np.zeros(postings.terms)
         waiting[seeds] = rarity / rarity.sum()
         scores, arrived = np.zeros(len(postings)), np.zeros(len(postings))
@@ -108,8 +84,8 @@ class EntityGraph(TextIndex):
             pushed = np.flatnonzero(waiting >= self._precision * np.maximum(degree, 1))
             if not len(pushed):
                 break
-        # The walk would end at these documents with that probability
-        # at least; what it would carry on is below the precision.
+        # The walk would end at these documents with that probability at least; what it would carry on is below the
+        # precision.
         scores += restart * arrived
         numbers = np.flatnonzero(scores > 0)
         return Ranked(numbers, scores[numbers])

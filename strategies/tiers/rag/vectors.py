@@ -23,7 +23,7 @@ from ctxbench.metrics.rows import Rows
 from ctxbench.scenarios.errors import MissingExtra
 
 from ..snapshot_file import SnapshotReader, SnapshotWriter
-from .fusion import NOTHING, Numbers, Ranked, Scores, top_k
+from .postings import NOTHING, Numbers, Ranked, Scores, top_k
 
 Matrix = NDArray[np.float32]
 Index = Literal["exact", "hnsw"]
@@ -144,10 +144,10 @@ class Vectors:
         writer.array("vectors", self._vectors(used))
 
     @classmethod
-    def load(cls, reader: SnapshotReader, index: Index = "exact", graph: Graph = GRAPH) -> Vectors:
+    def load(cls, reader: SnapshotReader, index: Index = "exact") -> Vectors:
         """Read vectors."""
         vectors = reader.array("vectors")
-        store = cls(vectors.shape[1], index, graph)
+        store = cls(vectors.shape[1], index)
         store.add(reader.array("vectors.documents"), vectors[reader.array("vectors.slots")])
         return store
 

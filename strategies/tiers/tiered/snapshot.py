@@ -3,131 +3,85 @@
     save(tiers, path)
     tiers = load(path, record)
 
-The file has Focus's messages and loans, Working's content with the history of its policy, the Archive's files and the
-messages that wait for them, RAG's content, the index, and migration's locations, heat, queue and tuning. A restored
-archive is in memory, wherever it was before.
+The file has what `STATE` names, the migration with the history of Working's policy, the Archive's files, and RAG's
+passages with their vectors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from ctxbench.scenarios.model import Message
 
 from ...events import Compressed, Moved
-from ..archive import ArchivedMessage, ArchiveTier, BlockTable
-from ..archive.codec import Coding
-from ..migration.alarms import Gauges, GaugesState
-from ..migration.migration import MigrationState, Sum
+from ..archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
+from ..heat import Gauges
+from ..migration import MigrationState
 from ..rag import Embed
 from ..rag import load as load_index
 from ..rag import save as save_index
-from ..snapshot_file import SnapshotReader, reading, writing
-from .quotes import Prints, Quotes
-from .session import Tiered
-from .stores import KEPT, DictStore
-from .tiers import Event, Loans, Tiers
+from ..snapshot_file import reading, writing
+from ..working.successors import Successors
+from . import Tiered
+from .quotes import Prints
+from .tiers import KEPT, Event, Loans, Tiers
 
 KIND = "memory tiers"
-Held = dict[str, tuple[bytes, int]]
-
-
-class _State(msgspec.Struct, forbid_unknown_fields=True):
-    """The state of the tiers without the Archive's files and the index."""
-
-    rules: dict[str, Any]
-    now: float
-    focus: dict[str, tuple[Message, int]]
-    loans: Loans
-    question: str
-    working: Held
-    rag: Held
-    block: int
-    coding: dict[str, Any]
-    sizes: dict[str, int]
-    waiting: list[tuple[str, int, Message]]
-    written: dict[str, Sum]
-    dead: dict[str, Sum]
-    saved: float | None
-    unreported: Compressed | None
-    migration: MigrationState
-    moves: list[Moved]
-    gauges: GaugesState
-    successors: dict[str, Any] | None
-    prints: Prints
-    files: list[str]
+Held = dict[str, tuple[Message, int]]
+STATE: dict[str, Any] = {
+    "clock.now": float,
+    "focus": Held,
+    "loans": Loans,
+    "question": str,
+    "working.held": Held,
+    "working.tokens": int,
+    "rag.held": Held,
+    "rag.tokens": int,
+    "blocks.archive.coding": Coding,
+    "blocks.sizes": dict[str, int],
+    "blocks.tokens": int,
+    "blocks.waiting": dict[str, ArchivedMessage],
+    "blocks.written": dict[str, int],
+    "blocks.dead": dict[str, int],
+    "blocks.saved": float | None,
+    "blocks.unreported": Compressed | None,
+    "gauges": Gauges,
+    "successors": Successors | None,
+    "quotes.prints": Prints,
+    "moves": list[Moved],
+}
+"""Attributes of the tiers that are written as they are, with their types."""
 
 
 def save(tiers: Tiers, path: Path, model: str = "") -> None:
     """Write all tiers to a file. `model` names the embedder, if there is one. Raises SnapshotError."""
-    blocks, successors, files = tiers.blocks, tiers.successors, tiers.blocks.archive.store.all()
-    state = _State(
-        rules=asdict(tiers.rules),
-        now=tiers.clock.now,
-        focus=tiers.focus,
-        loans=tiers.loans,
-        question=tiers.question,
-        working=tiers.working.held,
-        rag=tiers.rag.held,
-        block=blocks.block,
-        coding=asdict(blocks.archive.coding),
-        sizes=blocks.sizes,
-        waiting=[(item.id, item.tokens, item.message) for item in blocks.waiting.values()],
-        written=blocks.written,
-        dead=blocks.dead,
-        saved=blocks.saved,
-        unreported=blocks.unreported,
-        migration=tiers.migration.state(),
-        moves=tiers.moves,
-        gauges=tiers.gauges.state,
-        successors=None if successors is None else successors.state(),
-        prints=tiers.quotes.prints,
-        files=list(files),
-    )
+    files = tiers.blocks.archive.store.all()
     with writing(path, KIND) as writer:
-        writer.json("state", state)
+        writer.json("rules", tiers.rules)
+        writer.json("files", list(files))
         for name, data in files.items():
             writer.bytes(f"archive/{name}", data)
+        for name in STATE:
+            writer.json(name, attrgetter(name)(tiers))
+        writer.json("migration", tiers.migration.state())
         save_index(tiers.index, writer, model)
 
 
 def load(path: Path, record: Callable[[Event], None], embed: Embed | None = None, model: str = "") -> Tiers:
     """Read all tiers from a file. Later events go to `record`. Raises SnapshotError."""
     with reading(path, KIND) as reader:
-        return _restored(reader, record, embed, model)
-
-
-def _restored(reader: SnapshotReader, record: Callable[[Event], None], embed: Embed | None, model: str) -> Tiers:
-    state, store = reader.json("state", _State), BlockTable()
-    if state.files:
-        store.replace({name: reader.bytes(f"archive/{name}") for name in state.files}, ())
-    archive = ArchiveTier(store, msgspec.convert(state.coding, Coding), keep=KEPT)
-    tiers = Tiers(msgspec.convert(state.rules, Tiered), _ignore, embed, archive, state.block)
-    tiers.clock.now, tiers.focus, tiers.loans = state.now, state.focus, state.loans
-    tiers.question, tiers.gauges, tiers.quotes = state.question, Gauges(state.gauges), Quotes(state.prints)
-    _hold(tiers.working, state.working)
-    _hold(tiers.rag, state.rag)
-    blocks = tiers.blocks
-    blocks.sizes, blocks.written, blocks.dead, blocks.saved = state.sizes, state.written, state.dead, state.saved
-    blocks.unreported = state.unreported
-    blocks.waiting = {id: ArchivedMessage(id, tokens, message) for id, tokens, message in state.waiting}
-    blocks.tokens = sum(state.sizes.values())
-    if tiers.successors is not None and state.successors is not None:
-        tiers.successors.restore(state.successors)
-    tiers.index = load_index(reader, tiers.index.rules, embed, model)
-    tiers.migration.restore(state.migration)
-    tiers.moves, tiers.record = state.moves, record
-    return tiers
-
-
-def _hold(store: DictStore, held: Held) -> None:
-    store.held, store.tokens = held, sum(tokens for _, tokens in held.values())
-
-
-def _ignore(event: Event) -> None:
-    """Ignore events while tiers are restored: they were recorded when they first happened."""
+        # Events of the restoring are dropped: they were recorded when they first happened.
+        tiers, store = Tiers(reader.json("rules", Tiered), lambda _: None, embed), BlockTable()
+        if files := reader.json("files", list[str]):
+            store.replace({name: reader.bytes(f"archive/{name}") for name in files}, ())
+        tiers.blocks.archive = ArchiveTier(store, keep=KEPT)
+        for name, kind in STATE.items():
+            owner, _, attribute = name.rpartition(".")
+            setattr(attrgetter(owner)(tiers) if owner else tiers, attribute, reader.json(name, kind))
+        tiers.index = load_index(reader, tiers.index.rules, embed, model)
+        tiers.migration.restore(reader.json("migration", MigrationState))
+        tiers.record = record
+        return tiers

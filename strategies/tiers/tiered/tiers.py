@@ -31,22 +31,19 @@ from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 from ...base import ModelError
 from ...events import Alarmed, Compressed, Failed, LimitReached, Moved
 from ...parts.language import LanguageSetting
-from ..archive import ArchiveTier
-from ..focus.strategy import TruncationMode
-from ..migration import Migration, Replacement, Tier, Trigger
-from ..migration.alarms import Gauges
-from ..migration.selection import Coldest, Heat
+from ..archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
+from ..focus import TruncationMode
+from ..heat import Coldest, Gauges, Heat, Replacement
+from ..jobs import Trigger
+from ..migration import Migration, Tier
 from ..quota import Quota
-from ..rag import Embed, Rag, Retriever, passage
-from ..rag.fusion import relative
-from ..rag.rag import RagRules
+from ..rag import Embed, Rag, RagRules, Retriever, passage, relative
 from ..working.hybrid import Hybrid
 from ..working.lru import Lru
 from ..working.policies import parse
 from ..working.policy import Policy
 from ..working.successors import Successors
 from .quotes import Quotes
-from .stores import ARCHIVE_TOKENS, BLOCKS, POLICY, WORKING_TOKENS, Blocks, DictStore, content_of, memory_archive
 
 FOCUS, WORKING, ARCHIVE, RAG = "focus", "working", "archive", "rag"
 UNBOUNDED = 1 << 62
@@ -56,6 +53,18 @@ FORM = 3
 """A value in more messages than this is boilerplate, and refers to none of them."""
 JOBS = 64
 """Most moves of one call: the rest wait for the next."""
+WORKING_TOKENS, ARCHIVE_TOKENS = 131_072, 1_048_576
+POLICY = "lru_k(correlated=100)"
+BLOCKS = 16
+"""Blocks of a full Archive tier: 64K tokens each at the document's size."""
+KEPT = 2 * BLOCKS
+"""Blocks that stay decompressed: up to half of each may be deleted messages."""
+DEAD = 0.5
+"""Share of a block's messages that may be deleted before it is rewritten."""
+LEVEL = 9
+"""zstd level of the document. 19 saves two points more and takes ten times as long, while a model waits."""
+DICTIONARY_BYTES = 1 << 18
+"""Size of the raw dictionary. Making it anew writes all blocks again, which takes longer with a larger one."""
 
 Event = Moved | Compressed | LimitReached | Alarmed | Failed
 
@@ -90,18 +99,100 @@ class TieredSettings:
     language: LanguageSetting = "auto"
 
 
+class DictStore:
+    """Content in a dictionary, for the Working tier and the RAG tier."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, tuple[Any, int]] = {}
+        self.tokens = 0
+
+    def put(self, id: str, content: Any, tokens: int, now: float) -> None:
+        """Store content."""
+        self.delete(id, now)
+        self.held[id] = content, tokens
+        self.tokens += tokens
+
+    def get(self, id: str) -> Any:
+        """Return the content of an id."""
+        return self.held[id][0]
+
+    def delete(self, id: str, now: float) -> None:  # noqa: ARG002
+        """Delete the content of an id, if there is any."""
+        self.tokens -= self.held.pop(id, (None, 0))[1]
+
+
+class Blocks:
+    """Messages in an archive, written a block at a time.
+
+    New messages wait in memory until there are `block` tokens of them. Deleted ones are marked when the next block is
+    written, and their bytes removed once half of their own block is deleted.
+    """
+
+    def __init__(self, archive: ArchiveTier, block: int) -> None:
+        self.archive, self.block = archive, block
+        self.sizes: dict[str, int] = {}
+        """Tokens by id."""
+        self.waiting: dict[str, ArchivedMessage] = {}
+        self.written: dict[str, int] = {}
+        """Messages in the archive's files, with their bytes as JSON."""
+        self.dead: dict[str, int] = {}
+        """Deleted messages that are still in the files."""
+        self.tokens = 0
+        self.saved: float | None = None
+        """Share of bytes saved at the last write of the archive; None before the first block."""
+        self.unreported: Compressed | None = None
+        """Size of the archive, if it was written and nobody has recorded that yet."""
+
+    def put(self, id: str, content: Message, tokens: int, now: float) -> None:
+        """Store a message. A deleted one that is still in the files is not written again."""
+        self.delete(id, now)
+        self.sizes[id] = tokens
+        self.tokens += tokens
+        if (size := self.dead.pop(id, None)) is not None:
+            if self.archive.get(id).message == content:
+                self.written[id] = size
+                return
+            self.archive.delete([id], now)
+        self.waiting[id] = ArchivedMessage(id, tokens, content)
+        if sum(item.tokens for item in self.waiting.values()) >= self.block:
+            self.flush(now)
+
+    def get(self, id: str) -> Message:
+        """Return the message of an id. Raises KeyError, Damaged."""
+        return (self.waiting.get(id) or self.archive.get(id)).message
+
+    def delete(self, id: str, now: float) -> None:  # noqa: ARG002
+        """Delete the message of an id. Its bytes may stay in a block until the block is rewritten."""
+        self.tokens -= self.sizes.pop(id, 0)
+        self.waiting.pop(id, None)
+        if (size := self.written.pop(id, None)) is not None:
+            self.dead[id] = size
+
+    def flush(self, now: float) -> None:
+        """Write the messages that wait, and remove deleted ones."""
+        if self.dead:
+            self.archive.delete(self.dead, now)
+            self.archive.clean(now, delay=0, least=DEAD)
+            self.dead = {}
+        self.archive.put(self.waiting.values())
+        self.written |= {id: len(msgspec.json.encode(item.message)) for id, item in self.waiting.items()}
+        self.waiting = {}
+        if raw := sum(self.written.values()):
+            messages = sum(part.messages for part in self.archive.parts)
+            self.saved = 1 - self.archive.size * len(self.written) / messages / raw
+        # An archive that nothing was written to has no files.
+        self.unreported = Compressed(raw, self.archive.size if self.archive.parts else 0)
+
+
+def memory_archive(block: int) -> ArchiveTier:
+    """Return an empty archive in memory, with blocks of some tokens."""
+    return ArchiveTier(BlockTable(), Coding(LEVEL, "raw", DICTIONARY_BYTES, block_tokens=block), keep=KEPT)
+
+
 class Tiers:
     """Messages of one conversation by id. `run` records the moves of each edge as one event."""
 
-    def __init__(
-        self,
-        rules: TieredSettings,
-        record: Callable[[Event], None],
-        embed: Embed | None = None,
-        archive: ArchiveTier | None = None,
-        block: int | None = None,
-    ) -> None:
-        """Create empty tiers. An `archive` in a folder should have `block=0`, so that no message waits in memory."""
+    def __init__(self, rules: TieredSettings, record: Callable[[Event], None], embed: Embed | None = None) -> None:
         self.rules, self.record = rules, record
         self.clock, self.gauges = MigrationClock(), Gauges()
         self.focus: dict[str, tuple[Message, int]] = {}
@@ -111,9 +202,8 @@ class Tiers:
         heat = Heat()
         cooling = heat if rules.collect else None
         self.by_policy = ByPolicy(parse(rules.policy).sized(rules.working), cooling)
-        size = max(1, rules.archive // BLOCKS)
-        self.blocks = Blocks(memory_archive(size) if archive is None else archive, size if block is None else block)
-        self.working, self.rag = DictStore(), DictStore()
+        block = max(1, rules.archive // BLOCKS)
+        self.working, self.blocks, self.rag = DictStore(), Blocks(memory_archive(block), block), DictStore()
         rows = (
             Tier(WORKING, self.working, Quota(rules.working), replacement=self.by_policy),
             Tier(ARCHIVE, self.blocks, Quota(rules.archive), replacement=ByPolicy(Lru(rules.archive), cooling)),
@@ -121,7 +211,7 @@ class Tiers:
         )
         self.moves: list[Moved] = []
         """Moves since the last `run`."""
-        self.migration = Migration(rows, self._note, self.clock.now, heat)
+        self.migration = Migration(rows, self._note, heat)
         self.question = ""
         """Query of the last search."""
         self._like: NDArray[np.float64] | None = None
@@ -138,7 +228,7 @@ class Tiers:
     def add(self, message: Message, tokens: int, now: float) -> None:
         """Add a message to Focus, unless it is below. A message below with other content is forgotten first."""
         if message.id in self.migration and message.id not in self.focus:
-            if self.migration.holds(message.id, content_of(message)):
+            if self.migration.holds(message.id, message):
                 return
             self.forget(message.id, now)
         if message.id:  # without an id it cannot be looked up again
@@ -148,7 +238,7 @@ class Tiers:
         """Demote all messages that are only in Focus, except for the ids in `sent`."""
         for id in [id for id in self.focus if id not in sent]:
             message, tokens = self.focus.pop(id)
-            tier = self.migration.put(id, content_of(message), tokens, WORKING, now)
+            tier = self.migration.put(id, message, tokens, WORKING, now)
             self._note(Moved((id,), FOCUS, tier, tokens))
             entry = passage(message)
             if entry.text:
@@ -264,12 +354,6 @@ class Tiers:
             self.record(event)
 
 
-class _State(msgspec.Struct, forbid_unknown_fields=True):
-    policy: dict[str, Any]
-    tokens: dict[str, int]
-    out: list[str]
-
-
 class ByPolicy(Replacement):
     """A cache policy as the replacement policy of a tier.
 
@@ -318,18 +402,11 @@ class ByPolicy(Replacement):
             yield from evicted
 
     def state(self) -> Any:
-        return msgspec.to_builtins(_State(self.policy.state(), self._tokens, list(self._out)))
+        return {"policy": self.policy.state(), "tokens": self._tokens, "out": list(self._out)}
 
     def restore(self, state: Any) -> None:
-        try:
-            saved = msgspec.convert(state, _State)
-        except msgspec.ValidationError as error:
-            raise ValueError(f"this is no state of a policy: {error}") from None
-        policy = self.policy.restored(saved.policy)
-        if policy.tokens.keys() | set(saved.out) != saved.tokens.keys() or policy.tokens.keys() & set(saved.out):
-            raise ValueError("this is no state of a policy: its items are not those of its tier")
-        self.policy, self._out = policy, dict.fromkeys(saved.out)
-        self._tokens.update(saved.tokens)
+        self.policy, self._out = self.policy.restored(state["policy"]), dict.fromkeys(state["out"])
+        self._tokens.update(state["tokens"])
 
 
 class MigrationClock:

@@ -35,28 +35,22 @@ class Arc(Policy):
         self._take(id)
         self.t2[id] = self.tokens[id]
 
-    def _miss(self, id: str, tokens: int) -> None:
-        if id in self.b1:
+    def _admit(self, id: str, tokens: int, used: bool) -> None:  # noqa: ARG002
+        ghosts, others = (self.b1, self.b2) if id in self.b1 else (self.b2, self.b1)
+        if id in ghosts:
             # With c = 100, |B1| = 20, |B2| = 60, p = 30 and a B1 item of 10 tokens the ratio is 3 and p grows to 60.
             # The item is still in its ghost list while p is computed, so the divisor is never 0.
-            self.target = min(self.target + tokens * self._step(self.b2.used, self.b1.used), self.capacity)
-            self._replace_until_room(tokens)
-            self.b1.forget(id)
-        elif id in self.b2:
-            self.target = max(self.target - tokens * self._step(self.b1.used, self.b2.used), 0)
-            self._replace_until_room(tokens, is_in_b2=True)
-            self.b2.forget(id)
+            step, is_in_b2 = tokens * max(1.0, others.used / ghosts.used), ghosts is self.b2
+            self.target = max(self.target - step, 0) if is_in_b2 else min(self.target + step, self.capacity)
+            while self.used + tokens > self.capacity:
+                self._replace(is_in_b2)
+            ghosts.forget(id)
+            self.t2[id] = tokens
         else:
             self._make_room(tokens)
             self.t1[id] = tokens
             self.t1_used += tokens
-            self._enter(id, tokens)
-            return
-        self.t2[id] = tokens
-        self._enter(id, tokens)
-
-    def _step(self, other: int, own: int) -> float:
-        return max(1.0, other / own)
+        self._store(id, tokens)
 
     def _make_room(self, tokens: int) -> None:
         # The order is the paper's case IV: B1 gives way before anything in the cache does, and B2 last of all, since
@@ -65,36 +59,22 @@ class Arc(Policy):
             self.b1.forget(next(iter(self.b1.left)))
         while self.used + tokens > self.capacity:
             if self.t1_used + self.b1.used + tokens > self.capacity and not len(self.b1):
-                self._evict_without_ghost()
-                continue
-            self._replace()
+                self._leave(next(iter(self.t1)))  # without a ghost
+            else:
+                self._replace()
         while self.used + self.b1.used + self.b2.used + tokens > 2 * self.capacity and len(self.b2):
             self.b2.forget(next(iter(self.b2.left)))
 
-    def _replace_until_room(self, tokens: int, is_in_b2: bool = False) -> None:
-        while self.used + tokens > self.capacity:
-            self._replace(is_in_b2)
-
     def _replace(self, is_in_b2: bool = False) -> None:
         over = self.t1_used > self.target or (is_in_b2 and self.t1_used == self.target)
-        # T1 may be empty while it is at p = 0, and T2 may be empty
-        # while T1 is within p: the other list then has the victim.
-        if self.t1 and (over or not self.t2):
-            id, tokens = next(iter(self.t1.items()))
-            ghosts = self.b1
-        else:
-            id, tokens = next(iter(self.t2.items()))
-            ghosts = self.b2
-        self._take(id)
+        # T1 may be empty while it is at p = 0, and T2 may be empty while T1 is within p: the other list then has the
+        # victim.
+        items, ghosts = (self.t1, self.b1) if self.t1 and (over or not self.t2) else (self.t2, self.b2)
+        id, tokens = next(iter(items.items()))
         self._leave(id)
-        # This limit never binds: `_make_room` holds all four lists to
-        # 2c, which is also the most one ghost list may have.
+        # This limit never binds: `_make_room` holds all four lists to 2c, which is also the most one ghost list may
+        # have.
         ghosts.remember(id, tokens, 2 * self.capacity)
-
-    def _evict_without_ghost(self) -> None:
-        id = next(iter(self.t1))
-        self._take(id)
-        self._leave(id)
 
     def _evict(self) -> None:
         self._replace()

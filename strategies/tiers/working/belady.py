@@ -43,32 +43,20 @@ class Belady(Policy):
         self.clock = times.pop()
         self._rank(id)
 
-    def _miss(self, id: str, tokens: int) -> None:
-        self._room(tokens)
-        self._enter(id, tokens)
-        self._hit(id)
-
-    def _unused(self, id: str, tokens: int) -> None:
-        self._room(tokens)
-        self._enter(id, tokens)
-        self._rank(id)
+    def _entered(self, id: str, used: bool) -> None:
+        self.came[id] = self.entries
+        self.entries += 1
+        (self._hit if used else self._rank)(id)
 
     def _rank(self, id: str) -> None:
         self.ranks.put(id, (-self._next(id), self.came[id]))
-
-    def _enter(self, id: str, tokens: int) -> None:
-        super()._enter(id, tokens)
-        self.came[id] = self.entries
-        self.entries += 1
 
     def _next(self, id: str) -> float:
         times = self.future.get(id)
         return times[-1] if times else NEVER
 
     def _evict(self) -> None:
-        id = self.ranks.pop()
-        self._take(id)
-        self._leave(id)
+        self._leave(self.ranks.pop())
 
     def _take(self, id: str) -> None:
         self.ranks.drop(id)
@@ -103,10 +91,9 @@ class BeladySize(Belady):
             id = self.ranks.pop()
         else:
             needed, tokens, clock = self.needed, self.tokens, self.clock
-            # `max` returns the first of equals, and `needed` is in order
-            # of entry (a new value keeps a key's place): the oldest goes.
+            # `max` returns the first of equals, and `needed` is in order of entry (a new value keeps a key's place):
+            # the oldest goes.
             id = max(needed, key=lambda id: (needed[id] - clock) * tokens[id])
-        self._take(id)
         self._leave(id)
 
     def _take(self, id: str) -> None:

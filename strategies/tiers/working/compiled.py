@@ -93,10 +93,10 @@ def take(after: Any, before: Any, item: int) -> None:
 def _lru_k(
     ids: Any, tokens: Any, times: Any, n: int, capacity: int, k: int, correlated: float, retained: float, fifo: bool
 ) -> Any:
-    """Return whether each access is a hit, the victims in order, and the access for which each victim made room."""
+    """Return whether each access is a hit, and the victims in order."""
     hits = np.zeros(len(ids), np.bool_)
     # Each eviction ends an admission, and each access admits at most one item: `len(ids)` places are enough.
-    victims, reasons, evicted = np.empty(len(ids), np.int64), np.empty(len(ids), np.int64), 0
+    victims, evicted = np.empty(len(ids), np.int64), 0
     # `history` is items × K, newest first; -inf is an empty HIST. All other arrays here have one entry an item.
     history, last, order = np.full((n, k), -np.inf), np.full(n, -np.inf), np.zeros(n, np.int64)
     size_of, is_held, is_ranked = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
@@ -137,8 +137,8 @@ def _lru_k(
                     rise(keys, orders, items, size)
                     size += 1
                     is_ranked[q] = True
-                # An empty queue points at itself, so n + 1 here means that no
-                # item has an infinite distance, and the heap decides.
+                # An empty queue points at itself, so n + 1 here means that no item has an infinite distance, and the
+                # heap decides.
                 victim = after[n + 1]
                 while size and victim > n:
                     q = items[0]
@@ -157,10 +157,10 @@ def _lru_k(
                 is_held[victim] = is_ranked[victim] = False
                 used -= size_of[victim]
                 held -= 1
-                victims[evicted], reasons[evicted] = victim, at
+                victims[evicted] = victim
                 evicted += 1
-            # An item never seen has last = -inf, and its history is empty
-            # already. With retention for ever nothing exceeds infinity.
+            # An item never seen has last = -inf, and its history is empty already. With retention for ever nothing
+            # exceeds infinity.
             if now - last[p] > retained:
                 history[p, :] = -np.inf
             for i in range(k - 1, 0, -1):
@@ -171,7 +171,7 @@ def _lru_k(
             held += 1
         last[p] = now
         append(after, before, n, p)
-    return hits, victims[:evicted], reasons[:evicted]
+    return hits, victims[:evicted]
 
 
 class FastReplay(NamedTuple):
@@ -181,8 +181,6 @@ class FastReplay(NamedTuple):
     """Whether each access was a hit."""
     victims: Ints
     """Evicted items, in order."""
-    reasons: Ints
-    """The access for which each victim made room."""
 
 
 def lru_k(
@@ -198,16 +196,10 @@ def lru_k(
     """Replay accesses to items numbered from 0 under LRU-K (`lru_k.LruK` explains the parameters).
 
     Memory is proportional to the highest number. Without `tokens` each item has size 1; without `times` the clock is
-    the number of the access, from 0. Raises ValueError for impossible values.
+    the number of the access, from 0.
     """
-    if capacity < 1 or k < 1:
-        raise ValueError(f"capacity and k must be at least 1, not {capacity} and {k}")
     tokens = np.ones(len(ids), np.int64) if tokens is None else np.ascontiguousarray(tokens, np.int64)
     times = np.arange(len(ids), dtype=np.float64) if times is None else np.ascontiguousarray(times, np.float64)
-    if not len(ids) == len(tokens) == len(times):
-        raise ValueError(f"ids, tokens and times must have the same length: {len(ids)}, {len(tokens)}, {len(times)}")
-    if len(ids) and (ids.min() < 0 or tokens.min() < 1 or (np.diff(times) < 0).any()):
-        raise ValueError("items are numbered from 0, take at least 1 token, and come in order of time")
     size = int(ids.max()) + 1 if len(ids) else 0
     retention = np.inf if retained is None else retained
     ids = np.ascontiguousarray(ids, np.int64)

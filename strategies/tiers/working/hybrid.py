@@ -55,17 +55,10 @@ class Hybrid(Policy):
         self.counts[id] = self.counts.get(id, 0) + 1
         self.last[id] = self.clock
 
-    def _miss(self, id: str, tokens: int) -> None:
-        self._room(tokens)
-        self._enter(id, tokens)
+    def _entered(self, id: str, used: bool) -> None:
+        # A preloaded item has no use, and is as recent as one that was used now, as under LRU.
         self._hit(id)
-
-    def _unused(self, id: str, tokens: int) -> None:
-        """Admit an item without a use. It is as recent as one that was used now, as under LRU."""
-        self._room(tokens)
-        self._enter(id, tokens)
-        self.clock += 1
-        self.counts[id], self.last[id] = 0, self.clock
+        self.counts[id] = int(used)
 
     def _evict(self) -> None:
         alpha, beta, gamma = self.weights
@@ -81,9 +74,7 @@ class Hybrid(Policy):
             recency, frequency = (self.last[id] - oldest) / span, self.counts[id] / most
             return alpha * recency + beta * frequency + (gamma * similarity(id) if gamma else 0.0)
 
-        victim = min(self.tokens, key=score)
-        self._take(victim)
-        self._leave(victim)
+        self._leave(min(self.tokens, key=score))
 
     def _take(self, id: str) -> None:
         del self.counts[id], self.last[id]

@@ -42,20 +42,11 @@ class Lfu(Policy):
     def _hit(self, id: str) -> None:
         self._count(id, self.counts[id] + 1)
 
-    def _miss(self, id: str, tokens: int) -> None:
-        self._room(tokens)
-        self._enter(id, tokens)
-        self._count(id, 1)
-
-    def _unused(self, id: str, tokens: int) -> None:
-        self._room(tokens)
-        self._enter(id, tokens)
-        self._count(id, 0)
+    def _entered(self, id: str, used: bool) -> None:
+        self._count(id, int(used))
 
     def _evict(self) -> None:
-        id = self.ranks.pop()
-        self._take(id)
-        self._leave(id)
+        self._leave(self.ranks.pop())
 
     def _count(self, id: str, count: int) -> None:
         self.clock += 1

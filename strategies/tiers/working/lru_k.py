@@ -76,21 +76,22 @@ class LruK(Policy):
         self.last[id] = self._now
         self._queue(id)
 
-    def _miss(self, id: str, tokens: int) -> None:
-        self._room(tokens)
-        self._enter(id, tokens)
-        self._recall(id)
-        self._refer(id, 0)
-        self.last[id] = self._now
-        self._arrived(id)
-
-    def _unused(self, id: str, tokens: int) -> None:
-        """Admit an item without a reference: its history, if it is retained, stays as it is."""
-        self._room(tokens)
-        self._enter(id, tokens)
-        self._recall(id)
-        self.preloaded[id] = self._now
-        self._arrived(id)
+    def _entered(self, id: str, used: bool) -> None:
+        # The demon below runs seldom, so a history may be there after its retention. Whether it still counts must not
+        # depend on when the demon ran last.
+        if id in self.history and not self._is_remembered(id):
+            del self.history[id], self.last[id]
+        if used:
+            self._refer(id, 0)
+            self.last[id] = self._now
+        else:  # without a reference a retained history stays as it is
+            self.preloaded[id] = self._now
+        self.order[id] = self.count
+        self._queue(id)
+        # The demon looks at every history. Waiting until their number has doubled makes that O(1) an admission on
+        # average.
+        if len(self.history) > 2 * self.kept + 64:
+            self._forget_outdated()
 
     def _evict(self) -> None:
         now = self._now
@@ -102,11 +103,9 @@ class LruK(Policy):
                 break
             del self.recent[id]
             self._rank(id)
-        # The paper has no victim where all items are correlated. Room
-        # is needed nevertheless; LRU is its subsidiary policy.
-        id = self.eligible.pop() if len(self.eligible) else next(iter(self.recent))
-        self._take(id)
-        self._leave(id)
+        # The paper has no victim where all items are correlated. Room is needed nevertheless; LRU is its subsidiary
+        # policy.
+        self._leave(self.eligible.pop() if len(self.eligible) else next(iter(self.recent)))
 
     @property
     def _now(self) -> float:
@@ -115,21 +114,6 @@ class LruK(Policy):
     def _refer(self, id: str, span: float) -> None:
         earlier = [time + span for time in self.history.get(id, ())[: self.k - 1]]
         self.history[id] = [self._now, *earlier]
-
-    def _recall(self, id: str) -> None:
-        """Forget the history of an item that enters, if it is outdated."""
-        # The demon below runs seldom, so a history may be there after its retention. Whether it still counts must not
-        # depend on when the demon ran last.
-        if id in self.history and not self._is_remembered(id):
-            del self.history[id], self.last[id]
-
-    def _arrived(self, id: str) -> None:
-        self.order[id] = self.count
-        self._queue(id)
-        # The demon looks at every history. Waiting until their number
-        # has doubled makes that O(1) an admission on average.
-        if len(self.history) > 2 * self.kept + 64:
-            self._forget_outdated()
 
     def _queue(self, id: str) -> None:
         self.count += 1

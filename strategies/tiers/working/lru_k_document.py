@@ -30,23 +30,16 @@ class LruKDocument(Policy):
     """Last K times of each item in milliseconds, oldest first; items in order of admission."""
 
     def _hit(self, id: str) -> None:
-        self._record(id)
-
-    # Also for a preload, which is a put without a get: the document's put records the time.
-    def _miss(self, id: str, tokens: int) -> None:
-        self._room(tokens)
-        self._enter(id, tokens)
-        self._record(id)
-
-    def _record(self, id: str) -> None:
         times = self.records.setdefault(id, [])
         times.append(self._milliseconds)
         del times[: -self.k]
 
+    # Also for a preload, which is a put without a get: the document's put records the time.
+    def _entered(self, id: str, used: bool) -> None:  # noqa: ARG002
+        self._hit(id)
+
     def _evict(self) -> None:
-        victim = max(self.records, key=self._distance)
-        self._take(victim)
-        self._leave(victim)
+        self._leave(max(self.records, key=self._distance))
 
     def _distance(self, id: str) -> float:
         times = self.records[id]

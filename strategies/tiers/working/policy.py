@@ -5,8 +5,8 @@
                             = miss, and victims   otherwise; the item is admitted, unless the policy rejects it
 
 `now` is the caller's clock: the number of the access, or recorded seconds. It never goes back. A policy says what to
-do on a hit (`_hit`), on a miss (`_miss`, by default: make room, enter) and which item to evict (`_evict`). Sizes,
-refusals, the clock and the results are handled here.
+do on a hit (`_hit`), with an item that enters (`_entered`) and which item to evict (`_evict`). Some also decide where
+an item enters before room is made (`_admit`). Sizes, refusals, the clock and the results are handled here.
 
 The whole state of a policy is in its fields, as plain data: `state()` and `restored()` need no code of their own.
 """
@@ -62,11 +62,11 @@ class Policy(ABC):
         if self._check(id, tokens, now):
             self._hit(id)
             return HIT
-        return self._admit(id, tokens)
+        return self._admitted(id, tokens, used=True)
 
     def preload(self, id: str, tokens: int, now: float) -> Access:
         """Admit an item without a reference to it. An item in the cache stays as it is."""
-        return HIT if self._check(id, tokens, now) else self._admit(id, tokens, used=False)
+        return HIT if self._check(id, tokens, now) else self._admitted(id, tokens, used=False)
 
     def remove(self, id: str) -> None:
         """Remove an item from the cache. This is not an eviction."""
@@ -85,14 +85,15 @@ class Policy(ABC):
     def _hit(self, id: str) -> None:
         """Count a reference to an item in the cache."""
 
-    def _miss(self, id: str, tokens: int) -> None:
-        """Make room for a referenced item and admit it."""
-        self._room(tokens)
-        self._enter(id, tokens)
+    def _admit(self, id: str, tokens: int, used: bool) -> None:
+        """Make room for an item and store it. `used` is False if it is preloaded, without a reference to it."""
+        while self.used + tokens > self.capacity:
+            self._evict()
+        self._store(id, tokens)
+        self._entered(id, used)
 
-    def _unused(self, id: str, tokens: int) -> None:
-        """Admit an item without a reference to it."""
-        self._miss(id, tokens)
+    def _entered(self, id: str, used: bool) -> None:  # noqa: B027
+        """Add the policy's own data on an item that was stored."""
 
     @abstractmethod
     def _evict(self) -> None:
@@ -103,6 +104,14 @@ class Policy(ABC):
 
     def _rebuild(self) -> None:  # noqa: B027
         """Compute the derived fields."""
+
+    def _store(self, id: str, tokens: int) -> None:
+        self.tokens[id] = tokens
+        self.used += tokens
+
+    def _leave(self, id: str) -> None:
+        self.remove(id)
+        self.evicted.append(id)
 
     def _check(self, id: str, tokens: int, now: float) -> bool:
         if tokens < 1:
@@ -118,48 +127,28 @@ class Policy(ABC):
             raise ValueError(f"the clock went back from {self.now} to {now}: accesses come in order of time")
         self.now = now
 
-    def _admit(self, id: str, tokens: int, used: bool = True) -> Access:
+    def _admitted(self, id: str, tokens: int, used: bool) -> Access:
         if tokens > self.capacity:
             return REFUSED
-        self.evicted = []
         # Victims are collected in a field, not returned: one access may evict in several steps of a policy's own.
-        (self._miss if used else self._unused)(id, tokens)
+        self.evicted = []
+        self._admit(id, tokens, used)
         return Access(False, tuple(self.evicted))
-
-    def _room(self, tokens: int) -> None:
-        while self.used + tokens > self.capacity:
-            self._evict()
-
-    def _enter(self, id: str, tokens: int) -> None:
-        self.tokens[id] = tokens
-        self.used += tokens
-
-    def _leave(self, id: str) -> None:
-        self.used -= self.tokens.pop(id)
-        self.evicted.append(id)
 
     def state(self) -> dict[str, Any]:
         """Return the whole state as plain data that JSON can hold."""
         return {stored.name: msgspec.to_builtins(getattr(self, stored.name)) for stored in self._state_fields()}
 
     def restored(self, state: dict[str, Any]) -> Self:
-        """Return a policy with these parameters and the state of another. Raises ValueError for another policy's."""
+        """Return a policy with these parameters and the state of another of its kind."""
         policy = type(self)(**{own.name: getattr(self, own.name) for own in fields(self) if own.init})
         hints = get_type_hints(type(self))
-        try:
-            for stored in self._state_fields():
-                value = msgspec.convert(state[stored.name], hints[stored.name])
-                # JSON gives plain dicts back. Taking the first key of one is linear in
-                # the keys deleted before it, so a queue that evicts from its front would
-                # cost the square of its length; an OrderedDict takes it in constant time.
-                kind = type(getattr(policy, stored.name))
-                setattr(policy, stored.name, kind(value) if kind is OrderedDict else value)
-        except (KeyError, TypeError, msgspec.ValidationError) as error:
-            raise ValueError(f"this is no state of {type(self).__name__}: {error}") from None
-        if policy.used != sum(policy.tokens.values()) or policy.used > policy.capacity:
-            raise ValueError(
-                f"this is no state of {type(self).__name__} with {self.capacity} tokens: sizes do not add up"
-            )
+        for stored in self._state_fields():
+            value = msgspec.convert(state[stored.name], hints[stored.name])
+            # JSON gives plain dicts back. Taking the first key of one is linear in the keys deleted before it, so a
+            # queue that evicts from its front would cost the square of its length: in an OrderedDict it is constant.
+            kind = type(getattr(policy, stored.name))
+            setattr(policy, stored.name, kind(value) if kind is OrderedDict else value)
         policy._rebuild()
         return policy
 
@@ -184,9 +173,6 @@ class Ranks:
 
     def __len__(self) -> int:
         return len(self._ranks)
-
-    def __contains__(self, id: str) -> bool:
-        return id in self._ranks
 
     def put(self, id: str, rank: Rank) -> None:
         """Set the rank of an item. No two items have the same rank."""

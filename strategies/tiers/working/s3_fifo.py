@@ -43,11 +43,10 @@ class S3Fifo(Policy):
     def _hit(self, id: str) -> None:
         self.used_again[id] = min(self.used_again[id] + 1, MOST_USES)
 
-    def _miss(self, id: str, tokens: int) -> None:
+    def _admit(self, id: str, tokens: int, used: bool) -> None:
         # Before the room is made, which may push this id out of the ghost queue.
         returns = self.ghosts.forget(id)
-        self._room(tokens)
-        self._enter(id, tokens)
+        super()._admit(id, tokens, used)
         self.used_again[id] = 0
         if returns or (not self.has_evicted and self.s_used >= self._s_share):
             self.m[id] = tokens
@@ -71,7 +70,6 @@ class S3Fifo(Policy):
             id, tokens = next(iter(self.s.items()))
             if self.used_again[id] < self.uses:
                 self.ghosts.remember(id, tokens, int(self.capacity * self.remembered))
-                self._take(id)
                 self._leave(id)
                 return
             self.s_used -= self.s.pop(id)
@@ -84,7 +82,6 @@ class S3Fifo(Policy):
         while True:
             id = next(iter(self.m))
             if not self.used_again[id]:
-                self._take(id)
                 self._leave(id)
                 return
             # Each round takes one use off, and nothing has more than 3:

@@ -40,15 +40,11 @@ class Segmented(Policy):
         self._put(id, self.tokens[id], segment)
         self._balance(segment)
 
-    def _miss(self, id: str, tokens: int) -> None:
-        self._room(tokens)
-        self._enter(id, tokens)
-        self._put(id, tokens, 0)
+    def _entered(self, id: str, used: bool) -> None:  # noqa: ARG002
+        self._put(id, self.tokens[id], 0)
 
     def _evict(self) -> None:
-        id = next(iter(next(queue for queue in self.queues if queue)))
-        self._take(id)
-        self._leave(id)
+        self._leave(next(iter(next(queue for queue in self.queues if queue))))
 
     def _put(self, id: str, tokens: int, segment: int) -> None:
         self.queues[segment][id] = tokens

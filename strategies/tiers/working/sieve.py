@@ -33,9 +33,7 @@ class Sieve(Policy):
     def _hit(self, id: str) -> None:
         self.marked[id] = True
 
-    def _miss(self, id: str, tokens: int) -> None:
-        self._room(tokens)
-        self._enter(id, tokens)
+    def _entered(self, id: str, used: bool) -> None:  # noqa: ARG002
         self.marked[id] = False
         self._link(id)
 
@@ -46,10 +44,9 @@ class Sieve(Policy):
             self.marked[id] = False
             id = self.newer[id] or self.newer[None]
             assert id is not None
-        # The hand is set on the victim first: `_take` then moves it
-        # to the next newer item, or to None, which is the tail again.
+        # The hand is set on the victim first: `_take` then moves it to the next newer item, or to None, which is the
+        # tail again.
         self.hand = id
-        self._take(id)
         self._leave(id)
 
     def _take(self, id: str) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import groupby
 
 import numpy as np
@@ -34,7 +34,7 @@ Ints = NDArray[np.int64]
 
 Flags = NDArray[np.bool_]
 
-Likeness = Callable[[int], Sequence[float] | NDArray[np.float64]]
+Likeness = Callable[[int], NDArray[np.float64]]
 
 LONG = 50_000
 """Accesses from which LRU-K runs compiled if numba is installed. The result is the same."""
@@ -69,6 +69,10 @@ class Trace:
         texts = [str(item) for item in range(len(self.sizes))]
         return [texts[item] for item in self.ids.tolist()]
 
+    def loaded(self, hits: Flags) -> int:
+        """Return the tokens loaded on the look-ups that were no hits."""
+        return int(self.tokens[self.counted & ~hits].sum())
+
 
 @dataclass(frozen=True, slots=True)
 class TraceReplay:
@@ -90,18 +94,20 @@ def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successor
             from .compiled import lru_k
 
             fast = lru_k(trace.ids, capacity, trace.tokens, trace.times, **recipe.parameters)
-            return TraceReplay(fast.hits, len(fast.victims), _loaded(trace, fast.hits))
+            return TraceReplay(fast.hits, len(fast.victims), trace.loaded(fast.hits))
     cache = recipe.sized(capacity)
     if isinstance(cache, Belady):
         cache.foresee(trace.names)
-    hybrid = cache if isinstance(cache, Hybrid) and cache.weights[2] and trace.likeness else None
+    of_context, likeness = None, np.zeros(0)
+    if isinstance(cache, Hybrid) and cache.weights[2] and trace.likeness is not None:
+        of_context, cache.similarity = trace.likeness, lambda id: float(likeness[int(id)])
     hits = np.zeros(len(trace.ids), np.bool_)
     evictions = preloaded = 0
     accesses = zip(trace.names, trace.tokens.tolist(), trace.times.tolist(), strict=True)
     for at, (id, tokens, now) in enumerate(accesses):
         # Similarities are read by evictions alone, so hits need not compute them.
-        if hybrid is not None and id not in cache.tokens:
-            _set_similarity(hybrid, trace, at)
+        if of_context is not None and id not in cache.tokens:
+            likeness = of_context(at)
         access = cache.access(id, tokens, now)
         hits[at] = access.hit
         evictions += len(access.evicted)
@@ -113,17 +119,7 @@ def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successor
                 size = int(trace.sizes[int(other)])
                 evictions += len(cache.preload(other, size, now).evicted)
                 preloaded += size
-    return TraceReplay(hits, evictions, _loaded(trace, hits), preloaded)
-
-
-def _set_similarity(cache: Hybrid, trace: Trace, at: int) -> None:
-    assert trace.likeness is not None
-    likeness = trace.likeness(at)
-    cache.similarity = lambda id: float(likeness[int(id)])
-
-
-def _loaded(trace: Trace, hits: Flags) -> int:
-    return int(trace.tokens[trace.counted & ~hits].sum())
+    return TraceReplay(hits, evictions, trace.loaded(hits), preloaded)
 
 
 MESSAGES, ACCESSES = 10_000, 1_000
@@ -131,98 +127,51 @@ ITEMS, LENGTH = 2_000, 20_000
 MEAN = 200
 Generator = np.random.Generator
 Floats = NDArray[np.float64]
+TRACES: dict[str, Callable[..., Trace]] = {}
+"""Generators by name: each makes the trace of a seed."""
 
 
-def mem_002(seed: int) -> Trace:
+def generator(stream: int) -> Callable[[Callable[..., Trace]], Callable[..., Trace]]:
+    """Return a decorator that enters a generator into `TRACES`, where it takes a seed for its random numbers."""
+
+    def decorate(make: Callable[..., Trace]) -> Callable[..., Trace]:
+        @wraps(make)
+        def seeded(seed: int, *sizes: int, **named: int) -> Trace:
+            return replace(make(np.random.default_rng([stream, seed]), *sizes, **named), name=make.__name__)
+
+        TRACES[make.__name__] = seeded
+        return seeded
+
+    return decorate
+
+
+@generator(1)
+def mem_002(chance: Generator) -> Trace:
     """Generate 10 000 arriving messages, then 1000 look-ups, 80 % of them to a random fifth of the messages."""
-    chance = _chance(1, seed)
-    return _acceptance("mem_002", chance, chance.permutation(MESSAGES), _fifth())
+    return _acceptance(chance, chance.permutation(MESSAGES), _fifth())
 
 
-def mem_002_recent(seed: int) -> Trace:
+@generator(1)
+def mem_002_recent(chance: Generator) -> Trace:
     """Generate `mem_002` with the newest messages as the popular fifth."""
-    chance = _chance(1, seed)
-    return _acceptance("mem_002_recent", chance, np.arange(MESSAGES)[::-1], _fifth())
+    return _acceptance(chance, np.arange(MESSAGES)[::-1], _fifth())
 
 
-def mem_002_pareto(seed: int) -> Trace:
+@generator(1)
+def mem_002_pareto(chance: Generator) -> Trace:
     """Generate `mem_002` with 80–20 at every scale: 80 % of the 80 % go to a fifth of the fifth, and so on.
 
     Source: Gray et al., SIGMOD 1994.
     """
-    chance = _chance(1, seed)
     # The share of look-ups to the first x of the messages is x ** (log 0.8 / log 0.2), an exponent of 0.139: x = 0.2
     # has 0.8, x = 0.04 has 0.64. Its differences are the probabilities of the single messages.
     below = (np.arange(MESSAGES + 1) / MESSAGES) ** (np.log(0.8) / np.log(0.2))
-    return _acceptance("mem_002_pareto", chance, chance.permutation(MESSAGES), np.diff(below))
+    return _acceptance(chance, chance.permutation(MESSAGES), np.diff(below))
 
 
-def zipf(seed: int, length: int = LENGTH, items: int = ITEMS, exponent: float = 1.0) -> Trace:
-    """Generate accesses by Zipf's law; popularity does not change."""
-    chance = _chance(2, seed)
-    trace = _plain("zipf", chance, _zipf(chance, length, items, exponent), items)
-    return replace(trace, popularity=_weights(items, exponent))
-
-
-def scan(seed: int, length: int = LENGTH, items: int = ITEMS) -> Trace:
-    """Generate Zipf accesses in which every fifth is to an item that is never used again."""
-    chance = _chance(3, seed)
-    ids = _zipf(chance, length, items)
-    once = np.flatnonzero(chance.random(length) < 0.2)
-    ids[once] = items + np.arange(len(once))
-    return _plain("scan", chance, ids, items + len(once))
-
-
-def loop(seed: int, length: int = LENGTH, items: int = 1_000) -> Trace:
-    """Generate the same items in the same order again and again: LRU's worst case if they do not all fit."""
-    return _plain("loop", _chance(4, seed), np.arange(length) % items, items)
-
-
-def shifting(seed: int, length: int = LENGTH, items: int = ITEMS, stretches: int = 10) -> Trace:
-    """Generate Zipf accesses in which the popular items are drawn again for each of the `stretches`."""
-    chance = _chance(5, seed)
-    ids = _zipf(chance, length, items)
-    for span in np.array_split(np.arange(length), stretches):
-        ids[span] = chance.permutation(items)[ids[span]]
-    return _plain("shifting", chance, ids, items)
-
-
-def pairs(seed: int, length: int = LENGTH, items: int = ITEMS) -> Trace:
-    """Generate Zipf accesses, each repeated within 20 accesses: a burst that does not predict later use."""
-    chance = _chance(6, seed)
-    return _plain("pairs", chance, twice(chance, _zipf(chance, length // 2, items)), items)
-
-
-def partners(seed: int, length: int = LENGTH, items: int = ITEMS) -> Trace:
-    """Generate nearly uniform accesses in which an item's partner follows it nine times of ten, for preloading."""
-    chance = _chance(7, seed)
-    partner = chance.permutation(items)
-    first = _zipf(chance, length // 2, items, 0.3)
-    second = np.where(chance.random(len(first)) < 0.9, partner[first], chance.integers(0, items, len(first)))
-    return _plain("partners", chance, np.column_stack([first, second]).ravel(), items)
-
-
-def load_conversation(seed: int) -> Trace:
-    """Generate arriving messages that each look up two earlier ones: mostly of the last 40, one of ten anywhere."""
-    chance = _chance(8, seed)
-    return _load("load_conversation", chance, *_conversation(chance, LENGTH // 3))
-
-
-def load_knowledge(seed: int) -> Trace:
-    """Generate repeated look-ups of knowledge (Zipf 0.9 over 1500 points), a fifth of them chat that is used once."""
-    chance = _chance(9, seed)
-    return _load("load_knowledge", chance, *_knowledge(chance, LENGTH))
-
-
-def load_context(seed: int) -> Trace:
-    """Generate look-ups in 40 topics of 60 messages. A topic lasts 50 accesses on average; its messages are equal."""
-    chance = _chance(10, seed)
-    return _load("load_context", chance, *_context(chance, LENGTH))
-
-
-def load_default(seed: int) -> Trace:
+@generator(11)
+def load_default(chance: Generator) -> Trace:
     """Generate a third of each of the other loads, in turns of 100 accesses."""
-    chance = _chance(11, seed)
     third = LENGTH // 3
     parts: list[tuple[Ints, Flags, Ints]] = []
     first = 0
@@ -232,38 +181,75 @@ def load_default(seed: int) -> Trace:
         first += len(topics)
     turns = np.argsort(np.concatenate([np.arange(len(ids)) // 100 for ids, _, _ in parts]), kind="stable")
     ids, counted, topics = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return _load("load_default", chance, ids[turns], counted[turns], topics)
+    return _load(chance, ids[turns], counted[turns], topics)
 
 
-def twice(chance: Generator, ids: Ints, within: int = 20) -> Ints:
-    """Repeat each access at most `within` accesses later."""
-    # The originals stand 2 apart, so a repetition `d` places later
-    # has d / 2 originals and about as many repetitions before it.
+@generator(8)
+def load_conversation(chance: Generator) -> Trace:
+    """Generate arriving messages that each look up two earlier ones: mostly of the last 40, one of ten anywhere."""
+    return _load(chance, *_conversation(chance, LENGTH // 3))
+
+
+@generator(9)
+def load_knowledge(chance: Generator) -> Trace:
+    """Generate repeated look-ups of knowledge (Zipf 0.9 over 1500 points), a fifth of them chat that is used once."""
+    return _load(chance, *_knowledge(chance, LENGTH))
+
+
+@generator(10)
+def load_context(chance: Generator) -> Trace:
+    """Generate look-ups in 40 topics of 60 messages. A topic lasts 50 accesses on average; its messages are equal."""
+    return _load(chance, *_context(chance, LENGTH))
+
+
+@generator(2)
+def zipf(chance: Generator, length: int = LENGTH, items: int = ITEMS) -> Trace:
+    """Generate accesses by Zipf's law; popularity does not change."""
+    return replace(_trace(chance, _zipf(chance, length, items), items), popularity=_weights(items, 1.0))
+
+
+@generator(3)
+def scan(chance: Generator, length: int = LENGTH, items: int = ITEMS) -> Trace:
+    """Generate Zipf accesses in which every fifth is to an item that is never used again."""
+    ids = _zipf(chance, length, items)
+    once = np.flatnonzero(chance.random(length) < 0.2)
+    ids[once] = items + np.arange(len(once))
+    return _trace(chance, ids, items + len(once))
+
+
+@generator(4)
+def loop(chance: Generator, length: int = LENGTH, items: int = 1_000) -> Trace:
+    """Generate the same items in the same order again and again: LRU's worst case if they do not all fit."""
+    return _trace(chance, np.arange(length) % items, items)
+
+
+@generator(5)
+def shifting(chance: Generator, length: int = LENGTH, items: int = ITEMS, stretches: int = 10) -> Trace:
+    """Generate Zipf accesses in which the popular items are drawn again for each of the `stretches`."""
+    ids = _zipf(chance, length, items)
+    for span in np.array_split(np.arange(length), stretches):
+        ids[span] = chance.permutation(items)[ids[span]]
+    return _trace(chance, ids, items)
+
+
+@generator(6)
+def pairs(chance: Generator, length: int = LENGTH, items: int = ITEMS) -> Trace:
+    """Generate Zipf accesses, each repeated at most 20 accesses later: a burst that does not predict later use."""
+    ids = _zipf(chance, length // 2, items)
+    # The originals stand 2 apart, so a repetition `d` places later has d / 2 originals and about as many repetitions
+    # before it.
     place = 2 * np.arange(len(ids))
-    order = np.argsort(np.concatenate([place, place + chance.integers(1, within, len(ids))]), kind="stable")
-    return np.concatenate([ids, ids])[order]
+    order = np.argsort(np.concatenate([place, place + chance.integers(1, 20, len(ids))]), kind="stable")
+    return _trace(chance, np.concatenate([ids, ids])[order], items)
 
 
-TRACES: dict[str, Callable[[int], Trace]] = {
-    make.__name__: make
-    for make in (
-        *(mem_002, mem_002_recent, mem_002_pareto),
-        *(load_default, load_conversation, load_knowledge, load_context),
-        *(zipf, scan, loop, shifting, pairs, partners),
-    )
-}
-"""Generators by name: each makes the trace of a seed."""
-
-
-def _chance(stream: int, seed: int) -> Generator:
-    return np.random.default_rng([stream, seed])
-
-
-def _sizes(chance: Generator, items: int) -> Ints:
-    """Draw message sizes: lognormal, a median of 140 tokens, 200 on average, at least 4."""
-    # The mean of a lognormal is exp(μ + σ²/2), and 0.85² / 2 =
-    # 0.36: so the mean is 200 and the median 200 / e^0.36 = 140.
-    return np.maximum(np.rint(chance.lognormal(np.log(MEAN) - 0.36, 0.85, items)), 4).astype(np.int64)
+@generator(7)
+def partners(chance: Generator, length: int = LENGTH, items: int = ITEMS) -> Trace:
+    """Generate nearly uniform accesses in which an item's partner follows it nine times of ten, for preloading."""
+    partner = chance.permutation(items)
+    first = _zipf(chance, length // 2, items, 0.3)
+    second = np.where(chance.random(len(first)) < 0.9, partner[first], chance.integers(0, items, len(first)))
+    return _trace(chance, np.column_stack([first, second]).ravel(), items)
 
 
 def _zipf(chance: Generator, length: int, items: int, exponent: float = 1.0) -> Ints:
@@ -282,23 +268,28 @@ def _fifth() -> Floats:
     return np.repeat([0.8 / hot, 0.2 / (MESSAGES - hot)], [hot, MESSAGES - hot])
 
 
-def _acceptance(name: str, chance: Generator, order: Ints, popularity: Floats) -> Trace:
+def _acceptance(chance: Generator, order: Ints, popularity: Floats) -> Trace:
     """Generate the arrival of all messages, then look-ups; the first of `order` has the first popularity."""
     looked_up = order[chance.choice(MESSAGES, ACCESSES, p=popularity)]
     ids = np.concatenate([np.arange(MESSAGES), looked_up])
-    trace = _trace(name, chance, ids, np.arange(len(ids)) >= MESSAGES, MESSAGES, None)
-    # `popularity` is by rank and `order` gives the message of
-    # each rank; argsort inverts it to the rank of each message.
+    trace = _trace(chance, ids, MESSAGES, np.arange(len(ids)) >= MESSAGES)
+    # `popularity` is by rank and `order` gives the message of each rank; argsort inverts it to each message's rank.
     return replace(trace, popularity=popularity[np.argsort(order)])
 
 
-def _plain(name: str, chance: Generator, ids: Ints, items: int) -> Trace:
-    return _trace(name, chance, ids, np.ones(len(ids), np.bool_), items, None)
+def _trace(
+    chance: Generator, ids: Ints, items: int, counted: Flags | None = None, like: Likeness | None = None
+) -> Trace:
+    """Return a trace of these accesses, all of them look-ups unless `counted` says otherwise.
 
-
-def _trace(name: str, chance: Generator, ids: Ints, counted: Flags, items: int, like: Likeness | None) -> Trace:
-    sizes = _sizes(chance, items)
-    return Trace(name, ids.astype(np.int64), sizes, np.arange(len(ids), dtype=np.float64), counted, like)
+    Sizes are lognormal, a median of 140 tokens, 200 on average, at least 4.
+    """
+    # The mean of a lognormal is exp(μ + σ²/2), and 0.85² / 2 = 0.36: so the mean is 200 and the median 200 / e^0.36 =
+    # 140.
+    drawn = np.rint(chance.lognormal(np.log(MEAN) - 0.36, 0.85, items))
+    counted = np.ones(len(ids), np.bool_) if counted is None else counted
+    times = np.arange(len(ids), dtype=np.float64)
+    return Trace("", ids.astype(np.int64), np.maximum(drawn, 4).astype(np.int64), times, counted, like)
 
 
 def _conversation(chance: Generator, messages: int) -> tuple[Ints, Flags, Ints]:
@@ -329,15 +320,14 @@ def _context(chance: Generator, length: int) -> tuple[Ints, Flags, Ints]:
     return topic * size + chance.integers(0, size, length), np.ones(length, np.bool_), np.arange(topics * size) // size
 
 
-def _load(name: str, chance: Generator, ids: Ints, counted: Flags, topics: Ints) -> Trace:
+def _load(chance: Generator, ids: Ints, counted: Flags, topics: Ints) -> Trace:
     """Add similarities as an embedder would see them: messages of a topic are near each other, with much noise."""
     _, topic = np.unique(topics, return_inverse=True)
-    # Noise of 0.7 a coordinate: the cosine of two messages of a
-    # topic is about 1 / (1 + 0.49) = 0.67, of others about 0.
+    # Noise of 0.7 a coordinate: the cosine of two messages of a topic is about 1 / (1 + 0.49) = 0.67, of others 0.
     centres = chance.normal(size=(int(topic.max()) + 1, 32))
     vectors = centres[topic] + 0.7 * chance.normal(size=(len(topic), 32))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return _trace(name, chance, ids, counted, len(topic), lambda at: (vectors @ vectors[ids[at]] + 1) / 2)
+    return _trace(chance, ids, len(topic), counted, lambda at: (vectors @ vectors[ids[at]] + 1) / 2)
 
 
 def recorded(conversation: Conversation, count: Callable[[Message], int], seconds: bool = False) -> Trace:
@@ -362,27 +352,21 @@ def recorded(conversation: Conversation, count: Callable[[Message], int], second
         ids += [*by_message, *arrival, *by_probes]
         counted += [True] * len(by_message) + [False] * len(arrival) + [True] * len(by_probes)
         times += [now] * (len(ids) - len(times))
-    clock = np.array(times if seconds else range(len(ids)), np.float64)
-    sizes = np.array([count(message) for message in messages], np.int64)
-    return Trace(
-        conversation.id,
-        np.array(ids, np.int64),
-        sizes,
-        clock,
-        np.array(counted, np.bool_),
-        _likeness(conversation, ids),
-    )
-
-
-def _likeness(conversation: Conversation, ids: list[int]) -> Likeness:
-    """Return the TF-IDF cosine of every message with the accessed one. The index is built at the first call."""
     texts: list[Sequence[str]] = []
     index = TfIdf()
 
     def likeness(at: int) -> Scores:
+        """Return the TF-IDF cosine of every message with the accessed one. The index is built at the first call."""
         if not texts:
-            texts.extend(words(message.text) for message in conversation.messages)
+            texts.extend(words(message.text) for message in messages)
             index.add(texts)
         return index.cosine(texts[ids[at]])
 
-    return likeness
+    return Trace(
+        conversation.id,
+        np.array(ids, np.int64),
+        np.array([count(message) for message in messages], np.int64),
+        np.array(times if seconds else range(len(ids)), np.float64),
+        np.array(counted, np.bool_),
+        likeness,
+    )

@@ -33,11 +33,10 @@ class TwoQ(Policy):
         if id in self.am:
             self.am[id] = self.am.pop(id)
 
-    def _miss(self, id: str, tokens: int) -> None:
+    def _admit(self, id: str, tokens: int, used: bool) -> None:
         # Before the room is made: evictions from A1in push old ids out of A1out, and this id could be one of them.
         returns = self.a1out.forget(id)
-        self._room(tokens)
-        self._enter(id, tokens)
+        super()._admit(id, tokens, used)
         if returns:
             self.am[id] = tokens
         else:
@@ -50,7 +49,6 @@ class TwoQ(Policy):
             self.a1out.remember(id, tokens, int(self.capacity * self.remembered))
         else:
             id = next(iter(self.am))
-        self._take(id)
         self._leave(id)
 
     def _take(self, id: str) -> None:

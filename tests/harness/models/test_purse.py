@@ -78,16 +78,6 @@ def test_a_refusal_is_free(cassette: Cassette, server: Server, act: str) -> None
     assert spent(cassette) == Spending()
 
 
-def test_a_library_that_is_not_installed_costs_nothing(
-    cassette: Cassette, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without litellm the error names the extra, and nothing was sent."""
-    monkeypatch.setattr("ctxbench.harness.models.provider.find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"litellm is not installed: pip install 'ctxbench\[providers\]'"):
-        ask(recorded(cassette, server))
-    assert spent(cassette) == Spending()
-
-
 def test_each_try_is_charged(cassette: Cassette, server: Server) -> None:
     """Two tries that were lost and a third that was answered cost two maxima and an answer; a refusal between none."""
     server.acts = ["close", "status 500", "close"]

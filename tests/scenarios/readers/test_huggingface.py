@@ -175,15 +175,6 @@ class TestWithTheLibrary:
                 (each["role"], each["content"]) for each in SIMPLE
             ]
 
-    def test_text_that_is_no_list(self, tmp_path: Path) -> None:
-        """A cell that is neither JSON nor Python's literals is a problem with its row; nothing in it is run."""
-        (tmp_path / "rows.csv").write_text(
-            'messages\n"[__import__(\'os\').abort()]"\n"[{""role"": ""user"", ""content"": ""a""}]"\n'
-        )
-        conversations, [problem] = load(tmp_path / "rows.csv")
-        assert len(conversations) == 1
-        assert (problem.place.line, problem.place.field) == (1, "messages")
-
     def test_json_lines_of_sharegpt(self, tmp_path: Path) -> None:
         """Rows of ShareGPT turns are read under `conversations`, and named by their number."""
         conversations, problems = load(jsonl(tmp_path, {"conversations": SHAREGPT}, {"conversations": SHAREGPT}))
@@ -210,12 +201,6 @@ class TestWithTheLibrary:
             assert conversation.tools == (Tool("f", "", '{"type":"object"}'),)
             assert conversation.messages[1].calls[0].arguments == '{"q":1}'
 
-    def test_no_such_column(self, tmp_path: Path) -> None:
-        """One problem, not one a row, and it names the columns that are there."""
-        conversations, [problem] = load(jsonl(tmp_path, {"prompt": "a"}, {"prompt": "b"}))
-        assert not conversations
-        assert "prompt" in problem.what
-
     def test_what_was_saved_to_disk(self, tmp_path: Path) -> None:
         """The folders that `save_to_disk` writes are read as they stand, for a data set and for several splits."""
         datasets = pytest.importorskip("datasets")
@@ -225,17 +210,6 @@ class TestWithTheLibrary:
         conversations = list(read(find([tmp_path / "saved"], problems), problems))
         assert not problems.errors
         assert [conversation.id for conversation in conversations] == ["test/0", "train/0"]
-
-    def test_damaged_rows_cost_only_themselves(self, tmp_path: Path) -> None:
-        """The problem names row, message and field; the rest of the table is read."""
-        wrong = [{"role": "robot", "content": "a"}]
-        unknown = [{"from": "robot", "value": "a"}]
-        file = jsonl(tmp_path, {"messages": wrong}, {"messages": OPENAI[:1]})
-        conversations, [problem] = load(file)
-        assert [conversation.id for conversation in conversations] == ["rows/1"]
-        assert (problem.place.line, problem.place.field) == (1, "messages[0].role")
-        _, [problem] = load(jsonl(tmp_path, {"conversations": SHAREGPT}, {"conversations": unknown}))
-        assert (problem.place.line, problem.place.field) == (2, "conversations[0].from")
 
     def test_files_that_are_no_data_sets(self, tmp_path: Path) -> None:
         """A damaged table and a file of another kind are a problem each, and the file after them is read."""

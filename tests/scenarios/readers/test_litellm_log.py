@@ -1,4 +1,4 @@
-"""LiteLLM logs: a folder of calls becomes conversations in which every message stands once."""
+"""LiteLLM logs: no header or key is kept, and a long request hides no format."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxbench.scenarios.errors import RecordingError
-from ctxbench.scenarios.model import Conversation, Mark, Usage
+from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import detect, find, read
 from ctxbench.scenarios.readers.call_logs import LitellmLog
 from ctxbench.scenarios.source import Problems
@@ -16,7 +16,6 @@ S = {"role": "system", "content": [{"type": "text", "text": "S", "cache_control"
 U = {"role": "user", "content": [{"type": "text", "text": "U"}]}
 CALL = {"id": "t1", "type": "function", "function": {"name": "run", "arguments": '{"a": 1}'}}
 A = {"role": "assistant", "tool_calls": [CALL]}
-T = {"role": "tool", "tool_call_id": "t1", "name": "run", "content": [{"type": "text", "text": "T"}]}
 
 
 def log(at: float, asked: list[Any], answer: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -39,35 +38,6 @@ def load(folder: Path, *logs: object) -> tuple[list[Conversation], list[Recordin
         path.write_text(record if isinstance(record, str) else json.dumps(record))
     problems = Problems()
     return list(read(find([folder], problems), problems)), problems.errors
-
-
-FINAL = {"role": "assistant", "content": "done"}
-
-
-def test_calls_become_one_conversation(tmp_path: Path) -> None:
-    """Requests that extend each other give every message once, whatever the order of the files."""
-    later, first = log(20.5, [S, U, A, {**T, "cache_control": {"type": "ephemeral"}}], FINAL), log(10.5, [S, U], A)
-    [chat], found = load(tmp_path / "task", later, first)
-    assert not found
-    assert chat.id == "task"
-    assert chat.source == str(tmp_path / "task")
-    assert [message.id for message in chat.messages] == ["m0", "m1", "m2", "m3", "m4"]
-    assert [message.time for message in chat.messages] == [None, None, 10.5, None, 20.5]
-    assert [tool.name for tool in chat.tools] == ["run"]
-    call = chat.messages[4].call
-    assert call is not None
-    assert call.usage == Usage(input=100, output=5, cache_read=60, cache_write=30, cost=0.5)
-    assert (call.model, call.stop, call.started) == ("m", "stop", None)
-    assert call.marks == (Mark("m0"), Mark("m3"))
-
-
-def test_a_list_that_starts_again_is_another_conversation(tmp_path: Path) -> None:
-    """A second run in the same folder is numbered, also where the two take turns."""
-    other = {"role": "user", "content": "other"}
-    logs = [log(1, [S, U], A), log(2, [S, other], A), log(3, [S, U, A, T], FINAL), log(4, [S, other, A, T], FINAL)]
-    chats, found = load(tmp_path / "task", *logs)
-    assert not found
-    assert [(chat.id, len(chat.messages)) for chat in chats] == [("task", 5), ("task.2", 5)]
 
 
 def test_no_header_or_key_is_kept(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ctxbench.scenarios.errors import Place, RecordingError
-from ctxbench.scenarios.model import Conversation, Usage
+from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import detect, find, read
 from ctxbench.scenarios.readers.pi import Pi
 from ctxbench.scenarios.readers.requests import usage
@@ -45,12 +45,6 @@ def answer(second: float, *content: dict[str, Any], stop: str = "stop", **fields
     return entry(second, message=message, **fields)
 
 
-def result(second: float, call: str, text: str, **fields: Any) -> dict[str, Any]:
-    content = [{"type": "text", "text": text}, {"type": "image", "data": "…", "mimeType": "image/png"}]
-    message = {"role": "toolResult", "toolCallId": call, "toolName": "read", "content": content}
-    return entry(second, message={**message, "timestamp": (START + second) * 1000}, **fields)
-
-
 def text(said: str) -> dict[str, Any]:
     return {"type": "text", "text": said}
 
@@ -65,44 +59,6 @@ def load(path: Path, *entries: object) -> tuple[Conversation, list[RecordingErro
     problems = Problems()
     [conversation] = read(find([path], problems), problems)
     return conversation, problems.errors
-
-
-def test_an_old_session_is_read_in_a_row(tmp_path: Path) -> None:
-    """Every message keeps its parts; input is the whole prompt; a call starts at the message's own time."""
-    thinking = {"type": "thinking", "thinking": "hm", "thinkingSignature": "s"}
-    chat, found = load(
-        tmp_path / "s.jsonl",
-        HEADER,
-        user(1, "read a"),
-        answer(5, thinking, text("Reading."), call("t1"), stop="toolUse"),
-        result(6, "t1", "A"),
-        answer(9, text("Done.")),
-    )
-    assert not found
-    assert (chat.id, chat.meta) == ("s-1", {"off_branch": 0})
-    assert [(m.id, m.role, m.text) for m in chat.messages] == [
-        ("e1", "user", "read a"),
-        ("e2", "assistant", "Reading."),
-        ("e3", "tool", "A"),
-        ("e4", "assistant", "Done."),
-    ]
-    assert [message.time for message in chat.messages] == [START + second for second in (1, 5, 6, 9)]
-    said = chat.messages[1]
-    assert (said.thinking, said.calls[0].arguments) == ("hm", '{"path": "a"}')
-    assert said.call is not None
-    assert said.call.usage == Usage(input=431, output=2, cache_read=30, cache_write=400, cost=0.5)
-    assert (said.call.started, said.call.stop, said.call.provider) == (START + 4, "toolUse", "anthropic")
-    assert (chat.messages[2].answers, chat.messages[2].name, len(chat.messages[2].media)) == ("t1", "read", 1)
-
-
-def test_two_records_on_one_line_are_both_read(tmp_path: Path) -> None:
-    """A program that was stopped before a line end appends to the same line; braces within a text are no such place."""
-    together = json.dumps(answer(2, text("a }{ b"), id="b", parentId="a")) + json.dumps(
-        user(3, "x", id="c", parentId="b")
-    )
-    chat, found = load(tmp_path / "s.jsonl", HEADER, user(1, "one", id="a", parentId=None), together)
-    assert not found
-    assert [message.text for message in chat.messages] == ["one", "a }{ b", "x"]
 
 
 def test_arguments_that_are_no_text_are_an_error(tmp_path: Path) -> None:

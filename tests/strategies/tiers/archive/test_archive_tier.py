@@ -208,6 +208,6 @@ def test_summaries_stand_beside_the_blocks() -> None:
     archive.put(said)
     archive.seal()
     summaries = list(archive.summaries())
-    assert [id for summary in summaries for id in summary.ids] == [each.id for each in said]
-    assert all(0 < len(summary.text.split()) <= 20 for summary in summaries)
+    assert [id for ids, _ in summaries for id in ids] == [each.id for each in said]
+    assert all(0 < len(text.split()) <= 20 for _, text in summaries)
     assert list(archive.items()) == said

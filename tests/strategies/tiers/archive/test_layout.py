@@ -12,11 +12,11 @@ from ctxbench.scenarios.model import Message
 from ctxbench.strategies.tiers.archive import ArchivedMessage
 from ctxbench.strategies.tiers.archive.part import (
     HOLE,
+    SCALARS_OF_LINE,
     PartMessages,
     by_field,
     by_key,
     join_shape,
-    split_scalars,
     split_shape,
 )
 from tests.strategies.tiers.archive.builders import JSON, MESSAGES, TEXTS
@@ -28,7 +28,7 @@ def again(text: str) -> str | None:
     found = split_shape(text)
     if found is None:
         return None
-    return join_shape(found.shape, {key: split_scalars(",".join(each)) for key, each in found.scalars.items()})
+    return join_shape(found.shape, {key: SCALARS_OF_LINE.findall(",".join(row)) for key, row in found.scalars.items()})
 
 
 @given(JSON, SPACED, st.none() | st.integers(0, 3), st.booleans())

@@ -15,8 +15,7 @@ from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message, Tool
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import LimitReached, OverBudget, Summarised
-from ctxbench.strategies.tiers.focus import Focus
-from ctxbench.strategies.tiers.focus.strategy import TruncationMode
+from ctxbench.strategies.tiers.focus import Focus, TruncationMode
 from tests.builders import answering, calling, talk
 from tests.examples import examples
 from tests.strategies.tiers.focus.standalone import Opened

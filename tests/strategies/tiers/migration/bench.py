@@ -7,7 +7,7 @@ from typing import Any
 from ctxbench.strategies.events import LimitReached, Moved
 from ctxbench.strategies.tiers.migration import Migration, Tier
 from ctxbench.strategies.tiers.quota import Quota
-from ctxbench.strategies.tiers.tiered.stores import DictStore
+from ctxbench.strategies.tiers.tiered.tiers import DictStore
 
 WORDS = b"what was said"
 NAMES, SIZES = ("focus", "working", "archive", "rag"), (20, 60, 120, 10_000)
@@ -20,7 +20,7 @@ class Bench:
         self.events: list[Moved | LimitReached] = []
         self.stores = {name: DictStore() for name in NAMES}
         rows = [Tier(name, self.stores[name], Quota(size)) for name, size in zip(NAMES, SIZES, strict=True)]
-        self.migration = Migration(rows, self.events.append, 0, **more)
+        self.migration = Migration(rows, self.events.append, **more)
 
     def where(self, id: str) -> list[str]:
         """Return the tiers whose store has a copy of an item."""

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxbench.strategies.tiers.migration import (
-    Migration,
-    MoveReason,
-    Replacement,
-    Tier,
-    Trigger,
-)
+from ctxbench.strategies.tiers.heat import Replacement
+from ctxbench.strategies.tiers.jobs import MoveReason, Trigger
+from ctxbench.strategies.tiers.migration import Migration, Tier
 from ctxbench.strategies.tiers.quota import Quota
-from ctxbench.strategies.tiers.tiered.stores import DictStore
+from ctxbench.strategies.tiers.tiered.tiers import DictStore
 
 from .bench import WORDS, Bench
 
@@ -116,7 +112,7 @@ def test_the_policy_of_a_tier_says_who_leaves() -> None:
     named = Named()
     upper = Tier("upper", DictStore(), Quota(20), replacement=named)
     lower = Tier("lower", DictStore(), Quota(100))
-    migration = Migration([upper, lower], lambda event: None, 0)
+    migration = Migration([upper, lower], lambda event: None)
     for id in "abc":
         migration.put(id, WORDS, 9, "upper", 0)
     migration.get("a", 1)

@@ -5,19 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.strategies.tiers.migration import Job, Trigger
-from ctxbench.strategies.tiers.migration.jobs import PROMOTIONS, URGENCY, Queue
+from ctxbench.strategies.tiers.jobs import PROMOTIONS, URGENCY, Job, Queue, Trigger
 
 
 def job(id: str, trigger: Trigger, now: float = 0) -> Job:
-    return Job.of(id, "archive", "working", trigger, now)
+    return Job(id, "archive", "working", trigger, now)
 
 
 def drained(queue: Queue, now: float) -> list[str]:
-    found = []
-    while (next := queue.pop(now)) is not None:
-        found.append(next.id)
-    return found
+    return [job.id for job in queue.take(now)]
 
 
 def test_the_most_urgent_is_first_and_of_equals_who_asked_first() -> None:
@@ -44,17 +40,14 @@ def test_an_item_waits_once() -> None:
     assert queue.push(job("a", Trigger.CACHE_MISS))
     assert not queue.push(job("a", Trigger.PREDICTED_USE))
     assert not queue.push(job("a", Trigger.CACHE_MISS))
-    assert len(queue.jobs()) == 1
-    found = queue.pop(0)
-    assert found is not None
-    assert found.trigger is Trigger.CACHE_MISS
-    assert queue.pop(0) is None
+    assert [job.trigger for job in queue.take(0)] == [Trigger.CACHE_MISS]
+    assert queue.take(0) == []
 
 
 def test_every_trigger_has_an_urgency() -> None:
     """All nine, four of them promotions; the budgets of promotions are the document's."""
     assert set(URGENCY) == set(Trigger)
-    assert {trigger: URGENCY[trigger].within for trigger in PROMOTIONS - {Trigger.PREDICTED_USE}} == {
+    assert {trigger: URGENCY[trigger][1] for trigger in PROMOTIONS - {Trigger.PREDICTED_USE}} == {
         Trigger.EXPLICIT_ACCESS: 0.05,
         Trigger.CACHE_MISS: 0.1,
         Trigger.FOCUS_REFERENCE: 0.01,
@@ -65,8 +58,8 @@ STEPS = st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from([*Trigger, 
 
 
 @given(STEPS)
-def test_it_is_a_list_that_is_sorted_each_time(steps: list[tuple[str, Trigger | None, int]]) -> None:
-    """Pushes and pops in any order, the clock going on between."""
+def test_it_is_a_list_that_is_searched_each_time(steps: list[tuple[str, Trigger | None, int]]) -> None:
+    """Pushes and takes in any order, the clock going on between."""
     queue, slow, now = Queue(), list[Job](), 0.0
     for id, trigger, seconds in steps:
         now += seconds
@@ -82,6 +75,6 @@ def test_it_is_a_list_that_is_sorted_each_time(steps: list[tuple[str, Trigger | 
             order = sorted(late, key=lambda each: (each.deadline, -each.priority)) or sorted(
                 slow, key=lambda each: (-each.priority, each.deadline)
             )
-            assert queue.pop(now) == (order[0] if order else None)
-            slow = [each for each in slow if not order or each != order[0]]
-        assert queue.jobs() == slow
+            assert queue.take(now, 1) == order[:1]
+            slow = [each for each in slow if each not in order[:1]]
+        assert list(queue.jobs.values()) == slow

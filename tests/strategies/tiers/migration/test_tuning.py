@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.strategies.tiers.migration import Heat, HeatWeights, Readings, Tuning, tuning_step
-from ctxbench.strategies.tiers.migration.alarms import GAUGES
+from ctxbench.strategies.tiers.heat import GAUGES, HALF_LIFE, Heat, HeatWeights, Readings, Tuning, tuning_step
 
 BAD = Readings(hit_rate=0.84, promotion=0.101, storage_pressure=0.81)
 FINE = Readings(hit_rate=0.85, promotion=0.1, storage_pressure=0.8)
@@ -74,14 +73,12 @@ def test_the_table_of_alarms() -> None:
 
 def test_heat_falls_by_half_each_half_life() -> None:
     """Used once: 0.5 + 0.3 / 2; a half-life later 0.25 + 0.3 / 3. Never used: its relevance alone."""
-    heat = Heat(half_life=10, relevance=lambda id: 0.5)
+    heat = Heat(relevance=lambda id: 0.5)
     heat.use("a", 0)
     assert heat.score("a", 0) == pytest.approx(0.5 + 0.15 + 0.1)
-    assert heat.score("a", 10) == pytest.approx(0.25 + 0.1 + 0.1)
-    assert heat.score("b", 10) == pytest.approx(0.1)
-    heat.use("a", 10)
-    assert heat.score("a", 10) == pytest.approx(0.5 + 0.3 * 1.5 / 2.5 + 0.1)
+    assert heat.score("a", HALF_LIFE) == pytest.approx(0.25 + 0.1 + 0.1)
+    assert heat.score("b", HALF_LIFE) == pytest.approx(0.1)
+    heat.use("a", HALF_LIFE)
+    assert heat.score("a", HALF_LIFE) == pytest.approx(0.5 + 0.3 * 1.5 / 2.5 + 0.1)
     heat.forget("a")
-    assert heat.score("a", 10) == pytest.approx(0.1)
-    with pytest.raises(ValueError, match="half_life"):
-        Heat(half_life=0)
+    assert heat.score("a", HALF_LIFE) == pytest.approx(0.1)

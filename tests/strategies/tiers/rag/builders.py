@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ctxbench.harness.models.embedding import Lexical
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.strategies.tiers.rag import Passage, Rag, RagRules
-from ctxbench.strategies.tiers.rag.rag import RULES
+from ctxbench.strategies.tiers.rag import RULES, Passage, Rag, RagRules
 
 COUNTER, LEXICAL = TokenCounter(), Lexical()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctxbench.metrics.language import terms
 from ctxbench.strategies.tiers.rag import postings
-from ctxbench.strategies.tiers.rag.bm25 import Bm25
+from ctxbench.strategies.tiers.rag.postings import Bm25
 from tests.examples import examples
 
 WORDS = [f"word{letter}" for letter in "abcdefghij"]

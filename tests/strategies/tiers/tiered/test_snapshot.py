@@ -14,13 +14,13 @@ from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Message
 from ctxbench.strategies.events import Event, LimitReached
 from ctxbench.strategies.tiers import snapshot_file
-from ctxbench.strategies.tiers.archive import ArchiveTier, BlockTable, Coding
-from ctxbench.strategies.tiers.migration import Trigger
+from ctxbench.strategies.tiers.jobs import Trigger
 from ctxbench.strategies.tiers.snapshot_file import SnapshotError
 from ctxbench.strategies.tiers.snapshot_file import writing as written_as
-from ctxbench.strategies.tiers.tiered import Tiered, Tiers
+from ctxbench.strategies.tiers.tiered import Tiered
 from ctxbench.strategies.tiers.tiered import snapshot as snapshots
 from ctxbench.strategies.tiers.tiered.snapshot import load, save
+from ctxbench.strategies.tiers.tiered.tiers import Tiers
 from tests.examples import examples
 from tests.strategies.tiers.tiered.builders import Talk, memory
 
@@ -148,12 +148,12 @@ def test_files_of_something_else(small: Path, tmp_path: Path, monkeypatch: pytes
     with pytest.raises(SnapshotError, match="File is not a zip file"):
         load(tmp_path / "text", unheard)
     with written_as(tmp_path / "other", "RAG tier") as writer:
-        writer.json("state", {})
+        writer.json("rules", {})
     with pytest.raises(SnapshotError, match="holds a snapshot of RAG tier, expected memory tiers"):
         load(tmp_path / "other", unheard)
     with written_as(tmp_path / "wrong", snapshots.KIND) as writer:
-        writer.json("state", {"version": 1})
-    with pytest.raises(SnapshotError, match="cannot be restored: Object"):
+        writer.json("rules", {"limit": 0})
+    with pytest.raises(SnapshotError, match="cannot be restored: Expected `int` >= 1"):
         load(tmp_path / "wrong", unheard)
     monkeypatch.setattr(snapshot_file, "VERSION", 9)
     with pytest.raises(SnapshotError, match="has version 2, this ctxbench reads 9"):
@@ -164,19 +164,3 @@ def test_a_file_that_cannot_be_written(small: Path) -> None:
     """It is named, and nothing is left."""
     with pytest.raises(SnapshotError, match="cannot be written"):
         save(memory()[0], small.parent / "no" / "tiers")
-
-
-def test_an_archive_on_disk_comes_back_in_memory(tmp_path: Path) -> None:
-    """The tiers can stand on an archive in a file; one snapshot has its blocks too."""
-    archive = ArchiveTier(BlockTable(str(tmp_path / "a.db")), Coding(level=1, dictionary="none", block_tokens=30))
-    tiers = Tiers(Tiered(working=20, archive=1_000), unheard, archive=archive, block=0)
-    for at in range(12):
-        now = tiers.clock.tick(None)
-        tiers.add(Message(f"m{at}", "user", f"message {at}"), 8, now)
-        tiers.keep((), now)
-        tiers.run(now, 0.5)
-    assert tiers.migration.ids("archive") == archive.ids
-    save(tiers, tmp_path / "tiers.hctx")
-    again = load(tmp_path / "tiers.hctx", unheard)
-    assert again.blocks.archive.store.path == ""
-    assert [again.migration.get(id, 1_000) for id in archive.ids] == [tiers.blocks.get(id) for id in archive.ids]

@@ -18,9 +18,9 @@ from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.chain import PRESETS, parse
 from ctxbench.strategies.events import Alarmed, Event, Failed, Moved, OverBudget, Recalled
-from ctxbench.strategies.tiers.migration import Trigger
-from ctxbench.strategies.tiers.tiered import Tiered, Tiers
-from ctxbench.strategies.tiers.tiered.stores import content_of
+from ctxbench.strategies.tiers.jobs import Trigger
+from ctxbench.strategies.tiers.tiered import Tiered
+from ctxbench.strategies.tiers.tiered.tiers import Tiers
 from tests.examples import examples
 from tests.strategies.tiers.tiered.builders import COUNTER, Talk, chat, memory
 
@@ -255,7 +255,7 @@ def test_the_memory_never_loses_a_message(steps: list[tuple[int, int, bool]]) ->
             if id in tiers:
                 assert id not in tiers.focus
                 assert tiers.read(id, Trigger.CACHE_MISS, now) in ("working", "archive", "rag")
-                assert tiers.migration.get(id, now) == content_of(said)
+                assert tiers.migration.get(id, now) == said
             else:
                 assert tiers.focus[id] == (said, 10)
 
@@ -306,7 +306,7 @@ def test_a_store_beyond_its_limit_is_collected(collect: bool) -> None:
     tiers.run(now, 0.5)
     beyond = tiers.working.tokens - 100
     assert beyond > 0
-    waiting = tiers.migration.queue.jobs()
+    waiting = list(tiers.migration.queue.jobs.values())
     assert {(job.trigger, job.source, job.to) for job in waiting} == (
         {(Trigger.GC_PRESSURE, "working", "archive")} if collect else set()
     )

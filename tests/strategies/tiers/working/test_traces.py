@@ -65,7 +65,7 @@ def test_a_preload_hits_what_always_follows() -> None:
 
 def test_the_hybrid_score_sees_what_is_like_the_context() -> None:
     """b is like everything, a like nothing: with half of the weight on likeness, a leaves though it was used last."""
-    likeness = [0.0, 1.0, *[0.5] * 24]
+    likeness = np.array([0.0, 1.0, *[0.5] * 24])
     assert replay(plain("bacb", lambda at: likeness), parse("hybrid(profile='context')"), 2).hits[-1]
     assert not replay(plain("bacb"), parse("hybrid(profile='context')"), 2).hits[-1]
 

@@ -1,0 +1,377 @@
+"""Migration: which content moves where and when, on the recorded clock (004 §4). Decision 20 gives the reasons.
+
+    tiers = Tier("working", a, Quota(131_072)), Tier("archive", b, Quota(1_048_576))
+    migration = Migration(tiers, record)
+    migration.put("m1", content, tokens, "working", now)
+    migration.get("m1", now)                               # from the tier that has it
+    migration.promote("m1", "working", Trigger.CACHE_MISS, now)
+    migration.run(now)                                     # execute queued jobs and delete due copies
+
+It works without the harness. Tiers are given from the top down. `now` is recorded seconds and never goes back. The same
+calls give the same moves.
+
+A move reserves room and stores the content in the other tier. The copy left behind stays for the tier's delay: content
+that comes back in time is there already, and is not stored again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from ctxbench.scenarios.errors import UserError
+
+from ..events import LimitReached, Moved
+from .heat import Coldest, Heat, Readings, Replacement, Tuning, tuning_step
+from .jobs import IDLE, UNCOOLED, Job, MoveReason, Outcome, Queue, Trigger
+from .quota import Quota, Quotas
+
+COOLDOWN = 30.0
+"""Seconds in which an item does not move back where it came from. Assumed."""
+DELAY = 5.0
+"""Seconds between a move and the deletion of the copy left behind (004 §4.3)."""
+AGAIN = 5.0
+"""Seconds after which pressure that stays is relieved again."""
+
+
+class TierError(UserError):
+    """The tiers cannot do a request, and nothing has changed. The text says which and why."""
+
+
+class ContentStore(Protocol):
+    """Storage of one tier. Content is any value that can be compared."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all content, with copies that are not deleted yet."""
+
+    def put(self, id: str, content: Any, tokens: int, now: float) -> None:
+        """Store content, replacing what is there."""
+
+    def get(self, id: str) -> Any:
+        """Return the content as it is now. This is not an access. Raises KeyError."""
+
+    def delete(self, id: str, now: float) -> None:
+        """Delete content, if there is any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """One tier of a hierarchy: its name, its store and its quota."""
+
+    name: str
+    store: ContentStore
+    quota: Quota
+    delay: float = DELAY
+    """Seconds that a copy stays here after its content moved elsewhere."""
+    replacement: Replacement | None = None
+    """Policy that chooses victims. None = the coldest first."""
+
+
+class Location(NamedTuple):
+    """The one tier that an item is in."""
+
+    tier: str
+    tokens: int
+    since: float
+    """Time of its arrival there."""
+    came: str = ""
+    """Tier that it came from; empty if it was new."""
+
+
+class MigrationState(msgspec.Struct):
+    """All that future moves depend on, except for content, which the tiers have."""
+
+    places: dict[str, Location]
+    copies: dict[str, dict[str, float]]
+    uses: dict[str, tuple[float, float]]
+    tuning: Tuning
+    jobs: dict[str, Job]
+    looked: dict[str, tuple[float, int]]
+    policies: dict[str, Any]
+
+
+class Migration:
+    """Content by id in a hierarchy of tiers, each item in exactly one."""
+
+    def __init__(
+        self,
+        tiers: Sequence[Tier],
+        record: Callable[[Moved | LimitReached], None],
+        heat: Heat | None = None,
+        cooldown: float = COOLDOWN,
+    ) -> None:
+        self.tiers = {tier.name: tier for tier in tiers}
+        self.heat = Heat() if heat is None else heat
+        self.queue, self.tuning = Queue(), Tuning(self.heat.weights)
+        self._order, self._record, self._cooldown = list(self.tiers), record, cooldown
+        self._quotas = Quotas({tier.name: tier.quota for tier in tiers}, record)
+        self._places: dict[str, Location] = {}
+        self._ids: dict[str, dict[str, None]] = {name: {} for name in self.tiers}  # in order of arrival
+        self._tokens = dict.fromkeys(self.tiers, 0)
+        self._replacements: dict[str, Replacement] = {
+            tier.name: tier.replacement or Coldest(self.heat, self._ids[tier.name]) for tier in tiers
+        }
+        # By tier the copies left behind, in the order in which they are due, with the time.
+        self._copies: dict[str, dict[str, float]] = {name: {} for name in self.tiers}
+        self._looked: dict[str, tuple[float, int]] = {}  # time and level of the last look at each tier's pressure
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._places
+
+    def tier(self, id: str) -> str:
+        """Return the tier of an item. Raises KeyError for an unknown id."""
+        return self._places[id].tier
+
+    def ids(self, tier: str) -> list[str]:
+        """Return the items of a tier in order of arrival."""
+        return list(self._ids[tier])
+
+    def tokens(self, tier: str) -> int:
+        """Return the tokens of a tier's items."""
+        return self._tokens[tier]
+
+    def pressure(self, tier: str) -> float:
+        """Return the tokens in a tier's store, copies left behind included, as a share of its hard limit."""
+        full = self.tiers[tier]
+        return full.store.tokens / full.quota.hard
+
+    def holds(self, id: str, content: Any) -> bool:
+        """Return whether an item is stored with this content."""
+        return id in self and self._content(id) == content
+
+    def put(self, id: str, content: Any, tokens: int, tier: str, now: float) -> str:
+        """Store a new item in a tier, or below it if it is larger than the tier. Return its tier.
+
+        The same id with the same content counts as a use. Raises TierError and changes nothing if the id has other
+        content, and if no tier can store it.
+        """
+        place = self._places.get(id)
+        if place is not None:
+            if place.tokens != tokens or not self.holds(id, content):
+                raise TierError(f"{id!r} is stored with other content: give changed content a new id")
+            self._use(id, now)
+            return place.tier
+        failures = []
+        for name in self._order[self._order.index(tier) :]:
+            reason = self._make_room(name, tokens, now, frozenset({id}))
+            if reason is None:
+                self.tiers[name].store.put(id, content, tokens, now)
+                self._copies[name].pop(id, None)
+                self._arrive(id, Location(name, tokens, now))
+                self.heat.use(id, now)
+                return name
+            # The attempt recorded the limits that it would have crossed. Wanting nothing more takes that back.
+            self._want(name)
+            failures.append(f"{name}: {reason}")
+        raise TierError(f"{id!r}, {tokens:,} tokens, fits nowhere ({'; '.join(failures)})")
+
+    def get(self, id: str, now: float) -> Any:
+        """Read an item where it is and count a use. It is not promoted. Raises KeyError for an unknown id."""
+        content = self._content(id)
+        self._use(id, now)
+        return content
+
+    def forget(self, id: str, now: float) -> None:
+        """Delete an item everywhere. Raises KeyError for an unknown id."""
+        self._leave(id, "")
+        for tier, copies in self._copies.items():
+            copies.pop(id, None)
+            self.tiers[tier].store.delete(id, now)
+        self.heat.forget(id)
+
+    def promote(self, id: str, to: str, trigger: Trigger, now: float) -> MoveReason | None:
+        """Request an item in a higher tier. Return the reason if the request is declined, else None.
+
+        An item that is there already, or queued as urgently, is not queued again. A predicted item must be hotter than
+        the threshold. The document requires that of all promotions; but an unused item has no heat, and an explicit
+        request has to be served.
+        """
+        source = self.tier(id)
+        if trigger is Trigger.PREDICTED_USE and self.heat.score(id, now) < self.tuning.threshold:
+            return MoveReason.COLD
+        # It is there already. Not declined, so that a caller need not ask where an item is first.
+        if source != to:
+            self.queue.push(Job(id, source, to, trigger, now))
+        return None
+
+    def collect(self, tier: str, tokens: int, now: float) -> int:
+        """Queue demotions of a tier's coldest items, `tokens` at least (GC pressure). Return the tokens queued."""
+        return self._queue_victims(tier, tokens, Trigger.GC_PRESSURE, now)
+
+    def decay(self, now: float) -> int:
+        """Queue demotions of all cold items. Return the tokens queued."""
+        return sum(self._queue_victims(name, math.inf, Trigger.HOTNESS_DECAY, now) for name in self._order[:-1])
+
+    def run(self, now: float, most: int | None = None) -> tuple[Outcome, ...]:
+        """Delete due copies, relieve pressure, and execute at most `most` queued jobs. Return their outcomes."""
+        # Before the moves, which need the room of copies whose time is over; and again after them, for tiers without a
+        # delay.
+        self._clean(now)
+        for name in self._order[:-1]:
+            self._relieve(name, now)
+        outcomes = tuple(self._do(job, now) for job in self.queue.take(now, most))
+        self._clean(now)
+        return outcomes
+
+    def tune(self, readings: Readings) -> Tuning:
+        """Take one step of the adaptive tuner. The caller applies the new zstd level to the Archive."""
+        self.tuning = tuning_step(self.tuning, readings)
+        self.heat.weights = self.tuning.weights
+        return self.tuning
+
+    def state(self) -> MigrationState:
+        """Return all that future moves depend on, except for content."""
+        policies = {name: replacement.state() for name, replacement in self._replacements.items()}
+        return MigrationState(
+            self._places, self._copies, self.heat.uses, self.tuning, self.queue.jobs, self._looked, policies
+        )
+
+    def restore(self, state: MigrationState) -> None:
+        """Continue from a state, in new tiers that have its content."""
+        for name, policy in state.policies.items():
+            self._replacements[name].restore(policy)
+        for id, place in state.places.items():  # in order of arrival
+            self._hold(id, place)
+        self._copies, self._looked, self.heat.uses = state.copies, state.looked, state.uses
+        self.tuning, self.heat.weights, self.queue.jobs = state.tuning, state.tuning.weights, state.jobs
+        for name in self._order:
+            self._want(name)
+
+    def _do(self, job: Job, now: float, keep: frozenset[str] = frozenset()) -> Outcome:
+        """Execute a job. The items in `keep` may not be evicted to make room."""
+        reason = self._refusal(job, now)
+        if reason is None:
+            reason = self._make_room(job.to, self._places[job.id].tokens, now, keep | {job.id})
+        if reason is not None:
+            # As in `put`: the reserved tokens are not there, and the limits follow what is.
+            self._want(job.to)
+            return Outcome(job, reason)
+        place, content = self._places[job.id], self._content(job.id)
+        is_revived = self._copies[job.to].pop(job.id, None) is not None
+        if not is_revived:
+            self.tiers[job.to].store.put(job.id, content, place.tokens, now)
+        self._copies[job.source][job.id] = now + self.tiers[job.source].delay
+        self._leave(job.id, job.to, now - job.asked)
+        is_used = job.trigger is not Trigger.PREDICTED_USE
+        self._arrive(job.id, place._replace(tier=job.to, since=now, came=job.source), is_used)
+        return Outcome(job, None, is_revived)
+
+    def _refusal(self, job: Job, now: float) -> MoveReason | None:
+        """Return why a job is not done, whether or not there is room."""
+        place = self._places.get(job.id)
+        # A job may have waited while its item was moved or forgotten.
+        if place is None or place.tier != job.source:
+            return MoveReason.STALE
+        if job.trigger is Trigger.PREDICTED_USE and now > job.deadline:
+            return MoveReason.EXPIRED
+        if job.trigger in IDLE and self.heat.last(job.id) > job.asked:
+            return MoveReason.USED
+        if job.trigger not in UNCOOLED and self._is_cooling(job.id, job.to, now):
+            return MoveReason.COOLING
+        return None
+
+    def _make_room(self, name: str, tokens: int, now: float, keep: frozenset[str]) -> MoveReason | None:
+        """Reserve tokens in a tier, evicting its items if necessary (hard pressure)."""
+        quota = self.tiers[name].quota
+        if tokens > quota.hard:
+            return MoveReason.TOO_LARGE
+        if not self._want(name, tokens):
+            soft = quota.limits[1][1]
+            # Down to the soft limit and not just as far as needed: scoring all items for one victim would cost O(n) an
+            # arrival. Freeing 5 % at once makes that some twenty scores each. An item larger than the soft limit asks
+            # only for its own room.
+            goal = soft - tokens if tokens <= soft else quota.hard - tokens
+            victims = self._victims(name, now, keep)
+            # Each victim is moved before the next is chosen, and may itself make room in the tier below; `keep` grows
+            # on the way down, so no item is asked to leave for its own sake.
+            while self._tokens[name] > goal and (victim := next(victims, None)) is not None:
+                self._do(Job(victim[0], name, victim[1], Trigger.HARD_PRESSURE, now), now, keep)
+        return None if self._want(name, tokens) else MoveReason.NO_ROOM
+
+    def _relieve(self, name: str, now: float) -> None:
+        """Queue demotions when soft or medium pressure rises, and again after a while if it stays."""
+        held, quota = self._tokens[name], self.tiers[name].quota
+        level = min(quota.level(held), 2)
+        when, before = self._looked.get(name, (-math.inf, 0))
+        if level <= before and now < when + AGAIN:
+            return
+        self._looked[name] = now, level
+        if level:
+            trigger = Trigger.MEDIUM_PRESSURE if level == 2 else Trigger.SOFT_PRESSURE
+            # The + 1: a level is reached at its limit, so the tier is relieved one token below.
+            self._queue_victims(name, held - quota.limits[0][1] + 1, trigger, now)
+
+    def _queue_victims(self, name: str, tokens: float, trigger: Trigger, now: float) -> int:
+        """Queue victims of a tier until they have `tokens` together. Return their tokens."""
+        victims = self._victims(name, now, cold=trigger in (Trigger.SOFT_PRESSURE, Trigger.HOTNESS_DECAY))
+        queued = 0
+        while queued < tokens and (victim := next(victims, None)) is not None:
+            id, to = victim
+            if not self._is_cooling(id, to, now):
+                self.queue.push(Job(id, name, to, trigger, now))
+                queued += self._places[id].tokens
+        return queued
+
+    def _victims(
+        self, name: str, now: float, keep: frozenset[str] = frozenset(), cold: bool = False
+    ) -> Iterator[tuple[str, str]]:
+        """Yield victims with the tier that takes them, in order of eviction. Each is chosen when it is needed."""
+        below = [self.tiers[lower] for lower in self._order[self._order.index(name) + 1 :]]
+        for id in self._replacements[name].leaving(now, cold):
+            # A policy may know items that have moved or are kept; it yields them without knowing that.
+            place = self._places.get(id)
+            if place is not None and place.tier == name and id not in keep:
+                to = next((tier.name for tier in below if place.tokens <= tier.quota.hard), None)
+                if to is not None:
+                    yield id, to
+
+    def _is_cooling(self, id: str, to: str, now: float) -> bool:
+        """Return whether a move would take an item back where it came from just now."""
+        place = self._places[id]
+        if not place.came or now >= place.since + self._cooldown:
+            return False
+        # Came up from Archive and is to go down, or came down and is to go up. On in the same direction is no way back.
+        came, here, there = map(self._order.index, (place.came, place.tier, to))
+        return (there < here) != (here < came)
+
+    def _content(self, id: str) -> Any:
+        return self.tiers[self._places[id].tier].store.get(id)
+
+    def _use(self, id: str, now: float) -> None:
+        self.heat.use(id, now)
+        self._replacements[self._places[id].tier].use(id, now)
+
+    def _arrive(self, id: str, place: Location, is_used: bool = True) -> None:
+        """Enter an item in its new tier, and inform the policy."""
+        self._hold(id, place)
+        self._replacements[place.tier].come(id, place.tokens, place.since, is_used)
+
+    def _hold(self, id: str, place: Location) -> None:
+        self._places[id] = place
+        self._ids[place.tier][id] = None
+        self._tokens[place.tier] += place.tokens
+
+    def _leave(self, id: str, to: str, queue_time: float = 0.0) -> None:
+        """Take an item out of its tier, inform the policy, and record the move; an empty `to` is nowhere."""
+        place = self._places.pop(id)
+        del self._ids[place.tier][id]
+        self._tokens[place.tier] -= place.tokens
+        self._replacements[place.tier].gone(id)
+        self._record(Moved((id,), place.tier, to, place.tokens, queue_time))
+        self._want(place.tier)
+
+    def _clean(self, now: float) -> None:
+        """Delete the copies that are due."""
+        for tier, copies in self._copies.items():
+            while copies and copies[id := next(iter(copies))] <= now:
+                del copies[id]
+                self.tiers[tier].store.delete(id, now)
+
+    def _want(self, tier: str, more: int = 0) -> bool:
+        """Return whether a tier may hold its items and `more` tokens. Crossed limits are recorded."""
+        return self._quotas.want(tier, self._tokens[tier] + more)
