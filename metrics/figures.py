@@ -51,9 +51,7 @@ class Metric:
     """One metric of a run. `version` is raised when the formula changes: figures of two versions do not compare."""
 
     name: str
-    """Its name in tables, figures, pages and trackers."""
     about: str
-    """Its meaning in one line."""
     of: Callable[[pd.DataFrame], Value]
     """The formula over some rows. A figure made of sums over conversations says so by its kind (`value.py`). Any other
     has a value for each conversation, and over several of them the mean of these."""
@@ -416,9 +414,7 @@ def difference_unless_fixed(metric: str, strategies: tuple[str, str], difference
 
 
 OF_PROBES = tuple(key for key, metric in METRICS.items() if metric.table == "probes")
-"""Keys of the metrics over probes."""
 OF_ANSWERS = tuple(key for key, metric in METRICS.items() if metric.table == "answers")
-"""Keys of the metrics over answers to probes."""
 OF_STEPS = tuple(key for key, metric in METRICS.items() if metric.table in ("steps", "timings"))
 """Keys of the metrics over steps and their times."""
 

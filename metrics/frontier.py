@@ -77,12 +77,17 @@ def resampled(sums: FrontierSums, draws: int = DRAWS, seed: int = SEED) -> Resam
 def how_often(resamples: Resamples) -> Floats:
     """Return the share of resamples in which each alternative is on the frontier; NaN where there are none."""
     draws, alternatives = resamples.cost.shape
-    on, cost = np.zeros(alternatives), _even(resamples.cost)
-    start = 0
+    # Sums of the same numbers in another order differ in their last digit, and are the same cost.
+    most = max(float(resamples.cost.max(initial=0)), np.finfo(float).tiny)
+    on, start, every_cost = np.zeros(alternatives), 0, np.round(resamples.cost / most, 10)
     for size in _batches(draws, alternatives**2):
-        rows = slice(start, start + size)
-        on += _on_frontier(cost[rows], resamples.quality[rows]).sum(axis=0)
+        cost, quality = every_cost[start : start + size], resamples.quality[start : start + size]
         start += size
+        # Shape (draws, alternatives, alternatives): [d, i, j] compares i with j, so `any` over axis 1 asks whether
+        # anything dominates j.
+        cheaper, as_cheap = cost[:, :, None] < cost[:, None, :], cost[:, :, None] <= cost[:, None, :]
+        better, as_good = quality[:, :, None] > quality[:, None, :], quality[:, :, None] >= quality[:, None, :]
+        on += (~(as_cheap & as_good & (cheaper | better)).any(axis=1)).sum(axis=0)
     return on / draws if draws else np.full(alternatives, np.nan)
 
 
@@ -96,20 +101,6 @@ def beyond_noise(points: Mapping[str, Point], is_better: Callable[[str, str], bo
         if all(is_better(name, cheaper) for cheaper in worth):
             worth.append(name)
     return worth[::-1]
-
-
-def _even(cost: Floats) -> Floats:
-    # Sums of the same numbers in another order differ in their last digit, and are the same cost.
-    return np.round(cost / max(float(cost.max(initial=0)), np.finfo(float).tiny), 10)
-
-
-def _on_frontier(cost: Floats, quality: Floats) -> NDArray[np.bool_]:
-    """Return for each draw (row) and alternative whether nothing dominates it."""
-    # Shape (draws, alternatives, alternatives): [d, i, j] compares i with j, so `any` over axis 1 asks whether anything
-    # dominates j.
-    cheaper, as_cheap = cost[:, :, None] < cost[:, None, :], cost[:, :, None] <= cost[:, None, :]
-    better, as_good = quality[:, :, None] > quality[:, None, :], quality[:, :, None] >= quality[:, None, :]
-    return np.asarray(~(as_cheap & as_good & (cheaper | better)).any(axis=1))
 
 
 def _batches(draws: int, width: int) -> list[int]:

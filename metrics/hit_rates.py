@@ -67,8 +67,10 @@ def most_hits(ids: Ints, tokens: Ints, counted: Flags, capacity: int) -> Rates:
     chosen = counted & (before >= 0) & (tokens <= capacity)
     length, size = (np.arange(len(ids)) - before)[chosen], tokens[chosen]
     budget = float(capacity) * max(len(ids) - 1, 0)
-    bought = [_bought(length * size, value, budget) for value in (np.ones(len(size)), size.astype(np.float64))]
-    return _of_all(*bought, tokens, counted)
+    hits, hit_tokens = (
+        _bought(length * size, value, budget) for value in (np.ones(len(size)), size.astype(np.float64))
+    )
+    return _of_all(hits, hit_tokens, tokens, counted)
 
 
 def _bought(cost: Ints, value: Floats, budget: float) -> float:

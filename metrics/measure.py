@@ -214,11 +214,11 @@ class _Totals:
         # From the end: the smallest place from here on is the next one.
         spoken = np.minimum.accumulate(places[::-1])[::-1] if len(flat) else places
         passes = [_pass(result) for result in results]
-        columns = [_all(column[at] for column in passes) for at in range(5)]
+        tokens, orphans, unanswered, opened, blank = (_all(column[at] for column in passes) for at in range(5))
         # The flags set before each place.
         systems, users = (np.cumsum(flags) - flags for flags in (is_system.astype(np.int64), is_user.astype(np.int64)))
         recorded = np.arange(len(flat)) < np.repeat(ends, sizes)
-        return cls(base[:-1], *columns, systems, users, is_user, recorded, spoken)
+        return cls(*(base[:-1], tokens, orphans, unanswered, opened, blank, systems, users), is_user, recorded, spoken)
 
 
 def _pass(result: MeasuredResult) -> tuple[list[int], ...]:

@@ -16,7 +16,7 @@ from .value import Missing
 
 
 class _Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="rule"):
-    """Base of the rules of images."""
+    """Base of the rules of images: tokens by width, height and detail; None for a detail that is not published."""
 
 
 class Grid(_Rule, frozen=True, tag="grid"):
@@ -28,9 +28,7 @@ class Grid(_Rule, frozen=True, tag="grid"):
     budget: int
     """Most tokens."""
 
-    def tokens(self, image: Media) -> int | None:
-        """Return the tokens of an image."""
-        width, height = image.width or 1, image.height or 1
+    def tokens(self, width: int, height: int, _detail: str) -> int | None:
         if self._fits(width, height):
             return self._patches(width, height)
         long, short = max(width, height), min(width, height)
@@ -61,10 +59,8 @@ class Patches(_Rule, frozen=True, tag="patches"):
     """Details that these limits are published for."""
     edge: int = 2048
 
-    def tokens(self, image: Media) -> int | None:
-        """Return the tokens of an image; None at another detail."""
-        width, height = image.width or 1, image.height or 1
-        if image.detail not in self.details:
+    def tokens(self, width: int, height: int, detail: str) -> int | None:
+        if detail not in self.details:
             return None
         within = min(1.0, self.edge / max(width, height))
         wide, high = floor(width * within) or 1, floor(height * within) or 1
@@ -84,10 +80,8 @@ class Tiles(_Rule, frozen=True, tag="tiles"):
     base: int
     each: int
 
-    def tokens(self, image: Media) -> int | None:
-        """Return the tokens of an image. Where no detail is asked for, that is `high`."""
-        width, height = image.width or 1, image.height or 1
-        if image.detail == "low":
+    def tokens(self, width: int, height: int, detail: str) -> int | None:
+        if detail == "low":
             return self.base
         scale = min(1.0, 2048 / max(width, height))
         scale = min(scale, 768 / min(width, height))
@@ -102,9 +96,7 @@ class Crops(_Rule, frozen=True, tag="crops"):
     small: int
     each: int
 
-    def tokens(self, image: Media) -> int | None:
-        """Return the tokens of an image."""
-        width, height = image.width or 1, image.height or 1
+    def tokens(self, width: int, height: int, _detail: str) -> int | None:
         if max(width, height) <= self.small:
             return self.each
         unit = max(floor(min(width, height) / 1.5), 1)
@@ -116,9 +108,8 @@ class Flat(_Rule, frozen=True, tag="flat"):
 
     details: dict[str, int]
 
-    def tokens(self, image: Media) -> int | None:
-        """Return the tokens of an image; None at a resolution that is not published."""
-        return self.details.get(image.detail.lower().removeprefix("media_resolution_").replace("unspecified", ""))
+    def tokens(self, _width: int, _height: int, detail: str) -> int | None:
+        return self.details.get(detail.lower().removeprefix("media_resolution_").replace("unspecified", ""))
 
 
 class MediaRule(FamilyRule, frozen=True, forbid_unknown_fields=True):
@@ -139,7 +130,7 @@ class MediaRule(FamilyRule, frozen=True, forbid_unknown_fields=True):
             case "image":
                 if not isinstance(self.image, Flat) and not (medium.width and medium.height):
                     return Missing("undefined", "no known size")
-                counted = self.image.tokens(medium)
+                counted = self.image.tokens(medium.width or 1, medium.height or 1, medium.detail)
                 return Missing("unsupported", "no published rule for its detail") if counted is None else counted
             case "audio" | "video":
                 rate, size = (self.audio if medium.kind == "audio" else self.video), medium.seconds

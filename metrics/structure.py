@@ -98,7 +98,6 @@ class Structure:
                 self._users.append(at)
 
     def systems(self, messages: Messages) -> Messages:
-        """Return the system messages among these."""
         spans: list[Span] = []
         for store, start, stop in messages.spans:
             if store is self._recording:

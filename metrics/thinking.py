@@ -41,7 +41,7 @@ def thinking_rule(model: str) -> ThinkingRule | None:
 
 def has_thinking(message: Message) -> bool:
     """Return whether an answer was reasoned about, as far as the recording tells."""
-    reported = _reported(message)
+    reported = reported_thinking(message)
     return bool(message.thinking or reported or (message.thinking_hidden and reported is None))
 
 
@@ -51,7 +51,7 @@ def thinking_tokens(message: Message, count: Callable[[str], int], factor: float
     The provider's own count, where it reports one, is divided by `factor`, its tokens for each of ours: the text that
     it shows may be a summary. Else the recorded text is counted.
     """
-    reported = _reported(message)
+    reported = reported_thinking(message)
     if reported:
         return round(reported / factor)
     if message.thinking_hidden and reported is None:
@@ -59,12 +59,8 @@ def thinking_tokens(message: Message, count: Callable[[str], int], factor: float
     return count(message.thinking) if message.thinking else 0
 
 
-def reports_thinking(message: Message) -> bool:
-    """Return whether the provider reports the tokens of an answer's reasoning."""
-    return bool(_reported(message))
-
-
-def _reported(message: Message) -> int | None:
+def reported_thinking(message: Message) -> int | None:
+    """Return the tokens of an answer's reasoning as the provider reports them; None if it does not."""
     usage = message.call.usage if message.call is not None else None
     return None if usage is None else usage.reasoning
 

@@ -132,7 +132,6 @@ class TokenCounter:
         self._characters = 0
 
     def text(self, text: str) -> int:
-        """Return the tokens of a text."""
         if not text:
             return 0
         size = self._memo.get(text)
@@ -154,7 +153,6 @@ class TokenCounter:
         return tokens
 
     def tools(self, tools: Iterable[Tool]) -> int:
-        """Return the tokens of the tool schemas of a request."""
         total = 0
         for tool in tools:
             total += _TOOL + _END * (not total)
@@ -222,7 +220,6 @@ class Ledger:
         return self._totals[: to + 1]
 
     def tokens(self, message: Message) -> int:
-        """Return the tokens of one message."""
         # By identity: hashing a message would go through all of its fields each time. The message is held beside its
         # size, since the id of one that is gone may become another one's.
         size = self._sizes.get(id(message))
@@ -231,7 +228,6 @@ class Ledger:
         return size[1]
 
     def total(self, messages: Messages) -> int:
-        """Return the tokens of all messages together."""
         total, recording, totals = 0, self._recording, self._totals
         for store, start, stop in messages.spans:
             if store is not recording:
@@ -295,7 +291,6 @@ class EstimateError(NamedTuple):
     p50: float
     p90: float
     absolute: float
-    """Mean absolute error."""
     total: float
     """Error of the summed estimates: long texts count for more."""
 

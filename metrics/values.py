@@ -173,9 +173,7 @@ def _checked(group: str, match: re.Match[str]) -> Value | None:
         return Value("path", text) if _is_path(text) else None
     if group == "url":
         return Value("url", text.rstrip(".,;:!?)]}*_"))
-    if group == "date":
-        return Value("date", text)
-    return Value("identifier", text)
+    return Value("date" if group == "date" else "identifier", text)
 
 
 def _number(match: re.Match[str], text: str) -> Value | None:

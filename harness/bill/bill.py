@@ -331,7 +331,7 @@ def check_prices(schemes: Sequence[Scheme], prices: Prices) -> None:
             raise RunError(prices.unknown(scheme.model))
         if scheme.rules == "stored" and rule_for(scheme.model, None, STORED) and not tariff.storage:
             raise RunError(
-                f"{scheme.model}: no price of stored content is known: give storage_per_hour in --prices FILE"
+                f"{scheme.model}: no price of stored content is known: give storage_per_hour in a file of prices"
             )
 
 

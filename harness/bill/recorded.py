@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from ctxbench.metrics.prices import BUNDLED, Prices
-from ctxbench.metrics.thinking import KeptThinking, ThinkingRule, reports_thinking, thinking_rule, thinking_tokens
+from ctxbench.metrics.thinking import KeptThinking, ThinkingRule, reported_thinking, thinking_rule, thinking_tokens
 from ctxbench.metrics.tokens import TokenCounter, TokenFactor, token_factor
 from ctxbench.metrics.value import Missing
 
@@ -117,7 +117,7 @@ def _reasoning_before(run: Run, calls: pd.DataFrame, rule: ThinkingRule) -> tupl
         for at, message in enumerate(messages):
             tokens = thinking_tokens(message, counter.text) if kept.of(at) else 0
             known = 0 if isinstance(tokens, Missing) else tokens
-            said = reports_thinking(message)
+            said = bool(reported_thinking(message))
             sums.append((sums[-1][0] + known * (not said), sums[-1][1] + known * said))
         for at in places:
             start = sums[kept.stripped(at)]

@@ -232,7 +232,7 @@ def _through(
             [
                 (
                     # None: the strategy's own marks stay.
-                    by_hand() if placement == BY_HAND else PLACEMENTS[placement]() if placement else None,
+                    by_hand if placement == BY_HAND else PLACEMENTS[placement]() if placement else None,
                     [
                         (caches[line].request, usage_of[line].append)
                         for line in lines_in_order

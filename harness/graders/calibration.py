@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from time import perf_counter
 from typing import NamedTuple
 
@@ -95,12 +96,12 @@ def calibrated(
     calibration = Calibrated(labels, beside(labels, scores, options.resamples, options.seed), [], [], [])
     for grader in graders:
         began = perf_counter()
-        used = getattr(grader, "used", None)
-        before = msgspec.structs.astuple(used) if isinstance(used, GraderUsage) else None
+        used: GraderUsage | None = getattr(grader, "used", None)
+        before = () if used is None else msgspec.structs.astuple(used)
         grades = graded(grader, labels, done)
         calibration.seconds.append((perf_counter() - began) / len(labels.answers))
         cost = None
-        if before is not None:
+        if used is not None:
             cost = GraderUsage(*(now - then for now, then in zip(msgspec.structs.astuple(used), before, strict=True)))
         pairs = pairs_of(labels, grades)
         calibration.verdicts.append(verdicts_of(pairs))
@@ -160,7 +161,7 @@ def _profile(
         name: {
             value: figures
             for value, mask in masks.items()
-            if (figures := _beside_people([pairs[at] for at in np.flatnonzero(mask)], resamples, seed)) is not None
+            if (figures := _beside_people(list(compress(pairs, mask)), resamples, seed)) is not None
         }
         for name, masks in parts.items()
     }

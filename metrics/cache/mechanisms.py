@@ -78,7 +78,6 @@ class ExplicitRules:
     """Parameters of explicit breakpoints that differ by model and date."""
 
     least: int = 1024
-    """Tokens of the shortest prefix that is cached."""
     look_back: int = 20
     """Places looked at for each mark, its own among them; 1 before there was a look-back."""
     runs: bool = False
@@ -172,7 +171,6 @@ class AutomaticRules:
     """Parameters of automatic prefix caches that differ by provider, model and date."""
 
     least: int
-    """Tokens of the shortest prefix that is read."""
     step: int
     """Tokens are reported in multiples of this number."""
     lifetime: float
@@ -238,7 +236,6 @@ class AutomaticCache:
         self._started = 0.0  # start of the last request
 
     def request(self, request: CacheRequest) -> CacheUsage:
-        """Return what a request reads."""
         rules, now, since, ready = self.rules, request.started, request.started - self.rules.lifetime, self._ready
         cached = self._enter(request.prefixes, since)
         path, size = self._path, len(request.prefixes)
@@ -303,7 +300,6 @@ class BoundaryRules:
     """Parameters of boundary caches that differ by model and date."""
 
     least: int = 1024
-    """Tokens of the shortest prefix that is cached."""
     lifetime: float = 1800.0
     """Seconds after the last write or read; the provider promises no less."""
 
@@ -330,7 +326,6 @@ class BoundaryCache:
         self._entries: _Times = {}
 
     def request(self, request: CacheRequest) -> CacheUsage:
-        """Return what a request reads and writes."""
         ends, started = request.ends, request.started
         prefixes, entry_of = request.prefixes, self._entries.get
         looked_up = (block for block in self._looked_up(request) if entry_of(prefixes[block]) is not None)
@@ -384,7 +379,6 @@ class UnitRules:
     step: int = 1
     """Tokens are reported in multiples of this number."""
     reuse: float = 1.0
-    """Probability that a call finds the newest unit; 1 = always."""
 
     def read(self, shared: int) -> int:
         """Return the tokens read of a prompt whose first `shared` tokens are a unit."""
@@ -403,7 +397,6 @@ class UnitCache:
         self._ends: list[int] = []  # blocks of that path where a unit ends, in order
 
     def request(self, request: CacheRequest) -> CacheUsage:
-        """Return what a request reads."""
         prefixes, now, last = request.prefixes, request.started, len(request.prefixes) - 1
         path, ends, units, hit = self._path, self._ends, self._units, -1
         # Leave the last path for this one; `shared` is the last block that both have.
@@ -447,7 +440,6 @@ class CachedContentRules:
     """Parameters of cached content that differ by model and date."""
 
     least: int
-    """Tokens of the shortest content that is stored."""
     lifetime: float = 3600.0
     """Seconds from its creation; reading does not prolong it."""
     grow: float = 2.0

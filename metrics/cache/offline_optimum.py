@@ -44,7 +44,6 @@ LIFETIMES = (300.0, HOUR)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
-Flags = npt.NDArray[np.bool_]
 
 
 class Bound(NamedTuple):
@@ -108,8 +107,7 @@ class _Steps(NamedTuple):
 
 def _steps(times: Sequence[tuple[float, float]], prices: Sequence[Price], lifetimes: Sequence[float]) -> _Steps:
     started, answered = np.array(times, dtype=np.float64).reshape(-1, 2).T
-    plain = np.array([_unread(price, lifetimes) for price in prices])
-    read = np.array([price.read for price in prices])
+    plain, read = np.array([(_unread(price, lifetimes), price.read) for price in prices]).reshape(-1, 2).T
     writes = [(lifetime, np.array([_write(price, lifetime) for price in prices]) - plain) for lifetime in lifetimes]
     return _Steps(started, answered, np.maximum(plain - read, 0.0), tuple(writes))
 
@@ -153,24 +151,18 @@ def _written(steps: _Steps, asking: Ints) -> _Written:
     reader = np.maximum(np.searchsorted(started, steps.answered[asking]), after)
     # With other requests between, one of them may have renewed the entry: an age of 0 lets any lifetime last.
     age = np.where(reader == after, started[np.minimum(reader, size - 1)] - started, 0.0)
-    extra, hours = _cheapest(steps, asking, age)
+    # The extra cost of writing for the cheapest lifetime over this age, and whether it is an hour.
+    extra, hours = np.full(size, np.inf), np.zeros(size, dtype=np.bool_)
+    for lifetime, prices in steps.writes:
+        price = prices[asking]
+        better = (age < lifetime) & (price < extra)
+        extra[better], hours[better] = price[better], lifetime >= HOUR
     saved = np.append(0.0, np.cumsum(steps.saved[asking]))
     gain = np.where(reader < stop, saved[stop] - saved[reader] - extra, 0.0)
     best = np.flatnonzero((gain > 0) & (gain == np.maximum.reduceat(gain, begins)[session]))
     best = best[np.diff(session[best], prepend=-1) > 0]  # of several that are as good, the first
     hour = int(hours[best].sum())
     return _Written(float(gain[best].sum()), int((stop - reader)[best].sum()), len(best) - hour, hour)
-
-
-def _cheapest(steps: _Steps, asking: Ints, age: Floats) -> tuple[Floats, Flags]:
-    """Return the extra cost of writing for the cheapest lifetime over this age, and whether it is an hour."""
-    extra, hours = np.full(len(age), np.inf), np.zeros(len(age), dtype=np.bool_)
-    for lifetime, prices in steps.writes:
-        price = prices[asking]
-        better = (age < lifetime) & (price < extra)
-        extra[better] = price[better]
-        hours[better] = lifetime >= HOUR
-    return extra, hours
 
 
 @dataclass(slots=True)
@@ -208,7 +200,6 @@ class _Tree:
         """Tokens of the blocks of the last request."""
 
     def add(self, step: int, path: Sequence[int], ends: Sequence[int]) -> None:
-        """Add a request."""
         opened, at = self._open, common(self._path, path)
         self._path[at:] = path[at:]
         # Spans that begin behind what both requests share are left. The one in which they part is cut there, so that

@@ -151,7 +151,6 @@ class ContentBlocks(NamedTuple):
 
     @classmethod
     def of(cls, message: Message) -> ContentBlocks:
-        """Count the content blocks of a message."""
         text, calls = bool(message.text), len(message.calls)
         return cls(max(1, text + calls), max(1, text + bool(calls)))
 
@@ -163,12 +162,9 @@ class Places:
 
     def __init__(self, tools: Sequence[int]) -> None:
         """Begin with the places of the blocks before the messages."""
-        self.each = list(tools)
-        self.runs = list(tools)
-        self._roles = [""] * len(tools)
+        self.each, self.runs, self._roles = list(tools), list(tools), [""] * len(tools)
 
     def keep(self, size: int) -> None:
-        """Keep only the first `size` blocks."""
         del self.each[size:], self.runs[size:], self._roles[size:]
 
     def add(self, role: str, blocks: ContentBlocks) -> None:
@@ -192,7 +188,6 @@ class CacheUsage(NamedTuple):
     """Tokens of one prompt by how they are billed; read, written, written_1h and fresh add up to the prompt."""
 
     read: int
-    """Tokens read from the cache."""
     written: int
     """Tokens written to the cache for less than an hour."""
     written_1h: int
@@ -241,9 +236,7 @@ class SharedStarts:
     __slots__ = ("_after", "_encode", "_first", "_frame", "_keys", "_more", "_of", "_said", "_yielded")
 
     def __init__(self, said: Said, encode: Callable[[str], Sequence[int]], frame: int) -> None:
-        self._said = said
-        self._encode = encode
-        self._frame = frame
+        self._said, self._encode, self._frame = said, encode, frame
         # The first block that came after each prefix, mostly the only one, and the prefix that it makes.
         self._first: dict[int, tuple[Hashable, int]] = {}
         # Where there are several, their roles and texts with the prefixes that they make, sorted.
@@ -261,11 +254,11 @@ class SharedStarts:
         first = self._first.setdefault(before, (block, prefix))
         if first[1] == prefix:
             return
-        after = self._after.get(before)
-        if after is None:
-            after = self._after[before] = []
-            self._insert(after, *first)
-        self._insert(after, block, prefix)
+        known, after = before in self._after, self._after.setdefault(before, [])
+        for other, number in ((block, prefix),) if known else (first, (block, prefix)):
+            if (content := self._said(other)) is not None:
+                key = self._keys[number] = "\0".join(content)
+                insort(after, (key, number))
 
     def to(self, before: int, prefix: int) -> Iterator[int]:
         """Yield the other prefixes after `before` whose last block begins like that of `prefix`, those that share the
@@ -282,8 +275,11 @@ class SharedStarts:
     def tokens(self, prefix: int, other: int) -> int:
         """Return the tokens that the last blocks of two prefixes share; `other` is one that `to` yields."""
         key, other_key = self._keys[prefix], self._keys[other]
-        role = key.index("\0") + 1
-        return self._tokens(key[role:], other_key[role:], _shared(key, other_key) - role)
+        role, shared = key.index("\0") + 1, _shared(key, other_key)
+        if shared == role:
+            return self._frame
+        one, two = (self._encode(text[role : shared + EDGE]) for text in (key, other_key))
+        return self._frame + _shared(one, two)
 
     def _like(self, after: list[tuple[str, int]], prefix: int) -> Iterator[int]:
         key = self._keys.get(prefix)
@@ -306,25 +302,10 @@ class SharedStarts:
                 right += 1
                 above = min(above, _shared(key, after[right][0])) if right < len(after) else 0
 
-    def _insert(self, after: list[tuple[str, int]], block: Hashable, prefix: int) -> None:
-        content = self._said(block)
-        if content is not None:
-            key = self._keys[prefix] = "\0".join(content)
-            insort(after, (key, prefix))
-
-    def _tokens(self, one: str, other: str, shared: int) -> int:
-        """Return the tokens that two messages share, whose texts share so many characters."""
-        if not shared:
-            return self._frame
-        return self._frame + _shared(self._encode(one[: shared + EDGE]), self._encode(other[: shared + EDGE]))
-
-
-_FIRST_STEP = 32
-
 
 def _shared(one: Sequence[object], other: Sequence[object]) -> int:
     """Return how many leading characters, or tokens, two texts share."""
-    low, high, step = 0, min(len(one), len(other)), _FIRST_STEP
+    low, high, step = 0, min(len(one), len(other)), 32
     # Most texts part early, and slices are copies: the part that is compared grows from a few characters on.
     while low < high:
         end = min(low + step, high)

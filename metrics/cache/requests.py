@@ -44,7 +44,6 @@ class RequestStep(NamedTuple):
     tools: tuple[str, ...]
     """Tools that the strategy offers beside the recorded ones."""
     tokens: int
-    """Of the whole request."""
     marks: Sequence[int]
     """Places of messages with a breakpoint after them."""
     started: float
@@ -52,7 +51,6 @@ class RequestStep(NamedTuple):
     answer: int
     """The number of the recorded answer's message."""
     output: int
-    """Its tokens."""
 
 
 class MessageSizes(NamedTuple):
@@ -81,7 +79,10 @@ def requests(
     after, alike, tokens, roles = prefixes.after, prefixes.alike, messages.tokens, messages.roles
     keys: Sequence[Hashable] = messages.keys or range(len(tokens))
     path, ends, places, blocks = list[int](), list[int](), Places(()), messages.blocks
-    each, runs = content_blocks(roles, blocks or ())
+    # A run of tool results counts as one.
+    joined = (False, *(one == "tool" == other for one, other in pairwise(roles)))
+    each = [block.each for block in blocks or ()]
+    runs = [0 if joins else block.runs for block, joins in zip(blocks or (), joined, strict=False)]
     boundaries = Boundaries(messages.roles, TOOLS)
     offered: tuple[str, ...] | None = None
     for step in steps:
@@ -157,13 +158,6 @@ def is_system_first(steps: Iterable[RequestStep], messages: MessageSizes) -> boo
     return True
 
 
-def content_blocks(roles: Sequence[str], blocks: Sequence[ContentBlocks]) -> tuple[list[int], list[int]]:
-    """Return the content blocks of all messages, as `Places.extend` takes them: each, and with runs as one."""
-    joins = (False, *(one == "tool" == other for one, other in pairwise(roles)))
-    runs = [0 if joined else block.runs for block, joined in zip(blocks, joins, strict=False)]
-    return [block.each for block in blocks], runs
-
-
 class Boundaries:
     """Blocks of the present request at whose end a provider may place a breakpoint of its own.
 
@@ -176,11 +170,10 @@ class Boundaries:
     def __init__(self, roles: Sequence[str], tools: int) -> None:
         self._roles, self._tools = roles, tools
         # Messages that end something wherever they are sent, but for a row of results that is cut off.
-        following = (*roles[1:], "")
         self._ends = [
             number
-            for number, (role, after) in enumerate(zip(roles, following, strict=False))
-            if role == "user" or (role == "tool" and after != "tool")
+            for number, (role, after) in enumerate(pairwise((*roles, "")))
+            if role == "user" or (role == "tool" != after)
         ]
         self._sent_roles: list[str] = []
         self.eligible: list[int] = []
@@ -192,7 +185,6 @@ class Boundaries:
         self.add(len(self._sent_roles), size)
 
     def keep(self, kept: int) -> None:
-        """Keep only the first `kept` messages."""
         sent_roles, eligible, tools = self._sent_roles, self.eligible, self._tools
         if kept == len(sent_roles):
             return
@@ -209,7 +201,6 @@ class Boundaries:
             eligible.append(self.system)
 
     def add(self, start: int, stop: int) -> None:
-        """Append the messages of these numbers."""
         roles, sent_roles, eligible, tools = self._roles, self._sent_roles, self.eligible, self._tools
         # Only system messages that follow the tools, or each other, from the start on. Later ones are no boundary.
         while start < stop and roles[start] == "system" and self.system == len(sent_roles) + tools - 1:
@@ -242,46 +233,19 @@ DOCUMENT_LEAST = 1024
 """Least tokens of a message that design document 000 marks (it says 4 096 characters, at 4 a token)."""
 
 
-def marked() -> Placement:
-    """Mark only where the strategy itself marks."""
-    return lambda request: request.marks[-MOST_MARKS:]
+def _tail(request: CacheRequest) -> tuple[CacheMark, ...]:
+    return _marks(request.system, *request.eligible[-TAIL:])
 
 
-def automatic() -> Placement:
-    """Use the strategy's marks, or mark the end of the prompt."""
-    return lambda request: request.marks[-MOST_MARKS:] or (CacheMark(len(request.prefixes) - 1),)
-
-
-def by_hand() -> Placement:
+def by_hand(request: CacheRequest) -> tuple[CacheMark, ...]:
     """Use the strategy's marks, or those of `tail`: this replaces `automatic` where there is no look-back."""
-    otherwise = tail()
-    return lambda request: request.marks[-MOST_MARKS:] or otherwise(request)
+    return request.marks[-MOST_MARKS:] or _tail(request)
 
 
-def hour() -> Placement:
-    """Mark the end of the prompt, for an hour."""
-    return lambda request: (CacheMark(len(request.prefixes) - 1, HOUR),)
-
-
-def system() -> Placement:
-    """Mark the end of the system messages at the start."""
-    return lambda request: (CacheMark(request.system),) if request.system >= 0 else ()
-
-
-def tail() -> Placement:
-    """Mark the end of the system messages, and the last messages of the user or the tools."""
-    return lambda request: _marks(request.system, *request.eligible[-TAIL:])
-
-
-def document() -> Placement:
-    """Mark each system message at the start that is long enough by itself."""
-
-    def place(request: CacheRequest) -> tuple[CacheMark, ...]:
-        ends, blocks = request.ends, range(TOOLS, request.system + 1)
-        long = [block for block in blocks if ends[block] - ends[block - 1] >= DOCUMENT_LEAST]
-        return _marks(*long[:MOST_MARKS])
-
-    return place
+def _document(request: CacheRequest) -> tuple[CacheMark, ...]:
+    ends, blocks = request.ends, range(TOOLS, request.system + 1)
+    long = [block for block in blocks if ends[block] - ends[block - 1] >= DOCUMENT_LEAST]
+    return _marks(*long[:MOST_MARKS])
 
 
 def anchor() -> Placement:
@@ -308,14 +272,15 @@ def anchor() -> Placement:
 
 
 PLACEMENTS: Mapping[str, Callable[[], Placement]] = {
-    "automatic": automatic,
-    "marked": marked,
-    "hour": hour,
-    "document": document,
-    "system": system,
-    "tail": tail,
+    "automatic": lambda: lambda request: request.marks[-MOST_MARKS:] or _marks(len(request.prefixes) - 1),
+    "marked": lambda: lambda request: request.marks[-MOST_MARKS:],
+    "hour": lambda: lambda request: (CacheMark(len(request.prefixes) - 1, HOUR),),
+    "document": lambda: _document,
+    "system": lambda: lambda request: _marks(request.system),
+    "tail": lambda: _tail,
     "anchor": anchor,
 }
+"""Placements by name, each made anew for every result."""
 
 BY_HAND = "by hand"
 """Name of the placement that replaces `automatic` under rules without a look-back."""

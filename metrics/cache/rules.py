@@ -48,13 +48,10 @@ class CacheEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How often a rule was right, over recorded calls after the first of their conversation."""
 
     model: str
-    """Model as the recordings name it."""
     seen: int
-    """Calls compared."""
     exact: int
     """Calls whose tokens read are predicted to the token."""
     folder: str
-    """Folder of the sample recordings."""
     recordings: str
     """Names the recordings: agent, number, year."""
     since: str = ""
@@ -88,12 +85,10 @@ class CacheRule:
 
     @property
     def seen(self) -> int:
-        """Number of recorded calls that it was compared with."""
         return sum(found.seen for found in self.evidence)
 
     @property
     def exact(self) -> int:
-        """Number of those that it predicts to the token."""
         return sum(found.exact for found in self.evidence)
 
     @property

@@ -51,20 +51,16 @@ class Confusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Numbers of answers by the verdicts of the grader and of people."""
 
     true_positive: int = 0
-    """Right answers that are called right."""
     false_positive: int = 0
-    """Wrong answers that are called right."""
     false_negative: int = 0
     true_negative: int = 0
 
     @property
     def right(self) -> int:
-        """Number of answers that people call right."""
         return self.true_positive + self.false_negative
 
     @property
     def wrong(self) -> int:
-        """Number of answers that people call wrong."""
         return self.false_positive + self.true_negative
 
 
@@ -88,7 +84,6 @@ class Verdicts:
         return cls(np.array(people, bool), np.array(grader, bool), scores, _codes(question))
 
     def where(self, chosen: NDArray[np.bool_]) -> Verdicts:
-        """Return the verdicts on some of the answers."""
         codes = np.unique(self.question[chosen], return_inverse=True)[1].astype(np.intp)
         return Verdicts(self.people[chosen], self.grader[chosen], self.score[chosen], codes)
 
@@ -98,7 +93,6 @@ class Verdicts:
 
     @property
     def questions(self) -> int:
-        """Number of questions."""
         return int(self.question.max()) + 1 if len(self.question) else 0
 
     def cells(self) -> NDArray[np.float64]:
@@ -263,7 +257,6 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     confusion: Confusion
     accuracy: Estimate
     kappa: Estimate
-    """Cohen's kappa."""
     precision: Estimate
     recall: Estimate
     specificity: Estimate

@@ -369,7 +369,6 @@ class Page:
         return frozenset(message.name.lower() for message in self.messages if message.name and message.role != "tool")
 
     def sentence(self, at: int) -> str:
-        """Return the sentence at a place."""
         return self._library.sentences[int(self._numbers[at])]
 
     def having(self, term: str) -> Ints:

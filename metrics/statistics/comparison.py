@@ -64,7 +64,6 @@ class Pairs:
         return Pairs(self.form, self.before[some], self.after[some], units)
 
     def by_unit(self) -> Pairs:
-        """Return the pairs of independent units."""
         if self.units is None:
             return self
         return Pairs(self.form, by_unit(self.before, self.units), by_unit(self.after, self.units))
@@ -111,9 +110,7 @@ class Difference(NamedTuple):
     """After − before, or with `relative` after / before − 1."""
 
     conversations: int
-    """Number of conversations that have the figure."""
     units: int
-    """Number of independent units among them."""
     before: Value
     after: Value
     relative: bool
@@ -125,7 +122,6 @@ class Difference(NamedTuple):
     error: Value
     """Standard error of what was tested."""
     p: Value
-    """Two-sided p-value of no difference."""
     freedom: float = 0.0
     """Degrees of freedom of that error."""
     typical: TypicalChange | None = None
@@ -297,7 +293,8 @@ def judge(
         return Verdict("same", "", True)
     if change.typical is not None:
         shown = _turned(change.typical.shown, sign)
-    beyond, one_sided, word = abs(gain) > allowed, shown.low > 0 or shown.high < 0, "better" if gain > 0 else "worse"
+    beyond, one_sided = abs(gain) > allowed, shown.low > 0 or shown.high < 0
+    word: Word = "better" if gain > 0 else "worse"
     # The test is of the typical conversation and the alarm is about the total: both have to move in one direction.
     if change.typical is not None and one_sided and change.typical.value * change.value < 0:
         return Verdict("cannot tell", "the total moved one way, the typical conversation the other", no_worse)

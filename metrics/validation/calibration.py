@@ -158,7 +158,6 @@ class Counters:
         self._made: dict[str, TokenCounter] = {}
 
     def of(self, model: str) -> TokenCounter:
-        """Return the counter for a model."""
         if model not in self.used:
             encoding = self.encoding or encoding_of(model) or OTHERWISE
             self.used[model] = encoding if self.encoding or encoding in ENCODINGS else OTHERWISE

@@ -75,7 +75,6 @@ class ComparedCall(NamedTuple):
 
     @property
     def read(self) -> int:
-        """Number of tokens read as reported."""
         return self.usage.cache_read or 0
 
     @property
@@ -103,7 +102,6 @@ class CacheReplay:
     counter: Callable[[str], TokenCounter]
     """Counts for a model."""
     prices: Prices = field(default_factory=Prices)
-    """Prices, which know how long a prompt may be."""
     without_rule: Counter[str] = field(default_factory=Counter)
     """Calls of models for which there is no rule."""
     left_out: list[RecordingError] = field(default_factory=list)

@@ -249,8 +249,8 @@ def _cost_figures(model: str, costs: Sequence[_Cost], unpriced: int, free: int) 
         return (sum(computed) - sum(recorded)) / sum(recorded), max(of_calls, key=abs)
 
     (error, worst), (plain_error, plain_worst) = errors(cached), errors(plain)
-    close = tuple(isinstance(each, float) and abs(each) <= CLOSE for each in (error, plain_error))
-    follows = {(True, True): "both", (True, False): "cache prices", (False, True): "plain prices"}.get(close, "neither")
+    cache, without = (isinstance(each, float) and abs(each) <= CLOSE for each in (error, plain_error))
+    follows = "both" if cache and without else "cache prices" if cache else "plain prices" if without else "neither"
     return {
         "model": model,
         "calls": len(costs),

@@ -35,15 +35,15 @@ def test_a_whole_path(tmp_path: Path) -> None:
 
 
 def test_figures_of_each_conversation(tmp_path: Path) -> None:
-    """`report --by-conversation` has a row per conversation and strategy, whose tokens add up to the run's."""
+    """`report --by conversation` has a row per conversation and strategy, whose tokens add up to the run's."""
     path = recording(tmp_path, conversations=3)
     whole = json.loads(ctxbench("run", path, "-s", "none", "-s", "last_turn", "-o", "r", "--json", cwd=tmp_path).stdout)
-    cells = json.loads(ctxbench("report", "r", "--by-conversation", "--json", cwd=tmp_path).stdout)
+    cells = json.loads(ctxbench("report", "r", "--by", "conversation", "--json", cwd=tmp_path).stdout)
     assert [(each["conversation"], each["strategy"]) for each in cells[:2]] == [("c0", "none"), ("c1", "none")]
     for name, values in whole["strategies"].items():
         assert sum(each["tokens_sent"] for each in cells if each["strategy"] == name) == values["tokens_sent"]
-    assert "By conversation" in ctxbench("report", "r", "--by-conversation", cwd=tmp_path).stdout
-    assert "| c2 |" in ctxbench("report", "r", "--by-conversation", "--markdown", "-", cwd=tmp_path).stdout
+    assert "By conversation" in ctxbench("report", "r", "--by", "conversation", cwd=tmp_path).stdout
+    assert "| c2 |" in ctxbench("report", "r", "--by", "conversation", "--markdown", "-", cwd=tmp_path).stdout
 
 
 def test_json_of_a_recording_with_usage(tmp_path: Path) -> None:

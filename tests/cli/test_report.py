@@ -62,11 +62,7 @@ def test_what_is_written(tmp_path: Path) -> None:
     new = {name for name in after.keys() - before.keys() if not name.startswith("report/")}
     assert all(name.startswith("bills/") for name in new)
     assert {name: after[name] for name in before} == before
-    assert {path.name for path in (tmp_path / "r" / "report").iterdir()} == {
-        "report.html",
-        "report.md",
-        "tables",
-    }
+    assert {path.name for path in (tmp_path / "r" / "report").iterdir()} == {"report.html", "report.md", "tables"}
     assert (ctxbench("run", tmp_path / "some.jsonl", "-s", "none", "-o", "r", cwd=tmp_path)).returncode == 0
 
 
@@ -93,13 +89,14 @@ def test_prices_of_ones_own(tmp_path: Path) -> None:
     """A model that no list has is billed by the user's file, in the run and in its report as in `bill`."""
     recording(tmp_path, conversations=2)
     (tmp_path / "own.toml").write_text('[models."company/assistant"]\ninput = 2\noutput = 10\n')
-    own = ("--model", "company/assistant", "--prices", "own.toml")
+    own = ("--model", "company/assistant")
+    (tmp_path / "ctxbench.toml").write_text('prices = "own.toml"\n')
     words = ("run", "some.jsonl", "-s", "none", "-s", "last_turn", "--out", "now", "--answerer", "none")
-    assert "company/assistant" in ctxbench(*words, *own[:2], cwd=tmp_path, code=2).stderr
+    assert "company/other" in ctxbench(*words, "--model", "company/other", cwd=tmp_path, code=2).stderr
     assert not (tmp_path / "now").exists()
     shown = ctxbench(*words, *own, "--report", cwd=tmp_path).stdout
     assert "billed under company/assistant" in shown
-    assert "ctxbench report now -m company/assistant --prices own.toml" in shown
+    assert "ctxbench report now -m company/assistant" in shown
     row = json.loads(ctxbench("bill", "now", *own, "--json", cwd=tmp_path).stdout)["bills"][0]
     verdict = json.loads(ctxbench("report", "now", *own, "--json", cwd=tmp_path).stdout)["verdict"]
     assert verdict["model"] == "company/assistant"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from ctxbench.scenarios.model import Call, Conversation, Mark, Message, Usage
 from tests.harness.command import ctxbench
 
@@ -49,14 +51,15 @@ def test_a_recording_that_agrees_but_once(tmp_path: Path) -> None:
     assert model["own_counts"]["encoding"] == "o200k_base"
 
 
-def test_prices_of_the_users_own(tmp_path: Path) -> None:
+def test_prices_of_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that no map has is missing from the money, and is told how to be priced; with a file it is there."""
     path = recorded(tmp_path, 0, 5000, model="claude-9-own", cost=0.02)
     shown = ctxbench("lab", "validate", path, cwd=tmp_path).stdout
     assert "Costs are missing: the price of claude-9-own is not known" in shown
     assert "(unsupported)" in shown
     (tmp_path / "my.toml").write_text('[models."claude-9-own"]\ninput = 3.0\noutput = 15.0\ncache_read = 0.3\n')
-    shown = ctxbench("lab", "validate", path, "--prices", "my.toml", cwd=tmp_path).stdout
+    monkeypatch.setenv("CTXBENCH_PRICES", "my.toml")
+    shown = ctxbench("lab", "validate", path, cwd=tmp_path).stdout
     assert "(unsupported)" not in shown
     assert "1 override from my.toml" in " ".join(shown.split())
 

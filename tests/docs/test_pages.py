@@ -94,3 +94,37 @@ def test_the_site_builds(tmp_path: Path) -> None:
     fetches = re.compile(r'(?:<script[^>]* src|<link[^>]* rel="stylesheet"[^>]* href)="(https?:[^"]*)"')
     for html in tmp_path.rglob("*.html"):
         assert not fetches.findall(html.read_text("utf-8")), html.name
+
+
+PROMISES = (ROOT / "docs" / "promises.md").read_text("utf-8")
+HELD = re.findall(r"^\| (.+) \| `(tests/\S+)::(\w+)` \|$", PROMISES, re.M)
+
+
+@pytest.mark.parametrize(("promise", "path", "name"), HELD, ids=[row[2] for row in HELD])
+def test_a_promise_is_held_by_a_test(promise: str, path: str, name: str) -> None:
+    """The test that a promise names is defined in that file; none stands without one, and there are few."""
+    assert re.search(rf"^def {name}\(", (ROOT / path).read_text("utf-8"), re.M), promise
+    rows = re.findall(r"^\| .+ \|$", PROMISES, re.M)
+    assert len(HELD) == len(rows) - rows.count("| promise | held by |") <= 12
+
+
+VECTORS = re.findall(
+    r"^\| ([A-Z]\d.*?) \| .+? \| `(tests/\S+)` \|$", (ROOT / "docs" / "strategies.md").read_text("utf-8"), re.M
+)
+NUMBERED = {"A": 10, "B": 19, "C": 7, "D": 5, "G": 4, "O": 12, "S": 3}
+"""Test vectors by their letter, of the page of documented semantics."""
+
+
+def vectors(text: str) -> Iterator[str]:
+    """Yield the vectors that a text names, each by itself: A1–A3 are A1, A2 and A3."""
+    for part in text.split(", "):
+        first, _, last = part.partition("–")
+        yield from (f"{first[0]}{at}" for at in range(int(first[1:]), int((last or first)[1:]) + 1))
+
+
+def test_every_vector_is_held_by_a_test() -> None:
+    """A test of the file that a row names has its number in its name or its first line, and none is left out."""
+    every = {f"{letter}{at}" for letter, last in NUMBERED.items() for at in range(1, last + 1)}
+    held = {name: (ROOT / path).read_text("utf-8") for text, path in VECTORS for name in vectors(text)}
+    assert held.keys() == every
+    assert [name for name, source in held.items() if not re.search(rf"\b{name}\b", source)] == []

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import islice
-from time import process_time
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ctxbench.metrics.extract import extract
-from ctxbench.metrics.language import words
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.embedded import scenario
 
 count = TokenCounter().text
 
@@ -69,27 +64,3 @@ def test_laws(texts: list[str], budget: int, counter) -> None:  # type: ignore[n
     material = "\n".join(texts)
     assert all(line in material for line in found.splitlines())
     assert bool(found) == any(text.strip() for text in texts) or budget < counter("你")
-
-
-def test_takes_linear_time() -> None:
-    """20 times the material takes about 20 times as long, far from 400; 5 000 tokens are done at once."""
-    text = [message.text for each in islice(scenario("docs_qa"), 2) for message in each.messages]
-
-    def took(tokens: int) -> float:
-        chosen, size = list[str](), 0
-        for each in text * 20:
-            if size >= tokens:
-                break
-            chosen.append(f"{size} {each}")
-            size += count(each)
-        best = 9.0
-        for _ in range(3):
-            began = process_time()
-            extract(chosen, 500, count)
-            best = min(best, process_time() - began)
-        return best
-
-    words("你好")  # the dictionary is loaded
-    small = took(5_000)
-    assert small < 0.1
-    assert took(100_000) < 60 * small

@@ -14,27 +14,16 @@ from ctxbench.scenarios.errors import SetupError
 PAGE = Path(__file__).parents[2] / "docs" / "prices.md"
 
 
-Made = Callable[[str], Prices]
+Made = Callable[..., Prices]
 
 
 @pytest.fixture
 def prices(tmp_path: Path) -> Made:
-    """Return the prices under a file with that text."""
+    """Return a function from a text to the prices, or batch prices, under a file with that text."""
 
-    def made(text: str) -> Prices:
+    def made(text: str, batch: bool = False) -> Prices:
         (tmp_path / "mine.toml").write_text(text)
-        return Prices(read_prices(tmp_path / "mine.toml"))
-
-    return made
-
-
-@pytest.fixture
-def batches(tmp_path: Path) -> Made:
-    """Return the same for batches."""
-
-    def made(text: str) -> Prices:
-        (tmp_path / "mine.toml").write_text(text)
-        return Prices(read_prices(tmp_path / "mine.toml"), batch=True)
+        return Prices(read_prices(tmp_path / "mine.toml"), batch)
 
     return made
 
@@ -97,13 +86,13 @@ def test_tiers(prices: Made) -> None:
     assert len(tariff(prices(f'[models."{name}"]\ninput = 1\ntiers = []\n'), name).tiers) == 1
 
 
-def test_batches(batches: Made) -> None:
+def test_batches(prices: Made) -> None:
     """Batch prices are apart: what the file does not say of them is as listed, or not known."""
     text = (
         "[models.deepseek-flash]\nbatch = {input = 0.1, output = 0.5}\n"
         '[models."gpt-5.6"]\nlike = "gpt-5.6"\ninput = 3\ntiers = []\n[models.mine]\ninput = 1\noutput = 1\n'
     )
-    found = batches(text)
+    found = prices(text, batch=True)
     assert dollars(found, "deepseek-flash") == [0.1, 0.5, 0.006, 0.1, 0.1]
     assert dollars(found, "gpt-5.6")[:2] == [2, 10]
     assert found.tariff("mine") is None
@@ -126,14 +115,14 @@ def test_a_price_that_is_given_replaces_the_rest(prices: Made) -> None:
     assert tariff(prices("[models.mine]\ninput = 0\noutput = 0\n"), "mine").at(1) == Price(0, 0, 0, 0, 0)
 
 
-def test_the_page(prices: Made, batches: Made) -> None:
+def test_the_page(prices: Made) -> None:
     """The example in the documentation is read, and says what the page says."""
     (example,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     found = prices(example)
     assert dollars(found, "claude-haiku-6") == pytest.approx([1, 5, 0.1, 1.25, 2])
     assert dollars(found, "deepseek-v4-pro") == [0.66, 1.98, 0.022, 0.66, 0.66]
     assert dollars(found, "company/assistant", 200_001) == [4, 15, 0.4, 5, 5]
-    assert dollars(batches(example), "company/assistant") == [1, 5, 0.1, 2.5, 2.5]
+    assert dollars(prices(example, batch=True), "company/assistant") == [1, 5, 0.1, 2.5, 2.5]
 
 
 WRONG = {

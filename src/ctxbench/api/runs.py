@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import pandas as pd
 
 from ctxbench.harness.bill.recorded import billed_models
-from ctxbench.harness.compare import compare as pairing
 from ctxbench.harness.compare.figures import measured
-from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy, write_baseline
+from ctxbench.harness.compare.gate import write_baseline
 from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
 from ctxbench.harness.folder.remote import fetched, located
 from ctxbench.harness.folder.run import Run
@@ -28,24 +27,23 @@ from ctxbench.harness.folder.run import load as load_folder
 from ctxbench.harness.folder.schema import Manifest
 from ctxbench.harness.folder.store import remove_empty
 from ctxbench.harness.models.settings import Settings, usual_access
-from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.reports.render import count
 from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import verdict
 from ctxbench.scenarios.errors import RunError, SetupError, SpecError
 from ctxbench.scenarios.model import Conversation
-from ctxbench.scenarios.spec import nearest, suggestion
 from ctxbench.scenarios.text import printable
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Strategy
-from ctxbench.strategies.chain import listed, parse, spec, use_pythons
+from ctxbench.strategies.chain import listed, spec, use_pythons
 
 from . import frames
 from .frames import Names, as_polars, described
+from .names import find_strategy
 from .plots import Plots
 from .sql import MEMORY, THREADS, Parameters, run_query
-from .verdict import MORE, BenchmarkGate, BenchmarkVerdict, comparison_frame, gate_of
+from .verdict import MORE, BenchmarkGate, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
 
 if TYPE_CHECKING:
     import polars
@@ -301,20 +299,7 @@ class BenchmarkRun:
 
     def contexts(self, conversation: str, strategy: str) -> list[Messages]:
         """Return what a strategy sent at each step of a conversation, named by its id."""
-        return list(self.reader.contexts(self.reader.conversation(conversation), self._strategy(strategy)))
-
-    def _strategy(self, text: str) -> str:
-        """Return a strategy of the run from its text, in any spelling. Raises RunError for another."""
-        if text in self.strategies:
-            return text
-        try:
-            name = spec(parse(text))
-        except SpecError:
-            name = text
-        if name in self.strategies:
-            return name
-        known = nearest(text, dict.fromkeys(self.strategies)) or f"; these were: {', '.join(self.strategies)}"
-        raise RunError(f"{self.folder}: {text!r} was not run here{known}")
+        return list(self.reader.contexts(self.reader.conversation(conversation), find_strategy(self.reader, strategy)))
 
     def report(self, out: PathText | None = None, *, inspect: Sequence[str] = (), text: bool = True) -> Path:
         """Write the report and return where its page is; by default in `report` in the run folder.
@@ -341,19 +326,9 @@ class BenchmarkRun:
         Returns a row per strategy and metric: the verdict (better, same, worse, cannot tell, …), the figures before and
         after, and their difference with its 95 % interval, in pairs of conversations. `clock` compares latency too.
         """
-        rules = _rules(_texts(metrics))
-        names = [(other or self)._strategy(text) for text in _texts(strategies)] or (other or self).strategies
-        before = measured(self.reader, self.models, clock)
-        if other is None:
-            base = self._strategy(against)
-            pairs = [(name, base) for name in names if name != base]
-            if not pairs:
-                raise RunError(f"{self.folder}: {base} alone has nothing to be compared with: name another run")
-            return comparison_frame(pairing.compare(before, before, pairs, rules))
-        after = measured(other.reader, self.models, clock)
-        compared = pairing.compare(before, after, [(name, name) for name in names if name in before.sums], rules)
-        apart = [] if strategies else pairing.strategies(before, after)
-        return comparison_frame(replace(compared, unpaired=(*apart, *compared.unpaired)))
+        after = None if other is None else other.reader
+        texts = _texts(strategies), _texts(metrics)
+        return comparison_frame(comparison_of(self.reader, after, against, *texts, self.models, clock)[0])
 
     def write_baseline(self, file: PathText) -> Path:
         """Write the run's figures as a baseline for `gate`: a small JSON file to review and commit."""
@@ -406,14 +381,6 @@ class BenchmarkRun:
     def _sizes(self) -> str:
         sizes = count(self.manifest.conversations, "conversation")
         return f"{sizes}, {count(len(self.strategies), 'strategy', 'strategies')}"
-
-
-def _rules(metrics: Sequence[str]) -> pairing.Rules:
-    """Return the usual margins of some metrics, by default of all. Raises SpecError for an unknown one."""
-    for name in metrics:
-        if name.partition("(")[0] not in METRICS and "(" not in name:
-            raise SpecError(f"unknown metric {name!r}{suggestion(name, METRICS)}")
-    return GatePolicy({name: MetricPolicy() for name in metrics or [REST]}).rule
 
 
 class PolarsFrames:

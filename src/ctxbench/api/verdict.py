@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from math import isnan
 from pathlib import Path
 
 import pandas as pd
 
-from ctxbench.harness.compare.compare import RunComparison
+from ctxbench.harness.bill.recorded import billed_models
+from ctxbench.harness.compare.compare import Rules, RunComparison, compare
+from ctxbench.harness.compare.compare import strategies as on_one_side
 from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured, worst_step
-from ctxbench.harness.compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy
+from ctxbench.harness.compare.gate import REST, Gate, GatePolicy, MetricPolicy, Result, gate, read_baseline, read_policy
 from ctxbench.harness.folder.run import Run
+from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.reports import gate as gate_tables
@@ -21,8 +25,10 @@ from ctxbench.reports.render import Table, html, percent, plain
 from ctxbench.reports.tables import incomplete
 from ctxbench.reports.verdict import FEWEST, SURE, WHOLE, RunVerdict
 from ctxbench.reports.verdict_text import accepted_points, answer, five_measures, less, too_few
-from ctxbench.scenarios.errors import RunError
-from ctxbench.scenarios.spec import nearest
+from ctxbench.scenarios.errors import RunError, SpecError
+from ctxbench.scenarios.spec import nearest, suggestion
+
+from .names import find_strategy
 
 MORE = "report() of the run writes it as a page"
 """How to see all figures of a run in a temporary folder, which no command will find."""
@@ -171,12 +177,12 @@ class BenchmarkGate:
     """The answer of the gate: whether a run is as good as its baseline."""
 
     def __init__(self, decision: Gate, step: gate_tables.Step) -> None:
-        self._decision, self._step = decision, step
+        self.decision, self.step = decision, step
 
     @property
     def result(self) -> Result:
         """`passes`, `fails`, or `must be mended`: the baseline and the run measure different things."""
-        return self._decision.result
+        return self.decision.result
 
     @property
     def passes(self) -> bool:
@@ -186,18 +192,18 @@ class BenchmarkGate:
     @property
     def comparisons(self) -> pd.DataFrame:
         """One row per strategy and metric (`comparison_frame`)."""
-        return comparison_frame(self._decision.compared)
+        return comparison_frame(self.decision.compared)
 
     @property
     def tables(self) -> list[Table]:
         """The tables that `ctxbench gate` prints."""
-        return list(gate_tables.tables(self._decision, self._step))
+        return list(gate_tables.tables(self.decision, self.step))
 
     def __str__(self) -> str:
         return plain(self.tables)
 
     def __repr__(self) -> str:
-        failing = ", ".join(f"{each.strategy}: {each.metric}" for each in self._decision.failing[:4])
+        failing = ", ".join(f"{each.strategy}: {each.metric}" for each in self.decision.failing[:4])
         return f"<BenchmarkGate: {self.result}{' · ' * bool(failing)}{failing}>"
 
     def _repr_html_(self) -> str:
@@ -210,15 +216,53 @@ def gate_of(run: Run, baseline: Path, policy: Path | None = None) -> BenchmarkGa
     rules = GatePolicy()
     if policy is not None:
         rules = read_policy(policy, before.metrics, [*before.sums, *run.manifest.plan.strategies])
-    after = measured(run, _guarded_models(before, rules))  # a bill that nothing guards is not made
+    models = {name: billed_model(name) for name in before.metrics}
+    guarded = [model for name, model in models.items() if model and rules.rule(name, before.metrics[name])]
+    after = measured(run, list(dict.fromkeys(guarded)))  # a bill that nothing guards is not made
     return BenchmarkGate(gate(before, after, rules), partial(worst_step, run))
 
 
-def _guarded_models(baseline: MeasuredRun, policy: GatePolicy) -> list[str]:
-    """Return the models whose bill the policy guards."""
-    models = {name: billed_model(name) for name in baseline.metrics}
-    guarded = [model for name, model in models.items() if model and policy.rule(name, baseline.metrics[name])]
-    return list(dict.fromkeys(guarded))
+def compared_models(run: Run, named: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the models whose bill is compared: those named, by default `billed_models`; `none` stands for no bill."""
+    return () if list(named) == ["none"] else billed_models(run, named)
+
+
+def comparison_of(
+    before: Run,
+    after: Run | None = None,
+    against: str = WHOLE,
+    strategies: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    models: Sequence[str] = (),
+    clock: bool = False,
+) -> tuple[RunComparison, tuple[str, str]]:
+    """Compare two runs, or without another one the strategies of a run; return the titles of both sides too.
+
+    Raises RunError for a strategy that was not run, SpecError for an unknown metric.
+    """
+    later = before if after is None else after
+    names = list(dict.fromkeys(find_strategy(later, name) for name in strategies)) or later.manifest.plan.strategies
+    one = measured(before, compared_models(before, models), clock)
+    if after is None:
+        base = find_strategy(before, against)
+        pairs = [(name, base) for name in names if name != base]
+        if not pairs:
+            raise RunError(f"{before.folder}: {base} alone has nothing to be compared with: name another run")
+        return compare(one, one, pairs, _rules(one, metrics)), (base, "this one")
+    two = measured(after, compared_models(after, models), clock)
+    compared = compare(one, two, [(name, name) for name in names if name in one.sums], _rules(two, metrics))
+    # A strategy that only one run has is no news to who named the strategies to compare.
+    apart = [] if strategies else on_one_side(one, two)
+    return replace(compared, unpaired=(*apart, *compared.unpaired)), ("before", "after")
+
+
+def _rules(figures: MeasuredRun, metrics: Sequence[str]) -> Rules:
+    """Return the usual margins of some metrics, by default of all. Raises SpecError for an unknown one."""
+    known = dict.fromkeys([*figures.metrics, *METRICS])
+    for name in metrics:
+        if name not in known:
+            raise SpecError(f"unknown metric {name!r}{suggestion(name, known)}")
+    return GatePolicy({name: MetricPolicy() for name in metrics or [REST]}).rule
 
 
 def comparison_frame(compared: RunComparison) -> pd.DataFrame:

@@ -35,8 +35,7 @@ def answer(
     grader: GraderOption = "rules",
     overwrite: OverwriteOption = False,
     corrected: Annotated[
-        bool,
-        typer.Option("--corrected", help="Correct the shares for the grader's known errors against human labels."),
+        bool, typer.Option("--corrected", help="Correct the shares for the grader's known errors against human labels.")
     ] = False,
     strict: StrictOption = False,
     as_json: JsonOption = False,

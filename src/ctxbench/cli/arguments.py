@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import errno
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
@@ -25,7 +26,6 @@ from . import completion
 from .streams import say
 
 if TYPE_CHECKING:
-    from ctxbench.harness.folder.run import Run
     from ctxbench.harness.models import Settings
     from ctxbench.metrics.prices import Prices
 
@@ -52,16 +52,17 @@ InputsArgument = Annotated[
         autocompletion=completion.inputs,
     ),
 ]
-BilledModelsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--model",
-        "-m",
-        metavar="MODEL",
-        help="A model to bill under; repeat it.",
-        show_default=USUAL_MODELS,
-        autocompletion=completion.models,
-    ),
+
+
+def _model_option(about: str) -> Any:
+    return typer.Option(
+        "--model", "-m", metavar="MODEL", help=about, show_default=USUAL_MODELS, autocompletion=completion.models
+    )
+
+
+BilledModelsOption = Annotated[list[str] | None, _model_option("A model to bill under; repeat it.")]
+ComparedModelsOption = Annotated[
+    list[str] | None, _model_option("A model whose bill is compared; repeat it. `none` leaves the bill out.")
 ]
 StrategyOption = Annotated[
     str | None,
@@ -82,25 +83,23 @@ class RequestForm(StrEnum):
     anthropic = "anthropic"
 
 
-PricesOption = Annotated[
-    Path | None, typer.Option(help="A TOML file with prices of your own (docs/prices.md).", metavar="FILE")
-]
-
-
-def prices_of(file: Path | None, batch: bool = False) -> Prices:
-    """Return the bundled prices with those of a file over them. Raises SetupError, with the line, for a wrong one."""
+def own_prices(batch: bool = False) -> Prices:
+    """Return the bundled prices with those of the user's file over them. Raises SetupError for a mistake in it."""
     from ctxbench.metrics.prices import NOTHING, Prices, read_prices
 
-    return Prices(NOTHING if file is None else read_prices(file), batch)
+    file = os.environ.get("CTXBENCH_PRICES")
+    return Prices(read_prices(Path(file)) if file else NOTHING, batch)
 
 
-def check_prices(models: Sequence[str], prices: Prices) -> None:
-    """Raise SpecError for a model whose price is not known, before anything is measured."""
+def check_prices(models: Sequence[str] | None) -> Prices:
+    """Return the user's prices. Raises SpecError for a model that has none, before anything is measured."""
     from ctxbench.scenarios.errors import SpecError
 
-    for name in models:
+    prices = own_prices()
+    for name in models or ():
         if prices.tariff(name) is None:
             raise SpecError(prices.unknown(name))
+    return prices
 
 
 MOST_TOKENS = 10**12
@@ -157,8 +156,7 @@ MarkdownOption = Annotated[
     ),
 ]
 NoTextOption = Annotated[
-    bool,
-    typer.Option("--no-text", help="Leave out every recorded text and value; ids, names and figures stay."),
+    bool, typer.Option("--no-text", help="Leave out every recorded text and value; ids, names and figures stay.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")]
 BriefOption = Annotated[bool, typer.Option("--brief", help="Print only the most important figures.")]
@@ -186,82 +184,6 @@ def run_folder(folder: Path) -> Path:
     newest = max(runs, key=lambda run: (is_complete(run), (run / "manifest.json").stat().st_mtime))
     say(f"{newest}: the newest run in {folder}")
     return newest
-
-
-def find_conversation(run: Run, text: str) -> str:
-    """Return the id of a conversation from its id or its number in the list, from 1. An id that is a number wins."""
-    names = [str(name) for name in run.table("conversations").conversation]
-    if text in names or not (text.isdecimal() and len(text) < 10 and 0 < int(text) <= len(names)):
-        return text
-    return names[int(text) - 1]
-
-
-def find_probe(run: Run, conversation: str, text: str) -> int:
-    """Return the number of a probe, from 0, from its id or its number in the list, from 1. An id wins.
-
-    Raises RunError with the ids that there are.
-    """
-    names = [probe.id for probe in run.conversation(conversation).probes]
-    if text in names:
-        return names.index(text)
-    if text.isdecimal() and len(text) < 10 and 0 < int(text) <= len(names):
-        return int(text) - 1
-    if not names:
-        raise RunError(f"{conversation!r} has no probes")
-    some = ", ".join(names[:10]) + " …" * (len(names) > 10)
-    raise RunError(f"{conversation!r} has no probe {text!r}; it has {some}, or their numbers, 1 to {len(names)}")
-
-
-def find_strategy(run: Run, text: str | None) -> str:
-    """Return the strategy of the run from its text or an unambiguous part of it; without a text the first but none.
-
-    Raises RunError with the strategies of the run.
-    """
-    from ctxbench.scenarios.spec import nearest
-
-    names = run.manifest.plan.strategies
-    if text is None:
-        return next((name for name in names if name != "none"), names[0])
-    exact = {text, _normal_form(text)}
-    matches = [name for name in names if name in exact] or [name for name in names if _is_part(text, name)]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        raise RunError(f"{run.name}: {text!r} may be {' or '.join(matches)}: write more of it")
-    near = nearest(text, dict.fromkeys(names))
-    raise RunError(f"{run.name}: {text!r} was not run here; these were: {', '.join(names)}{near}")
-
-
-def _normal_form(text: str) -> str:
-    """Return a strategy's text as a run has it; empty if it is no strategy here, or its file or library is gone."""
-    from ctxbench.scenarios.errors import UserError
-    from ctxbench.strategies.chain import parse, spec
-
-    try:
-        return spec(parse(text))
-    except UserError:
-        return ""
-
-
-def _is_part(text: str, name: str) -> bool:
-    """Return whether a text has the stages of a strategy, and no parameter that the strategy has not."""
-    part_stages, stages = _stages(text), _stages(name)
-    same = [stage for stage, _ in part_stages] == [stage for stage, _ in stages]
-    pairs = zip(part_stages, stages, strict=False)
-    return bool(part_stages) and same and all(part.items() <= whole.items() for (_, part), (_, whole) in pairs)
-
-
-def _stages(text: str) -> list[tuple[str, Mapping[str, object]]]:
-    """Return names and parameters of a chain's stages, without digests of files; none if it cannot be parsed."""
-    from ctxbench.scenarios.errors import SpecError
-    from ctxbench.scenarios.spec import calls
-    from ctxbench.strategies.plugins import quote_files
-
-    try:
-        stages = calls(quote_files(text), "strategy")
-    except SpecError:
-        return []
-    return [(call.name.partition("@")[0], dict(call.parameters)) for call in stages]
 
 
 CassetteOption = Annotated[
@@ -314,16 +236,6 @@ AdapterPythonOption = Annotated[
         help="Another Python for strategies of a library, or of those that are not installed here; repeat it.",
         show_default="this one",
         rich_help_panel=MODELS_PANEL,
-    ),
-]
-TrackingOption = Annotated[
-    str,
-    typer.Option(
-        "--tracking-uri",
-        metavar="URI",
-        envvar="MLFLOW_TRACKING_URI",
-        help="MLflow's tracking server or store.",
-        show_default="the file mlflow.db beside the run",
     ),
 ]
 

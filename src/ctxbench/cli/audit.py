@@ -23,11 +23,10 @@ from .arguments import (
     JobsOption,
     JsonOption,
     OverwriteOption,
-    PricesOption,
-    prices_of,
+    check_prices,
 )
-from .configuration import FoundAgent, found_agents
-from .streams import command, same_command, say, say_stopped
+from .configuration import found_agents
+from .streams import command, say, say_stopped
 
 _OUT = Path("runs/audit")
 
@@ -45,12 +44,10 @@ def audit(
     last: Annotated[
         int, typer.Option("--last", min=1, max=MOST_OF_ANYTHING, metavar="N", help="Read the newest N sessions.")
     ] = 100,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Read the folders that are found without asking.")] = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="The run folder.", show_default=str(_OUT))
     ] = None,
     model: BilledModelsOption = None,
-    prices: PricesOption = None,
     jobs: JobsOption = 0,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
@@ -62,88 +59,54 @@ def audit(
     this machine. The sessions are replayed as the agent sent them, whole, and through ten alternatives, into a run
     folder.
     """
-    from ctxbench.harness.engine.plan import Plan, RunInputs, execute
-    from ctxbench.harness.folder.store import is_complete, remove_empty
+    from ctxbench.harness.engine.plan import Plan, RunInputs
+    from ctxbench.harness.folder.store import is_complete
+    from ctxbench.reports.audit import Audit, audit_table
+    from ctxbench.reports.audit import as_json as audit_json
+    from ctxbench.reports.verdict_text import five_measures
     from ctxbench.scenarios.compactions import RECORDED
 
-    from .arguments import check_prices
+    from .output import put, results_of
     from .progress import watching
-    from .run import report_problems
+    from .run import executed, report_manifest
 
     for path in paths or ():
         if not path.exists():
             raise UserError(f"{path}: there is no such file or folder")
-    paid = prices_of(prices)
-    check_prices(model or (), paid)
-    sessions = _newest(paths or _found(yes), last, form)
+    prices = check_prices(model)
+    sessions = _newest(paths or _found(), last, form)
     alternatives = tomllib.loads(files(__package__).joinpath("data/audit.toml").read_text("utf-8"))["alternatives"]
     folder = out or _OUT
     # Sessions grow and new ones come: a finished audit in its own place is made anew, one that was stopped goes on.
     overwrite = overwrite or (out is None and is_complete(folder))
+    with redirect_stdout(sys.stderr), watching() as watcher:
+        plan = Plan(RunInputs(sessions, form), ("none", RECORDED, *alternatives), probes=False, answers=False)
+        workers = jobs or os.cpu_count() or 1
+        manifest = executed(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher)
+    report_manifest(manifest, folder)
     try:
-        with redirect_stdout(sys.stderr), watching() as watcher:
-            plan = Plan(RunInputs(sessions, form), ("none", RECORDED, *alternatives), probes=False, answers=False)
-            workers = jobs or os.cpu_count() or 1
-            manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher)
-    except (Stopped, KeyboardInterrupt):
-        say_stopped(f"finished work is stored. To continue: {same_command()}")
-        raise
-    report_problems(manifest)
-    if not manifest.conversations:
-        remove_empty(folder)
-        raise RunError("no session could be read: nothing was measured")
-    try:
-        _print(folder, model or (), prices, as_json)
+        found = Audit(results_of(folder, model or (), prices))
+        put(lambda: audit_json(found), lambda: [audit_table(found), five_measures(found.places)], as_json)
     except Stopped:
         say_stopped(f"everything is measured. To print the tables: {command('report', folder)}")
         raise
 
 
-def _print(folder: Path, models: Sequence[str], prices: Path | None, as_json: bool) -> None:
-    """Print the table of the run and the verdict, or as JSON its figures."""
-    from ctxbench.reports.audit import Audit, audit_table
-    from ctxbench.reports.audit import as_json as audit_json
-    from ctxbench.reports.verdict_text import five_measures
-
-    from .output import print_json, print_tables, results_of
-
-    found = Audit(results_of(folder, models, prices_of(prices)))
-    if as_json:
-        print_json(audit_json(found))
-    else:
-        print_tables([audit_table(found), five_measures(found.places)])
-
-
-def _found(yes: bool) -> list[Path]:
+def _found() -> list[Path]:
     """Return the session folders of known agents, once the user agrees. Raises UserError without an answer."""
     agents = [found for found in found_agents() if found.is_readable]
     if not agents:
         raise UserError("no session folder of a known agent is here (ctxbench list formats): give a PATH")
     say("found on this machine:")
-    for line in _lines(agents):
-        say(f"  {line}")
-    if not yes:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise UserError("nobody is here to be asked whether to read them: give --yes, or a PATH")
-        if not typer.confirm("Read them? Nothing leaves this machine.", default=True, err=True):
-            raise typer.Exit
+    rows = [(found.agent.name, found.agent.folder, found.number, f"{found.size / 1e6:,.1f} MB") for found in agents]
+    name, folder, count, size = (max(map(len, column)) for column in zip(*rows, strict=True))
+    for row in rows:
+        say(f"  {row[0]:<{name}}  {row[1]:<{folder}}  {row[2]:>{count}}  {row[3]:>{size}}")
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UserError("nobody is here to be asked whether to read them: give a PATH")
+    if not typer.confirm("Read them? Nothing leaves this machine.", default=True, err=True):
+        raise typer.Exit
     return [Path(os.path.expanduser(found.agent.folder)) for found in agents]
-
-
-def _lines(agents: Sequence[FoundAgent]) -> list[str]:
-    """Return a line for each agent: name, folder, files and size."""
-    rows = [
-        (found.agent.name, found.agent.folder, f"{found.files:,} file{'s' * (found.files != 1)}", _size(found.size))
-        for found in agents
-    ]
-    widths = [max(len(row[at]) for row in rows) for at in range(4)]
-    return [
-        f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]:>{widths[3]}}" for row in rows
-    ]
-
-
-def _size(number: int) -> str:
-    return f"{number / 1e6:,.1f} MB"
 
 
 def _newest(paths: Sequence[Path], last: int, form: str | None) -> tuple[str, ...]:

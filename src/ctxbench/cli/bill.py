@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,13 +11,12 @@ import typer
 
 from ctxbench.harness.bill import CacheRules
 
-from .arguments import BilledModelsOption, JsonOption, PricesOption, RunArgument, prices_of, run_folder
+from .arguments import BilledModelsOption, JsonOption, RunArgument, own_prices, run_folder
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ctxbench.harness.bill.bill import Billed
-    from ctxbench.harness.bill.simulation import Scheme
 
 
 # An enumeration, since typer takes no list of literals.
@@ -54,7 +54,6 @@ def bill(
         typer.Option("--thinking", help="Bill recorded reasoning in later prompts, as the model's provider keeps it."),
     ] = False,
     batch: Annotated[bool, typer.Option("--batch", help="Use the prices of batch calls.")] = False,
-    prices: PricesOption = None,
     calls: Annotated[
         Path | None,
         typer.Option(
@@ -67,7 +66,7 @@ def bill(
     """Bill a run's requests under models' prompt-cache rules and prices, without calling any model.
 
     Fewer tokens are not always cheaper: a context whose start changes is written to the cache again. Prices are those
-    of genai-prices, today's, in US dollars, unless --prices replaces them.
+    of genai-prices, today's, in US dollars, unless a file of your own replaces them (docs/prices.md).
 
     [bold]automatic[/bold]   marks where the strategy sets them, else at the end of the prompt
     [bold]marked[/bold]      only where the strategy sets them
@@ -87,11 +86,11 @@ def bill(
     from ctxbench.reports.bill import as_json as exact
     from ctxbench.reports.bill import assumptions, tables, totals
 
-    from .output import print_json, print_tables
+    from .output import put
     from .progress import counting
 
     requests = RunRequests(load(run_folder(run)))
-    paid = prices_of(prices, batch)
+    paid = own_prices(batch)
     schemes = [
         Scheme(name, where.value, rules, reuse)
         for name in billed_models(requests.run, model or (), paid)
@@ -104,11 +103,9 @@ def bill(
     if calls is not None:
         _write(billed, broken, calls)
     notes = assumptions(billed, schemes)
-    if as_json:
-        print_json(exact(sums, broken, notes))
-    else:
-        count = int(sums.calls.max()) if len(sums) else 0
-        print_tables(tables(sums, broken, count, notes, lacking_newest(requests.run)))
+    count = int(sums.calls.max()) if len(sums) else 0
+    shown = partial(tables, sums, broken, count, notes, lacking_newest(requests.run))
+    put(partial(exact, sums, broken, notes), shown, as_json)
 
 
 def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
@@ -123,17 +120,16 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
         raise UserError(f"--calls {file}: write to a .csv or a .parquet file")
     if not billed.usages.keys() & set(billed.schemes):
         raise UserError("hindsight is a sum over a conversation and has no calls: name another placement as well")
-    frames = [_calls(billed, scheme) for scheme in billed.schemes if scheme in billed.usages]
-    whole = pd.concat(frames, ignore_index=True).merge(broken, "left", ["conversation", "strategy", "step"])
+    frames = [
+        billed.calls(scheme).assign(model=scheme.model, placement=scheme.placement)
+        for scheme in billed.schemes
+        if scheme in billed.usages
+    ]
+    calls = pd.concat(frames, ignore_index=True)
+    calls = calls[["model", "placement", *calls.columns[:-2]]]
+    whole = calls.merge(broken, "left", ["conversation", "strategy", "step"])
     try:
         check_file(file)
         file.write_text(as_csv(whole), "utf-8") if file.suffix == ".csv" else whole.to_parquet(file, index=False)
     except OSError as error:
         raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
-
-
-def _calls(billed: Billed, scheme: Scheme) -> pd.DataFrame:
-    frame = billed.calls(scheme)
-    frame.insert(0, "placement", scheme.placement)
-    frame.insert(0, "model", scheme.model)
-    return frame

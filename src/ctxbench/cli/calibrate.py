@@ -17,10 +17,9 @@ from .arguments import (
     FormatOption,
     JsonOption,
     ModelOptions,
-    PricesOption,
     StrictOption,
     flat,
-    prices_of,
+    own_prices,
 )
 from .replies import end
 from .streams import report_ignored, same_command, say, say_stopped
@@ -70,8 +69,7 @@ def calibrate(
     system: Annotated[str | None, typer.Option(help="Only answers of this system.")] = None,
     resamples: Annotated[int, typer.Option(min=1000, max=100_000, help="Resamples of the bootstrap.")] = 2000,
     date: Annotated[
-        str,
-        typer.Option(help="Date to store in the profile.", metavar="YYYY-MM-DD", show_default=False),
+        str, typer.Option(help="Date to store in the profile.", metavar="YYYY-MM-DD", show_default=False)
     ] = "",
     out: Annotated[
         Path | None,
@@ -233,7 +231,6 @@ def _keep(profiles: Sequence[Profile], folder: Path | None) -> bool:
 def validate(
     inputs: Annotated[list[str], typer.Argument(help="Recordings that hold the provider's usage.", metavar="PATH")],
     form: FormatOption = None,
-    prices: PricesOption = None,
     strict: StrictOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -251,10 +248,9 @@ def validate(
 
     from .output import print_json, print_tables
 
-    own_prices = prices_of(prices)
     problems = Problems(strict=strict)
     conversations = list(RunInputs(tuple(inputs), form).open(problems).conversations())
-    validated = validation(conversations, Counters(), own_prices)
+    validated = validation(conversations, Counters(), own_prices())
     for problem in problems.errors:
         say(f"left out: {problem}")
     _report_left_out(validated.replayed.left_out)

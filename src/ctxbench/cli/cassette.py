@@ -14,10 +14,7 @@ from .arguments import CassetteOption, ToOption
 from .streams import say
 
 
-def export(
-    to: ToOption,
-    cassette: CassetteOption = None,
-) -> None:
+def export(to: ToOption, cassette: CassetteOption = None) -> None:
     """Write every reply of a cassette as one JSON line."""
     from ctxbench.harness.folder.files import placed
     from ctxbench.harness.models.cassette import Cassette, write_lines

@@ -11,7 +11,7 @@ import inspect
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import copy
 from enum import Enum
 from importlib.resources import files
@@ -19,6 +19,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
+import msgspec
 import typer
 
 from ctxbench.scenarios.errors import Place, UserError
@@ -32,69 +33,25 @@ from .streams import command as command_line
 FILE, PYPROJECT = "ctxbench.toml", "pyproject.toml"
 
 
-class SharedKey(NamedTuple):
-    """A key at the top of the file: the parameter that it sets, and the commands that have it."""
-
-    parameter: str
-    commands: tuple[str, ...]
-
-
-SHARED = {
-    "recordings": SharedKey("inputs", ("run", "tune")),
-    "strategies": SharedKey("strategy", ("run",)),
-    "model": SharedKey(
-        "model",
-        (
-            *("run", "report", "view", "compare", "gate", "bill", "tune", "audit"),
-            *("export mlflow", "export prometheus", "export wandb"),
-        ),
-    ),
-    "window": SharedKey("window", ("run",)),
-    "encoding": SharedKey("encoding", ("run", "tune")),
-    "policy": SharedKey("policy", ("gate",)),
-    "adapter-python": SharedKey("adapter_python", ("run", "tune")),
-    "tracking": SharedKey("tracking_uri", ("export mlflow",)),
+_BILLED = ("run", "report", "view", "compare", "gate", "bill", "tune", "audit")
+SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "recordings": ("inputs", ("run", "tune")),
+    "strategies": ("strategy", ("run",)),
+    "model": ("model", (*_BILLED, "export mlflow", "export prometheus", "export wandb")),
+    "window": ("window", ("run",)),
+    "encoding": ("encoding", ("run", "tune")),
+    "policy": ("policy", ("gate",)),
+    "adapter-python": ("adapter_python", ("run", "tune")),
 }
-"""Keys at the top of the file. The same option in a command's own table wins."""
-VARIABLES = {"tracking": "MLFLOW_TRACKING_URI", "models": "CTXBENCH_MODELS"}
-"""Keys that set a variable of the environment, where it is not set: they hold for every command."""
+"""Keys at the top of the file: the parameter that each sets, and the commands that have it. A command's table wins."""
+VARIABLES = {"prices": "CTXBENCH_PRICES", "models": "CTXBENCH_MODELS", "tracking": "MLFLOW_TRACKING_URI"}
+"""Keys at the top of the file that set a variable of the environment, if it is not set: they hold for every command."""
 
 # They make the file, or show it.
 _WITHOUT = ("init", "config")
 
 Setting = tuple[str, str]
 """Path of a command, such as `export mlflow`, and the name of its parameter."""
-
-
-class Configuration(NamedTuple):
-    """A file with what it sets."""
-
-    file: Path
-    values: Mapping[Setting, Any]
-    """Values by command and parameter, checked."""
-    lines: Mapping[Setting, int]
-    """Line of each value in the file; 0 = not known."""
-    environment: Mapping[str, str]
-    """Variables that the file sets."""
-
-    def place(self, setting: Setting) -> str:
-        """Return the file of a setting, with the line where it is known."""
-        return str(Place(str(self.file), self.lines[setting]))
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Whether the file is in a folder above the working directory."""
-        return self.file.parent != Path()
-
-    def default_map(self) -> dict[str, Any]:
-        """Return the values as the command line takes them: a mapping for each command, nested like the commands."""
-        root: dict[str, Any] = {}
-        for (path, parameter), value in self.values.items():
-            level = root
-            for word in path.split():
-                level = level.setdefault(word, {})
-            level[parameter] = value
-        return root
 
 
 def _has_table(text: str) -> bool:
@@ -115,16 +72,12 @@ def find(folder: Path) -> tuple[Path, str] | None:
         for file in (place / FILE, place / PYPROJECT):
             try:
                 text = read_file(file).decode("utf-8-sig").replace("\r\n", "\n")
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except UnicodeDecodeError:
-                if file.name == PYPROJECT:
+            except (OSError, UnicodeDecodeError) as error:
+                if file.name == PYPROJECT or isinstance(error, FileNotFoundError | NotADirectoryError):
                     continue
-                raise UserError(f"{file}: not UTF-8: save it as UTF-8") from None
-            except OSError as error:
-                if file.name == PYPROJECT:
-                    continue
-                raise UserError(f"{file}: cannot be read: {error.strerror or error}") from None
+                is_text = isinstance(error, OSError)
+                why = f"cannot be read: {error.strerror or error}" if is_text else "not UTF-8: save it as UTF-8"
+                raise UserError(f"{file}: {why}") from None
             # It may name code that is run, and a server that is sent texts: another user's is not asked.
             if os.name == "posix" and file.stat().st_uid not in (os.getuid(), 0):
                 continue
@@ -155,45 +108,67 @@ def configuration(app: Any) -> Configuration | None:
     prefix: tuple[str, ...] = ()
     if file.name == PYPROJECT:
         table, prefix = table["tool"]["ctxbench"], ("tool", "ctxbench")
-    reading = _Reading(app, shown, text, prefix)
-    reading.shared({key: value for key, value in table.items() if key not in app.commands})
+    settings = Configuration(app, shown, text, prefix)
     for key, value in table.items():
         if key in app.commands:
-            reading.command(app.commands[key], (key,), value)
-    return Configuration(shown, reading.values, reading.lines, reading.environment)
+            settings.command(app.commands[key], (key,), value)
+        else:
+            settings.shared(key, value)
+    return settings
 
 
-class _Reading:
-    """The values of a file, as far as they are read."""
+class Configuration:
+    """A file with what it sets, checked as it is read."""
 
     def __init__(self, app: Any, file: Path, text: str, prefix: tuple[str, ...]) -> None:
-        self._app, self._file, self._lines_of_text, self._prefix = app, file, text.splitlines(), prefix
+        self.file = file
+        self._app, self._lines_of_text, self._prefix = app, text.splitlines(), prefix
         self.values: dict[Setting, Any] = {}
+        """Values by command and parameter."""
         self.lines: dict[Setting, int] = {}
+        """Line of each value in the file; 0 = not known."""
         self.environment: dict[str, str] = {}
+        """Variables that the file sets, by name."""
 
-    def shared(self, table: Mapping[str, Any]) -> None:
-        """Read the keys at the top of the file."""
-        for key, value in table.items():
-            if key == "models" and not isinstance(value, dict):
-                raise self._error(
-                    (key,), "is a table of parameters of models", "write [models] and timeout = 30 below it"
-                )
-            if key in VARIABLES:
-                parameters = value.items() if isinstance(value, dict) else ()
-                self.environment[VARIABLES[key]] = ", ".join(f"{k}={v!r}" for k, v in parameters) or str(value)
+    def place(self, setting: Setting) -> str:
+        """Return the file of a setting, with the line where it is known."""
+        return str(Place(str(self.file), self.lines[setting]))
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the file is in a folder above the working directory."""
+        return self.file.parent != Path()
+
+    def default_map(self) -> dict[str, Any]:
+        """Return the values as the command line takes them: a mapping for each command, nested like the commands."""
+        root: dict[str, Any] = {}
+        for (path, parameter), value in self.values.items():
+            level = root
+            for word in path.split():
+                level = level.setdefault(word, {})
+            level[parameter] = value
+        return root
+
+    def shared(self, key: str, value: Any) -> None:
+        """Read a key at the top of the file."""
+        if key in VARIABLES:
+            if isinstance(value, dict) is not (key == "models"):
+                what = "is a table of parameters of models" if key == "models" else f"must be text, not {value!r}"
+                raise self._error((key,), what)
             if key == "models":
-                continue
-            if key not in SHARED:
-                known = dict.fromkeys(
-                    [*SHARED, *VARIABLES, *(name for name in self._app.commands if name not in _WITHOUT)]
-                )
-                raise self._error((key,), f"there is no such key{suggestion(key, known)}")
+                value = ", ".join(f"{name}={parameter!r}" for name, parameter in value.items())
+            self.environment[VARIABLES[key]] = self._located(str(value), Path if key == "prices" else str, "")
+            self.lines["", VARIABLES[key]] = self._line((key,))
+        elif key in SHARED:
             parameter, paths = SHARED[key]
             for path in paths:
                 command = command_at(self._app, path)
-                one = isinstance(value, list) and not _kind(_annotation(command, parameter))[0]
-                self._set(command, path, parameter, (key,), value[0] if one and value else value)
+                one = isinstance(value, list) and not _kind(command, parameter)[0]
+                if (path, parameter) not in self.values:
+                    self._set(command, path, parameter, (key,), value[0] if one and value else value)
+        else:
+            known = dict.fromkeys([*SHARED, *VARIABLES, *(name for name in self._app.commands if name not in _WITHOUT)])
+            raise self._error((key,), f"there is no such key{suggestion(key, known)}")
 
     def command(self, command: Any, path: tuple[str, ...], table: Any) -> None:
         """Read the table of a command, or of a group with the tables of its commands."""
@@ -214,15 +189,14 @@ class _Reading:
             if key not in names:
                 what = f"`ctxbench {' '.join(path)}` has no option {key!r}{nearest(key, names)}"
                 raise self._error((*path, key), what, f"`ctxbench {' '.join(path)} --help` lists them")
-            self._set(command, " ".join(path), names[key], (*path, key), value)
+            self._set(command, " ".join(path), names[key].name, (*path, key), value)
 
     def _set(self, command: Any, path: str, parameter: str, key: tuple[str, ...], value: Any) -> None:
-        annotation = _annotation(command, parameter)
-        several, kind = _kind(annotation)
+        several, kind = _kind(command, parameter)
         wanted = _in_words(kind)
         # A policy that stands here as a table is read from this file by the gate.
         if parameter == "policy" and isinstance(value, dict):
-            value = self._file.name
+            value = self.file.name
         items = value if isinstance(value, list) else [value]
         if isinstance(value, list) and not several:
             raise self._error(key, f"must be {wanted}, not a list", "give one value")
@@ -234,17 +208,13 @@ class _Reading:
                 raise self._error(key, f"must be {wanted}, not {item!r}")
         located = [self._located(item, kind, parameter) for item in items]
         final = located if several else located[0]
-        self._check(command, path, parameter, key, final)
-        self.values[path, parameter] = final
-        self.lines[path, parameter] = self._line(key)
-
-    def _check(self, command: Any, path: str, parameter: str, key: tuple[str, ...], value: Any) -> None:
-        """Put a value through the option itself, which knows its limits."""
         context = command.make_context(path.split()[-1], [], resilient_parsing=True)
-        try:
-            _parameter(command, parameter).process_value(context, value)
+        try:  # by the option itself, which knows its limits
+            next(each for each in command.params if each.name == parameter).process_value(context, final)
         except typer.BadParameter as error:
             raise self._error(key, error.message.rstrip(".")) from None
+        self.values[path, parameter] = final
+        self.lines[path, parameter] = self._line(key)
 
     def _located(self, value: Any, kind: Any, parameter: str) -> Any:
         """Return a path as seen from the working directory. In the file it is relative to the file."""
@@ -254,12 +224,12 @@ class _Reading:
         if not isinstance(value, str) or not (kind is Path or parameter == "inputs") or value == "-":
             return value
         expanded = os.path.expanduser(value)
-        beside = os.path.join(self._file.parent, expanded)
+        beside = os.path.join(self.file.parent, expanded)
         # What is not there may be the name of a scenario.
         return beside if kind is Path or os.path.exists(beside) else expanded
 
     def _error(self, key: tuple[str, ...], what: str, remedy: str = "") -> UserError:
-        place = Place(str(self._file), self._line(key), ".".join(key))
+        place = Place(str(self.file), self._line(key), ".".join(key))
         return UserError(f"{place}: {what}{f' ({remedy})' if remedy else ''}")
 
     def _line(self, key: tuple[str, ...]) -> int:
@@ -278,29 +248,21 @@ class _Reading:
         return 0
 
 
-def parameters_of(command: Any) -> dict[str, str]:
+def parameters_of(command: Any) -> dict[str, Any]:
     """Map the keys that a command's table may have to its parameters: long options without their dashes, arguments."""
     names = {}
     for parameter in command.params:
-        if parameter.name in ("help", "install_completion", "show_completion") or not parameter.expose_value:
-            continue
-        long = [name.lstrip("-") for name in parameter.opts if name.startswith("--")]
-        names[long[0] if long else _ARGUMENTS.get(parameter.name, parameter.name)] = parameter.name
+        if parameter.expose_value and parameter.name != "help":
+            long = [name.removeprefix("--") for name in parameter.opts if name.startswith("--")]
+            argument = "recordings" if parameter.name == "inputs" else parameter.name
+            names[long[0] if long else argument] = parameter
     return names
 
 
-# Arguments have no dashes, and a name in the code that may be another than the one in the help.
-_ARGUMENTS = {"inputs": "recordings"}
-
-
-def _annotation(command: Any, parameter: str) -> Any:
-    """Return the declared type of a command's parameter."""
+def _kind(command: Any, parameter: str) -> tuple[bool, Any]:
+    """Return whether a command's parameter takes several values, and the declared type of one."""
     function = inspect.unwrap(command.callback, stop=lambda wrapped: hasattr(wrapped, "__signature__"))
-    return inspect.signature(function, eval_str=True).parameters[parameter].annotation
-
-
-def _kind(annotation: Any) -> tuple[bool, Any]:
-    """Return whether a declared type takes several values, and the type of one."""
+    annotation = inspect.signature(function, eval_str=True).parameters[parameter].annotation
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     if get_origin(annotation) in (Union, UnionType):
@@ -361,19 +323,21 @@ _HEADS = ("option", "value", "source", "commands")
 
 
 def _set_rows(app: Any, settings: Configuration | None) -> Iterator[tuple[str, Any, str, list[str]]]:
-    """Yield each option that the file sets: as it is typed, its value, its place, and the commands that take it."""
+    """Yield each option or variable that the file sets: as it is typed, its value, its place, and who takes it."""
     if settings is None:
         return
     takers: dict[tuple[str, str, str], list[str]] = {}
     values: dict[tuple[str, str, str], Any] = {}
     for (path, name), value in settings.values.items():
         command = command_at(app, path)
-        key = next(key for key, parameter in parameters_of(command).items() if parameter == name)
-        row = (_as_typed(command, key, name), _text(_plain(value)), settings.place((path, name)))
+        key = next(_typed(key, each) for key, each in parameters_of(command).items() if each.name == name)
+        row = (key, _text(_plain(value)), settings.place((path, name)))
         takers.setdefault(row, []).append(path)
         values[row] = _plain(value)
     for row, paths in takers.items():
         yield row[0], values[row], row[2], paths
+    for name, value in settings.environment.items():
+        yield name, _plain(value), settings.place(("", name)), []
 
 
 def command_at(app: Any, path: str) -> Any:
@@ -384,22 +348,9 @@ def command_at(app: Any, path: str) -> Any:
     return command
 
 
-def _as_typed(command: Any, key: str, name: str) -> str:
+def _typed(key: str, parameter: Any) -> str:
     """Return an option as it stands on the command line; an argument has its key alone."""
-    return f"--{key}" if _parameter(command, name).param_type_name == "option" else key
-
-
-def _parameter(command: Any, name: str) -> Any:
-    return next(parameter for parameter in command.params if parameter.name == name)
-
-
-def _without_demands(command: Any) -> Any:
-    """Return a command that runs without its arguments: what it would do can be shown before they are known."""
-    lenient = copy(command)
-    lenient.params = [copy(parameter) for parameter in command.params]
-    for parameter in lenient.params:
-        parameter.required = False
-    return lenient
+    return f"--{key}" if parameter.param_type_name == "option" else key
 
 
 def _command_rows(app: Any, words: list[str], settings: Configuration | None) -> Iterator[tuple[str, Any, str]]:
@@ -413,22 +364,26 @@ def _command_rows(app: Any, words: list[str], settings: Configuration | None) ->
             raise UserError(f"`{named}` has no command {word!r}{suggestion(word, inner)}")
         command, defaults = inner[word], defaults.get(word, {})
         path.append(word)
-    context = _without_demands(command).make_context(" ".join(["ctxbench", *path]), words, default_map=defaults)
-    for key, name in parameters_of(command).items():
-        parameter = _parameter(command, name)
-        source = context.get_parameter_source(name)
-        value = context.params.get(name)
+    lenient = copy(command)  # what it would do can be shown before its arguments are known
+    lenient.params = [copy(parameter) for parameter in command.params]
+    for parameter in lenient.params:
+        parameter.required = False
+    context = lenient.make_context(" ".join(["ctxbench", *path]), words, default_map=defaults)
+    for key, parameter in parameters_of(command).items():
+        source, value = context.get_parameter_source(parameter.name), context.params.get(parameter.name)
         where = "default" if source is None else source.name.lower().replace("commandline", "command line")
         if settings is not None and where == "default_map":
-            where = settings.place((" ".join(path), name))
+            where = settings.place((" ".join(path), parameter.name))
         elif where == "environment":
             names = [parameter.envvar] if isinstance(parameter.envvar, str) else parameter.envvar
             where = f"environment: {next(name for name in names if os.environ.get(name))}"
+        elif where == "default" and settings is not None and str(parameter.envvar) in settings.environment:
+            value, where = settings.environment[parameter.envvar], settings.place(("", parameter.envvar))
         elif where == "default" and value in (None, "", [], ()) and isinstance(parameter.show_default, str):
             value = parameter.show_default
         elif where == "default" and parameter.required:
             where = "must be given"
-        yield _as_typed(command, key, name), _plain(value), where
+        yield _typed(key, parameter), _plain(value), where
 
 
 def _plain(value: Any) -> Any:
@@ -473,6 +428,11 @@ class FoundAgent(NamedTuple):
     size: int
     """Bytes of the files."""
 
+    @property
+    def number(self) -> str:
+        """The number of files in words."""
+        return f"{self.files:,} file{'s' * (self.files != 1)}"
+
 
 def known_agents() -> list[Agent]:
     """Return the agents whose folders are known."""
@@ -515,17 +475,22 @@ def init(
     It looks for folders of known agents and counts their files by name. It opens none of them.
     """
     from ctxbench.harness.folder.files import placed
+    from ctxbench.scenarios.embedded import SCENARIOS
 
     file = Path(FILE)
     if file.exists() and not force:
         raise UserError(f"{file} is here already: edit it, or give --force to replace it")
     for name in recordings or ():
-        if not os.path.exists(os.path.expanduser(name)) and not _is_scenario(name):
+        if not os.path.exists(os.path.expanduser(name)) and name.partition("(")[0] not in SCENARIOS:
             raise UserError(f"{name}: there is no such file or folder, and no scenario of that name")
     agents = found_agents()
     text = files(__package__).joinpath("data/ctxbench.toml").read_text("utf-8")
-    known = "".join(f"#   {each.agent.folder}  ({_in_count(each)})\n" for each in agents) or "#   none was found\n"
-    named = ", ".join(f'"{_escaped(name)}"' for name in recordings or ())
+    lacks = ", no reader yet: docs/reading-a-format.md"
+    about = {
+        each.agent.folder: f"{each.agent.name}, {each.number}{'' if each.is_readable else lacks}" for each in agents
+    }
+    known = "".join(f"#   {folder}  ({words})\n" for folder, words in about.items()) or "#   none was found\n"
+    named = ", ".join(msgspec.json.encode(name).decode() for name in recordings or ())  # a string of TOML too
     text = text.replace("{agents}\n", known).replace(
         "{recordings}", f"recordings = [{named}]" if named else '# recordings = ["recordings"]'
     )
@@ -535,24 +500,8 @@ def init(
     except OSError as error:
         raise UserError(f"{file}: cannot be written: {error.strerror or error}") from None
     typer.echo(f"written: {file}")
-    for each in agents:
-        typer.echo(f"found: {each.agent.folder} ({_in_count(each)})")
+    for folder, words in about.items():
+        typer.echo(f"found: {folder} ({words})")
     if not recordings:
         typer.echo(f"name what to measure as `recordings` in {FILE}; until then it is the scenario standard")
     typer.echo(f"to measure, and to write the report: {command_line('run')}")
-
-
-def _in_count(found: FoundAgent) -> str:
-    number = f"{found.files:,} file{'s' * (found.files != 1)}"
-    return f"{found.agent.name}, {number}" + ("" if found.is_readable else ", no reader yet: docs/reading-a-format.md")
-
-
-def _is_scenario(name: str) -> bool:
-    from ctxbench.scenarios.embedded import SCENARIOS
-
-    return name in SCENARIOS
-
-
-def _escaped(text: str) -> str:
-    """Return a text for a basic string of TOML."""
-    return text.replace("\\", "\\\\").replace('"', '\\"')

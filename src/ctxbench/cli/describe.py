@@ -13,14 +13,12 @@ from .arguments import EncodingOption, FormatOption, JsonOption
 
 def describe(
     recordings: Annotated[
-        list[str],
-        typer.Argument(metavar="PATH|SCENARIO...", help="Recordings or embedded scenarios: a column each."),
+        list[str], typer.Argument(metavar="PATH|SCENARIO...", help="Recordings or embedded scenarios: a column each.")
     ],
     form: FormatOption = None,
     encoding: EncodingOption = "o200k_base",
     coverage: Annotated[
-        bool,
-        typer.Option("--coverage", help="Also show how much of the text in the files is in a message."),
+        bool, typer.Option("--coverage", help="Also show how much of the text in the files is in a message.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -14,25 +15,18 @@ from .arguments import (
     FormatOption,
     JsonOption,
     NoTextOption,
-    PricesOption,
     RequestForm,
     RunArgument,
     StrategyOption,
     StrictOption,
     ToOption,
-    TrackingOption,
-    find_strategy,
-    prices_of,
+    check_prices,
     run_folder,
 )
 from .streams import command, report_ignored, say
 
 
-def prometheus(
-    run: RunArgument = Path("runs"),
-    to: ToOption = Path("-"),
-    model: BilledModelsOption = None,
-) -> None:
+def prometheus(run: RunArgument = Path("runs"), to: ToOption = Path("-"), model: BilledModelsOption = None) -> None:
     """Write a run as Prometheus text: agent_token_usage_total and others, by strategy and scenario.
 
     The file is for the textfile collector, which may read it at any moment: it is replaced as a whole. It has figures
@@ -40,21 +34,12 @@ def prometheus(
     """
     from ctxbench.harness.bill.recorded import billed_models
     from ctxbench.harness.export.prometheus import prometheus as as_text
-    from ctxbench.harness.folder.files import placed
     from ctxbench.harness.folder.run import load
-    from ctxbench.scenarios.errors import RunError
+
+    from .output import write_text
 
     opened = load(run_folder(run))
-    text = as_text(opened, billed_models(opened, model or ()))
-    if str(to) == "-":
-        typer.echo(text, nl=False)
-        return
-    try:
-        with placed(to) as draft:
-            draft.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise RunError(f"{to}: cannot be written: {error.strerror or error}") from None
-    say(f"written: {to}")
+    write_text(as_text(opened, billed_models(opened, model or ())), to)
 
 
 def requests(
@@ -69,6 +54,7 @@ def requests(
     OpenAI, DeepSeek and others of that form cache by themselves. `max_tokens` and other settings are not recorded: add
     them before you send one. It is nothing but text, so there is no --no-text.
     """
+    from ctxbench.api.names import find_strategy
     from ctxbench.harness.export.convert import write_lines
     from ctxbench.harness.export.requests import BODIES, step_requests
     from ctxbench.harness.folder.run import load
@@ -113,15 +99,17 @@ def mlflow(
     runs: Annotated[
         list[Path] | None, typer.Argument(metavar="RUN", help="Run folders.", show_default="the newest under runs/")
     ] = None,
-    tracking_uri: TrackingOption = "",
-    experiment: Annotated[
+    tracking_uri: Annotated[
         str,
         typer.Option(
-            metavar="NAME", envvar="MLFLOW_EXPERIMENT_NAME", help="Name of the experiment.", show_default="ctxbench"
+            "--tracking-uri",
+            metavar="URI",
+            envvar="MLFLOW_TRACKING_URI",
+            help="MLflow's tracking server or store.",
+            show_default="the file mlflow.db beside the run",
         ),
     ] = "",
     model: BilledModelsOption = None,
-    prices: PricesOption = None,
     text: Annotated[
         bool | None,
         typer.Option(
@@ -133,59 +121,45 @@ def mlflow(
 ) -> None:
     """Log runs in MLflow, with a nested run for each strategy, the figures of `ctxbench compare`, and the report.
 
-    An unchanged run is left as it is; a changed one is logged again and the old one deleted.
+    An unchanged run is left as it is; a changed one is logged again and the old one deleted. The experiment is that of
+    MLFLOW_EXPERIMENT_NAME, or ctxbench.
     """
     from ctxbench.harness.folder.remote import fetched
-    from ctxbench.scenarios.errors import NotLogged
 
-    failed = False
-    for folder in runs or [run_folder(Path("runs"))]:
-        try:
-            log(fetched(folder), tracking_uri, experiment, tuple(model or ()), text, prices)
-        except NotLogged as error:
-            failed = True
-            say(f"error: {error}")
-    if failed:
+    folders = [fetched(folder) for folder in runs or [run_folder(Path("runs"))]]
+    if not logged(folders, model or (), tracking_uri, text):
         raise typer.Exit(2)
 
 
-def log(
-    folder: Path,
-    to: str = "",
-    experiment: str = "",
-    models: tuple[str, ...] = (),
-    text: bool | None = None,
-    prices: Path | None = None,
-) -> None:
-    """Log a run in MLflow and print where. Raises NotLogged, which says how to do it later.
-
-    `to` and `experiment` are those of the environment by default, `prices` a file of the user's.
-    """
+def logged(folders: Sequence[Path], models: Sequence[str], to: str = "", text: bool | None = None) -> bool:
+    """Log runs in MLflow, and print where, or how to do it later. Returns whether all of them were logged."""
     from ctxbench.api.runs import log_in_mlflow
     from ctxbench.harness.bill.recorded import billed_models
     from ctxbench.harness.folder.run import load
     from ctxbench.scenarios.errors import NotLogged
 
-    from .arguments import check_prices
+    prices, failed = check_prices(models), False
+    for folder in folders:
+        again = ("export", "mlflow", folder, *(word for name in models for word in ("-m", name)))
+        run = load(folder)
+        try:
+            result = log_in_mlflow(run, billed_models(run, models, prices), to, "", text, prices)
+        except NotLogged as error:
+            failed = True
+            say(f"error: {error}. To log it when MLflow is available: {command(*again)}")
+            continue
+        typer.echo(f"{folder}: {_LOGGED[result.word]}: {result.place}, experiment {result.experiment}")
+        typer.echo(f"to see it: {result.how_to_see}")
+        if text is None and not result.text:
+            say(f"without texts of the recordings: {command(*again, '--text')} logs it with them")
+    return not failed
 
-    own = prices_of(prices)
-    check_prices(models, own)
-    billed = [word for name in models for word in ("-m", name)] + (["--prices", str(prices)] if prices else [])
-    again = ("export", "mlflow", folder, *billed)
-    run = load(folder)
-    try:
-        logged = log_in_mlflow(run, billed_models(run, models, own), to, experiment, text, own)
-    except NotLogged as error:
-        raise NotLogged(f"{error}. To log it when MLflow is available: {command(*again)}") from None
-    words = {
-        "logged": "logged in MLflow",
-        "updated": "logged again in MLflow, and the old one deleted there",
-        "unchanged": "already in MLflow",
-    }
-    typer.echo(f"{folder}: {words[logged.word]}: {logged.place}, experiment {logged.experiment}")
-    typer.echo(f"to see it: {logged.how_to_see}")
-    if text is None and not logged.text:
-        say(f"without texts of the recordings: {command(*again, '--text')} logs it with them")
+
+_LOGGED = {
+    "logged": "logged in MLflow",
+    "updated": "logged again in MLflow, and the old one deleted there",
+    "unchanged": "already in MLflow",
+}
 
 
 def wandb(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, Field
+from dataclasses import MISSING
 from enum import StrEnum
 from importlib.metadata import distributions
 from importlib.resources import files
@@ -13,6 +13,7 @@ from shutil import get_terminal_size
 from textwrap import fill, indent, shorten
 from typing import Annotated, Any, TypedDict, get_type_hints
 
+import msgspec
 import typer
 
 from .arguments import JsonOption
@@ -72,64 +73,61 @@ def list_(
     """List strategies, scenarios, recorded formats, metrics, encodings, models' prices or prompt caches, or explain
     one of them.
     """
-    kind = _what(what)
-    if kind is Kind.prices:
-        # Prices need numpy and pandas, which --help must not import.
-        from .price_list import print_prices
-
-        print_prices(name, as_json)
-        return
-    if kind is Kind.caches:
-        from .cache_list import print_caches
-
-        print_caches(name, as_json)
-        return
-    rows = _all(kind) if name is None else {name: _one(kind, name)}
-    if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(rows, enc_hook=repr), indent=2).decode())
-        return
-    if kind is Kind.strategies and name is None:
-        _print_strategies(_strategies())
-        return
-    for row_name, row in rows.items():
-        typer.secho(row["written"] if isinstance(row, dict) else row_name, bold=True)
-        if name is not None and isinstance(row, dict):
-            _explain(row)
-            continue
-        for line in _lines(row) if isinstance(row, dict) else [row]:
-            typer.echo(fill(line, 96, initial_indent="    ", subsequent_indent="    "))
-
-
-def _what(text: str) -> Kind:
     from ctxbench.scenarios.errors import SpecError
     from ctxbench.scenarios.spec import suggestion
 
-    kinds = {str(kind): kind for kind in Kind}
-    if text not in kinds:
-        raise SpecError(f"{text!r} cannot be listed{suggestion(text, kinds)}")
-    return kinds[text]
+    if what not in list(Kind):
+        raise SpecError(f"{what!r} cannot be listed{suggestion(what, dict.fromkeys(Kind))}")
+    if what in (Kind.prices, Kind.caches):
+        from .price_list import print_caches, print_prices  # numpy and pandas, which --help must not import
+
+        (print_prices if what == Kind.prices else print_caches)(name, as_json)
+        return
+    rows = _rows(what) if name is None else {name: _one(what, name)}
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(rows, enc_hook=repr), indent=2).decode())
+    elif what == Kind.strategies and name is None:
+        _print_strategies(_strategies())
+    else:
+        for row_name, row in rows.items():
+            entry = row if isinstance(row, dict) else Entry(written=row_name, about=row)
+            typer.secho(entry["written"], bold=True)
+            if name is not None and isinstance(row, dict):
+                _explain(entry)
+                continue
+            for line in _lines(entry):
+                typer.echo(fill(line, 96, initial_indent="    ", subsequent_indent="    "))
 
 
-def _all(what: Kind) -> Mapping[str, Entry | str]:
+def _rows(what: str) -> Mapping[str, Entry | str]:
     """Return every row by its name, in the order in which they are shown."""
-    if what is Kind.strategies:
-        return _strategies()
-    rows = {row["written"]: row["about"] for row in _formats().values()} if what is Kind.formats else _rows(what)
-    return rows if what is Kind.metrics else dict(sorted(rows.items()))
+    match what:
+        case Kind.strategies:
+            return _strategies()
+        case Kind.metrics:
+            return _metrics()
+        case Kind.formats:
+            return dict(sorted((row["written"], row["about"]) for row in _formats().values()))
+        case Kind.scenarios:
+            from ctxbench.scenarios.embedded import SCENARIOS
+
+            return dict(sorted(SCENARIOS.items()))
+        case _:
+            from ctxbench.metrics.tokens import ENCODINGS
+
+            return dict(sorted(ENCODINGS.items()))
 
 
-def _one(what: Kind, name: str) -> Entry | str:
+def _one(what: str, name: str) -> Entry | str:
     """Return one row with all details. Raises SpecError with the nearest names."""
     from ctxbench.scenarios.errors import SpecError
     from ctxbench.scenarios.spec import suggestion
 
-    if what is Kind.strategies:
+    if what == Kind.strategies:
         return _strategy(name)
-    rows = _formats() if what is Kind.formats else _rows(what)
+    rows = _formats() if what == Kind.formats else _rows(what)
     if name not in rows:
-        raise SpecError(f"unknown {what.value.rstrip('s')} {name!r}{suggestion(name, rows)}")
+        raise SpecError(f"unknown {what.rstrip('s')} {name!r}{suggestion(name, rows)}")
     return rows[name]
 
 
@@ -256,17 +254,15 @@ def _lines(row: Entry) -> list[str]:
     return lines
 
 
-def _default(field: Field[Any]) -> object:
-    """Return a parameter's default, or "required"."""
-    if field.default_factory is not MISSING:
-        return field.default_factory()
-    return "required" if field.default is MISSING else field.default
-
-
 def _defaults(kind: type[Any]) -> dict[str, object]:
+    """Return the default of each parameter, or "required"."""
     from ctxbench.scenarios.spec import parameters
 
-    return {parameter.name: _default(parameter) for parameter in parameters(kind)}
+    defaults = {
+        field.name: field.default if field.default_factory is MISSING else field.default_factory()
+        for field in parameters(kind)
+    }
+    return {name: "required" if default is MISSING else default for name, default in defaults.items()}
 
 
 def _formats() -> dict[str, Entry]:
@@ -290,27 +286,18 @@ def _formats() -> dict[str, Entry]:
     }
 
 
-def _rows(what: Kind) -> Mapping[str, Entry | str]:
-    match what:
-        case Kind.scenarios:
-            from ctxbench.scenarios.embedded import SCENARIOS
+def _metrics() -> dict[str, Entry]:
+    from ctxbench.metrics.figures import BILLED, METRICS
 
-            return dict(SCENARIOS)
-        case Kind.metrics:
-            from ctxbench.metrics.figures import BILLED, METRICS
-
-            return {
-                key: Entry(
-                    written=f"{key}: {metric.name}",
-                    name=metric.name,
-                    about=metric.about + (f" ({metric.better} is better)" if metric.better else ""),
-                )
-                for key, metric in (*METRICS.items(), *((f"{key}(MODEL)", metric) for key, metric in BILLED.items()))
-            }
-        case _:
-            from ctxbench.metrics.tokens import ENCODINGS
-
-            return dict(ENCODINGS)
+    every = METRICS | {f"{key}(MODEL)": metric for key, metric in BILLED.items()}
+    return {
+        key: Entry(
+            written=f"{key}: {metric.name}",
+            name=metric.name,
+            about=metric.about + (f" ({metric.better} is better)" if metric.better else ""),
+        )
+        for key, metric in every.items()
+    }
 
 
 def _signature(name: str, kind: type[Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,18 +13,22 @@ import typer
 from rich.console import Console
 
 from ctxbench.harness.bill.recorded import billed_models
+from ctxbench.harness.folder.files import placed
 from ctxbench.harness.folder.run import load
 from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.reports.bill import against
 from ctxbench.reports.render import WIDE, Table, show
+from ctxbench.reports.render import markdown as as_markdown
 from ctxbench.reports.results import Results, as_json, by_conversation
 from ctxbench.reports.tables import conversation_table, incomplete, lacking, tables
 from ctxbench.reports.traps import is_traps, trap_table
 from ctxbench.reports.verdict import as_json as verdict_json
 from ctxbench.reports.verdict import verdict
 from ctxbench.reports.verdict_text import answer, five_measures
-from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.errors import RunError, UserError
 from ctxbench.scenarios.files import check_file
+
+from .streams import say
 
 
 def results_of(folder: Path, models: Sequence[str] = (), prices: Prices = BUNDLED, *, text: bool = True) -> Results:
@@ -61,32 +65,44 @@ def run_tables(results: Results, by_kind: bool = False) -> list[Table]:
     return shown
 
 
-def conversation_tables(folder: Path, *, text: bool = True) -> list[Table]:
+def conversation_tables(folder: Path, text: bool) -> list[Table]:
     """Return the table of a run with a row per conversation and strategy."""
     return [conversation_table(by_conversation(load(folder), text=text))]
 
 
-def print_run(results: Results, json: bool) -> None:
-    """Print the verdict on a run on standard output, or as JSON all its figures."""
-    if json:
-        print_json({"verdict": verdict_json(verdict(results)), **as_json(results.summary)})
-    else:
-        print_tables(verdict_tables(results))
+def run_json(results: Results) -> dict[str, object]:
+    """Return the verdict on a run and all its figures."""
+    return {"verdict": verdict_json(verdict(results)), **as_json(results.summary)}
 
 
-def print_by_conversation(folder: Path, json: bool, *, text: bool = True) -> None:
-    """Print the figures of every conversation under every strategy on standard output."""
-    if json:
-        rows = by_conversation(load(folder), text=text)
-        print_json([{"conversation": name, "strategy": strategy, **values} for name, strategy, values in rows])
-    else:
-        print_tables(conversation_tables(folder, text=text))
+def conversation_rows(folder: Path, text: bool) -> list[dict[str, object]]:
+    """Return the figures of every conversation under every strategy."""
+    rows = by_conversation(load(folder), text=text)
+    return [{"conversation": name, "strategy": strategy, **values} for name, strategy, values in rows]
 
 
 def console() -> Console:
     """Return standard output for tables. Without a terminal or a width in COLUMNS, a row is one line."""
     fits = sys.stdout.isatty() or os.environ.get("COLUMNS", "").strip("0").isdecimal()
     return Console(width=None if fits else WIDE, highlight=False)
+
+
+def check_form(json: bool, markdown: Path | None) -> None:
+    """Raise UserError where two forms of output are asked for, before anything is measured."""
+    if json and markdown is not None:
+        raise UserError("give --json or --markdown, not both")
+
+
+def put(
+    value: Callable[[], object], shown: Callable[[], Iterable[Table]], json: bool, markdown: Path | None = None
+) -> None:
+    """Print a result as JSON, as Markdown in a file, or as tables: what is not asked for is not made."""
+    if json:
+        print_json(value())
+    elif markdown is not None:
+        write_markdown(list(shown()), markdown)
+    else:
+        print_tables(list(shown()))
 
 
 def print_tables(shown: list[Table]) -> None:
@@ -101,9 +117,7 @@ def print_json(value: object) -> None:
 
 def write_markdown(shown: Sequence[Table], file: Path) -> None:
     """Write tables as Markdown; - is standard output."""
-    from ctxbench.reports.render import markdown
-
-    write_text(markdown(shown), file)
+    write_text(as_markdown(shown), file)
 
 
 def write_text(text: str, file: Path) -> None:
@@ -113,7 +127,8 @@ def write_text(text: str, file: Path) -> None:
         return
     try:
         check_file(file)
-        file.write_text(text, encoding="utf-8")
+        with placed(file) as draft:  # whoever reads it at any moment finds it whole
+            draft.write_text(text, encoding="utf-8")
     except OSError as error:
         raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
-    typer.echo(f"written: {file}", err=True)
+    say(f"written: {file}")

@@ -1,55 +1,45 @@
-"""`ctxbench list prices`: what models cost by the million tokens, with their cache rules."""
+"""`ctxbench list prices` and `list caches`: what models cost, and the rules of providers' prompt caches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from math import inf
 from typing import Any
 
-from ctxbench.metrics.cache.rules import CacheRule, rule_for
-from ctxbench.metrics.models import Peak, find_model, model_names, storage_source
+import msgspec
+
+from ctxbench.metrics.cache.rules import RULES, STORED, CacheRule, rule_for, rules_of
+from ctxbench.metrics.models import find_model, model_names, storage_source
 from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tiers
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.spec import nearest
 
-from .output import print_json, print_tables
+from .output import put
 
 # Providers of the models that are listed by default.
 _MAKERS = ("anthropic", "openai", "google", "deepseek")
-
-_MILLION = 1e6
-
 _BATCH = Prices(batch=True)
-
-_TITLE = "Prices in US dollars per million tokens"
-
-_HEADS = (
+_PRICE_HEADS = (
     *("model", "prompt over", "input", "output", "cache read", "write 5m", "write 1h"),
     *("batch input", "cache rule", "since", "exact of seen"),
 )
-
 _MONEY = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
 
 
 def print_prices(part: str | None, as_json: bool) -> None:
     """Print the prices of models with a part in their name, or of the makers. Raises SpecError if there is none."""
-    shown = {name for name in model_names() if _shown(name, part)} | ({part} if part else set())
+    shown = {name for name in model_names() if _is_shown(name, part)} | ({part} if part else set())
     names = sorted(name for name in shown if BUNDLED.tariff(name) is not None)
     if not names:
         raise SpecError(f"no model with a known price has {part!r} in its name{nearest(part or '', model_names())}")
-    rows = {name: _row(name) for name in names}
-    if as_json:
-        print_json(rows)
-    else:
-        lines = tuple(line for name, row in rows.items() for line in _lines_price_list(name, row))
-        print_tables(
-            [Table(_TITLE, _HEADS, lines, tuple(_notes(part, rows)), 2, ("since", "exact of seen", "cache rule"))]
-        )
+    rows = {name: _price_row(name) for name in names}
+    put(lambda: rows, lambda: [_price_table(part, rows)], as_json)
 
 
-def _shown(name: str, part: str | None) -> bool:
+def _is_shown(name: str, part: str | None) -> bool:
     if part is not None:
         return part.casefold() in name.casefold()
     found = find_model(name)
@@ -57,29 +47,28 @@ def _shown(name: str, part: str | None) -> bool:
     return own_name and rule_for(name, None) is not None
 
 
-def _row(name: str) -> dict[str, Any]:
+def _price_row(name: str) -> dict[str, Any]:
     tariff, batch, rule = BUNDLED.tariff(name), _BATCH.tariff(name), rule_for(name, None)
     assert tariff is not None  # the names have a tariff
+    peak, off_peak = tariff.off_peak or (None, ())
     return {
         "provider": found[0] if (found := find_model(name)) else "",
         "window": tariff.window,
         "prices": _tiers(tariff.tiers),
         "batch": None if batch is None else _tiers(batch.tiers),
-        "off_peak": None if tariff.off_peak is None else _off_peak(*tariff.off_peak),
+        "off_peak": None
+        if peak is None
+        else {
+            "peak_hours_utc": [{"from": _clock(start), "until": _clock(end)} for start, end in peak.hours],
+            "peak_weekdays": peak.days,
+            "prices": _tiers(off_peak),
+        },
         "storage_per_hour": {_day(since): _round(price) for since, price in tariff.storage} or None,
         "history": {_day(since): _tiers(tiers) for since, tiers in tariff.history} or None,
-        "cache_rule": None if rule is None else _rule(rule),
-    }
-
-
-def _rule(rule: CacheRule) -> dict[str, Any]:
-    return {
-        "mechanism": rule.mechanism,
-        "family": rule.family,
-        "since": rule.since,
-        "source": rule.source,
-        "calls_seen": rule.seen,
-        "calls_exact": rule.exact,
+        "cache_rule": None
+        if rule is None
+        else {name: getattr(rule, name) for name in ("mechanism", "family", "since", "source")}
+        | {"calls_seen": rule.seen, "calls_exact": rule.exact},
     }
 
 
@@ -94,11 +83,6 @@ def _dollars(price: Price) -> dict[str, float | None]:
     return dict(zip(_MONEY, (*amounts, hour), strict=True))
 
 
-def _off_peak(peak: Peak, tiers: Tiers) -> dict[str, Any]:
-    hours = [{"from": _clock(start), "until": _clock(end)} for start, end in peak.hours]
-    return {"peak_hours_utc": hours, "peak_weekdays": peak.days, "prices": _tiers(tiers)}
-
-
 def _clock(seconds: int) -> str:
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}"
 
@@ -108,25 +92,29 @@ def _day(since: float) -> str:
 
 
 def _round(price: float) -> float:
-    return round(price * _MILLION, 6)
+    return round(price * 1e6, 6)
 
 
-def _lines_price_list(name: str, row: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Yield a line for each tier; what does not differ by tier stands in the first."""
-    rule = row["cache_rule"]
-    seen = f"{rule['calls_exact']:,} of {rule['calls_seen']:,}" if rule and rule["calls_seen"] else "–"
-    last = ("–", "", seen) if rule is None else (rule["mechanism"], rule["since"], seen)
-    for at, prices in enumerate(row["prices"]):
-        batch = None if row["batch"] is None else row["batch"][at]["input"]
-        money = [_money(price) for price in (*map(prices.get, _MONEY), batch)]
-        yield (name, f"{prices['above']:,}" if at else "", *money, *(("", "", "") if at else last))
+def _price_table(part: str | None, rows: dict[str, dict[str, Any]]) -> Table:
+    """Return the table: a line for each tier; what does not differ by tier stands in the first."""
+    lines = []
+    for name, row in rows.items():
+        rule = row["cache_rule"]
+        seen = f"{rule['calls_exact']:,} of {rule['calls_seen']:,}" if rule and rule["calls_seen"] else "–"
+        last = ("–", "", seen) if rule is None else (rule["mechanism"], rule["since"], seen)
+        for at, prices in enumerate(row["prices"]):
+            batch = None if row["batch"] is None else row["batch"][at]["input"]
+            money = [_money(price) for price in (*map(prices.get, _MONEY), batch)]
+            lines.append((name, f"{prices['above']:,}" if at else "", *money, *(("", "", "") if at else last)))
+    title, spare = "Prices in US dollars per million tokens", ("since", "exact of seen", "cache rule")
+    return Table(title, _PRICE_HEADS, tuple(lines), tuple(_price_notes(part, rows)), 2, spare)
 
 
 def _money(dollars: float | None) -> str:
     return "–" if dollars is None else f"{dollars:.6f}".rstrip("0").rstrip(".")
 
 
-def _notes(part: str | None, rows: dict[str, dict[str, Any]]) -> Iterator[str]:
+def _price_notes(part: str | None, rows: dict[str, dict[str, Any]]) -> Iterator[str]:
     if part is None:
         priced = sum(BUNDLED.tariff(name) is not None for name in model_names())
         yield (
@@ -147,3 +135,58 @@ def _notes(part: str | None, rows: dict[str, dict[str, Any]]) -> Iterator[str]:
 def _stored(name: str, prices: dict[str, float]) -> str:
     first, *later = prices.items()
     return f"{name} {_money(first[1])}" + "".join(f", from {day} {_money(price)}" for day, price in later)
+
+
+_CACHE_HEADS = ("provider", "models", "since", "mechanism", "rules", "exact of seen")
+# Values that say nothing: every prefix is found, whatever its length.
+_USUAL = {("reuse", 1.0), ("step", 1)}
+_CACHE_NOTE = (
+    "Exact of seen: recorded calls after the first of their conversation whose tokens read from the cache the rule "
+    "predicts to the token, of all that were compared; – where no recording was. `ctxbench list caches MODEL` has the "
+    "rules of one model with their sources; `ctxbench lab validate` compares them with your recordings."
+)
+
+
+def print_caches(model: str | None, as_json: bool) -> None:
+    """Print the cache rules of all models, or those of one. Raises SpecError if it has none."""
+    rules = (*RULES, *STORED) if model is None else tuple(rules_of(model))
+    if not rules:
+        raise SpecError(f"no cache rule is known for {model!r}: nothing of its prompts is billed as cached")
+    put(lambda: [_cache_row(rule) for rule in rules], lambda: _cache_tables(model, rules), as_json)
+
+
+def _cache_row(rule: CacheRule) -> dict[str, Any]:
+    row = {name: getattr(rule, name) for name in ("provider", "name", "models", "since", "mechanism")}
+    row["rules"] = None if rule.rules is None else asdict(rule.rules)
+    evidence = [msgspec.to_builtins(found) for found in rule.evidence]
+    return row | {"source": rule.source, "note": rule.note, "evidence": evidence}
+
+
+def _cache_tables(model: str | None, rules: tuple[CacheRule, ...]) -> Iterator[Table]:
+    lines = tuple(
+        (
+            *(rule.provider, rule.name, rule.since or "the beginning", rule.mechanism, _said(rule)),
+            f"{rule.exact:,} of {rule.seen:,}" if rule.seen else "–",
+        )
+        for rule in rules
+    )
+    title = "How do providers cache prompts?" if model is None else f"How are prompts of {model} cached?"
+    yield Table(title, _CACHE_HEADS, lines, (_CACHE_NOTE,), 5, ("since", "mechanism"))
+    if model is not None:
+        yield Table("Sources", (), (), tuple(dict.fromkeys(line for rule in rules for line in _sources(rule))))
+
+
+def _said(rule: CacheRule) -> str:
+    """Return the parameters of a rule that differ from none: `least 1024, step 128`."""
+    told = {} if rule.rules is None else asdict(rule.rules)
+    told = {name: value for name, value in told.items() if value and (name, value) not in _USUAL}
+    words = (name if value is True else f"{name} {value:,g}".replace("_", " ") for name, value in told.items())
+    return "–" if rule.rules is None else ", ".join(words)
+
+
+def _sources(rule: CacheRule) -> Iterator[str]:
+    since = f"Since {rule.since}" if rule.since else "From the beginning"
+    yield f"{since}: {rule.source}."
+    yield from filter(None, [rule.note])
+    for found in rule.evidence:
+        yield f"{found.exact:,} of {found.seen:,} calls of {found.model} exact: {found.recordings}."

@@ -6,7 +6,6 @@ say nothing of a shard before all of it is done. So the parts that they write ar
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections import Counter
@@ -48,15 +47,15 @@ class ShardSize(NamedTuple):
 
 
 class ProgressCounts:
-    """Progress of a run, and its share of the whole work, by messages.
+    """Progress of a run, and its share of the whole work, by messages: shown by a bar, or else by plain lines.
 
     Until all is read, the whole is estimated from the bytes read, without the last read: a file that is read as a whole
     is consumed at the first of its conversations.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, bar: Progress | None = None) -> None:
         self.size = self.found = self.conversations = self.steps = 0
-        self.began = monotonic()
+        self.began = self._printed = monotonic()
         self.strategies: Sequence[str] = ()
         self.shards: dict[int, ShardSize] = {}
         self.parts: set[PartName] = set()
@@ -69,7 +68,11 @@ class ProgressCounts:
         self._replayed, self._calls, self._through = 0.0, 0, ""
         # Number of all messages; 0 = not known.
         self._whole = 0.0
-        self._is_read = False
+        self._is_read = self._is_printed = False
+        self._bar, self._lock = bar, Lock()
+        self._task = bar.add_task("reading", total=None) if bar is not None else None
+        # Tokens that a strategy sent in a shard, and those of the whole history.
+        self._tokens: dict[PartName, tuple[int, int]] = {}
 
     def begin(self, size: int, folder: Path | None = None, strategies: Sequence[str] = ()) -> None:
         self.size, self._folder, self.strategies = size, folder, strategies
@@ -86,37 +89,36 @@ class ProgressCounts:
             self._consumed = consumed
         self.found += 1
         self._messages += len(conversation.messages)
-        self.changed()
+        self._changed()
 
     def sharded(self, number: int, conversations: int, messages: int, calls: int) -> None:
         self.shards[number] = ShardSize(conversations, messages, calls)
 
     def all_read(self) -> None:
         self._is_read, self._whole = True, self._messages
-        self.changed()
+        self._changed()
 
     def measured(self, conversations: int, messages: int, steps: int) -> None:
         self.conversations += conversations
         self.steps += steps
         self._measured += messages
-        self.changed()
+        self._changed()
 
     def look(self) -> None:
         """Count the parts that have been written since."""
         parts = _written(self._folder)
-        if parts == self.parts:
-            return
-        self.parts, sizes, every = parts, dict(self.shards), max(len(self.strategies), 1)
-        by_shard = Counter(shard for shard, _ in parts if shard in sizes)
-        self._replayed = sum(sizes[shard].messages * count / every for shard, count in by_shard.items())
-        self._calls = sum(sizes[shard].calls for shard, _ in parts - self._earlier if shard in sizes)
-        under_way = [count for count in by_shard.values() if count < every]
-        through = sum(under_way) // max(len(under_way), 1)
-        self._through = f", {through} of {every} strategies" if under_way else ""
-        self.changed()
-
-    def changed(self) -> None:
-        """Show the progress. A subclass does."""
+        if parts != self.parts:
+            self.parts, sizes, every = parts, dict(self.shards), max(len(self.strategies), 1)
+            by_shard = Counter(shard for shard, _ in parts if shard in sizes)
+            self._replayed = sum(sizes[shard].messages * count / every for shard, count in by_shard.items())
+            self._calls = sum(sizes[shard].calls for shard, _ in parts - self._earlier if shard in sizes)
+            under_way = [count for count in by_shard.values() if count < every]
+            through = sum(under_way) // max(len(under_way), 1)
+            self._through = f", {through} of {every} strategies" if under_way else ""
+            self._changed()
+        if self._bar is not None and self._folder is not None:
+            for part in sorted(parts - self._tokens.keys()):
+                self._tokens[part] = _tokens(self._folder, part)
 
     @property
     def share(self) -> float | None:
@@ -128,13 +130,8 @@ class ProgressCounts:
         return max(self._measured, min(self._replayed, whole - 1)) / whole
 
     @property
-    def seconds_left(self) -> float | None:
-        """Estimate of the time that is left; None = not known yet."""
-        share = self.share
-        return (monotonic() - self.began) * (1 - share) / share if share else None
-
-    @property
     def words(self) -> str:
+        """Say how far the run is, without its share."""
         steps = max(self.steps, self._calls)
         rate = steps / max(monotonic() - self.began, 1e-3)
         total = f"{self.found:,}{'' if self._is_read else '+'}"
@@ -144,114 +141,86 @@ class ProgressCounts:
         done = "" if through and not self.conversations else f"{self.conversations:,} of "
         return f"{done}{total} conversations{through}, {steps:,} steps, {rate:,.0f} steps/s"
 
+    def _changed(self) -> None:
+        if self._bar is not None and self._task is not None:
+            share = {} if self.share is None else {"total": 1.0, "completed": self.share}
+            self._bar.update(self._task, description=self.words, **share)  # type: ignore[arg-type]
+            return
+        with self._lock:
+            self._is_printed = monotonic() - self._printed >= EVERY
+            if self._is_printed:
+                self._print()
+
+    def _print(self) -> None:
+        self._printed, share = monotonic(), self.share
+        done = "" if share is None else f"{int(share * 100)}% "
+        left = int((self._printed - self.began) * (1 - share) / share) if share else 0
+        print(f"{done}{f'{left // 60}:{left % 60:02} left, ' * bool(left)}{self.words}", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Print the last line, where there are lines. A run too short for one has none."""
+        if self._bar is None and self._printed > self.began and not self._is_printed:
+            self._print()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the bar, and below it each strategy that is through some conversations."""
+        assert self._bar is not None
+        yield self._bar
+        sums, sizes = dict(self._tokens), dict(self.shards)
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        table.add_column("strategy", no_wrap=True, overflow="ellipsis")
+        table.add_column("conversations", justify="right", no_wrap=True)
+        table.add_column("tokens saved", justify="right", no_wrap=True)
+        rows = []
+        for at, strategy in enumerate(self.strategies):
+            parts = [part for part in sums if part[1] == at and part[0] in sizes]
+            sent, full = sum(sums[part][0] for part in parts), sum(sums[part][1] for part in parts)
+            if full:
+                conversations = sum(sizes[shard].conversations for shard, _ in parts)
+                rows.append((escape(strategy), f"{conversations:,}", f"{1 - sent / full:.1%}"))
+        room = (options.max_height or console.height) - _BESIDE_TABLE
+        if rows and room > 0:
+            for row in rows[-room:]:
+                table.add_row(*row)
+            yield table
+
 
 def _written(folder: Path | None) -> set[PartName]:
     """Return the parts of `results`, which is the last that is written of a shard and a strategy."""
     if folder is None:
         return set()
     try:
-        with os.scandir(folder / "results") as entries:
-            matches = [_PART.fullmatch(entry.name) for entry in entries]
+        matches = [_PART.fullmatch(path.name) for path in (folder / "results").iterdir()]
     except OSError:
         return set()
     return {(int(match[1]), int(match[2])) for match in matches if match is not None}
 
 
-class _Lines(ProgressCounts):
-    def __init__(self) -> None:
-        super().__init__()
-        self._printed = self.began
-        self._is_printed = False
-        self._lock = Lock()
+def _tokens(folder: Path, part: PartName) -> tuple[int, int]:
+    import pyarrow.parquet as pq
 
-    def changed(self) -> None:
-        with self._lock:
-            self._is_printed = False
-            if monotonic() - self._printed >= EVERY:
-                self._print()
-
-    def end(self) -> None:
-        """Print the last line. A run too short for a line has none."""
-        if self._printed > self.began and not self._is_printed:
-            self._print()
-
-    def _print(self) -> None:
-        self._printed, self._is_printed = monotonic(), True
-        share, left = self.share, self.seconds_left
-        done = "" if share is None else f"{int(share * 100)}% "
-        if left:
-            done += f"{int(left) // 60}:{int(left) % 60:02} left, "
-        print(f"{done}{self.words}", file=sys.stderr, flush=True)
-
-
-class _Bar(ProgressCounts):
-    """A bar with a line of counts, and a table of the strategies that are through some conversations."""
-
-    def __init__(self, progress: Progress) -> None:
-        super().__init__()
-        self._progress = progress
-        self._task = progress.add_task("reading", total=None)
-        self._sums: dict[PartName, tuple[int, int]] = {}
-
-    def changed(self) -> None:
-        progress = {} if self.share is None else {"total": 1.0, "completed": self.share}
-        self._progress.update(self._task, description=self.words, **progress)  # type: ignore[arg-type]
-
-    def look(self) -> None:
-        super().look()
-        for part in sorted(self.parts - self._sums.keys()):
-            self._sums[part] = self._tokens(part)
-
-    def _tokens(self, part: PartName) -> tuple[int, int]:
-        """Return the tokens that a strategy sent in a shard, and those of the whole history."""
-        import pyarrow.parquet as pq
-
-        assert self._folder is not None
-        try:
-            file = self._folder / "steps" / f"{part[0]:05d}-{part[1]:03d}.parquet"
-            table = pq.read_table(file, columns=["tokens_sent", "tokens_full"])
-        except (OSError, ValueError):  # it may be replaced or removed at any moment
-            return 0, 0
-        sent, full = (sum(filter(None, table[name].to_pylist())) for name in table.column_names)
-        return sent, full
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield self._progress
-        room = (options.max_height or console.height) - _BESIDE_TABLE
-        rows = list(self._rows())
-        if not rows or room < 1:
-            return
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        table.add_column("strategy", no_wrap=True, overflow="ellipsis")
-        table.add_column("conversations", justify="right", no_wrap=True)
-        table.add_column("tokens saved", justify="right", no_wrap=True)
-        for row in rows[-room:]:
-            table.add_row(*row)
-        yield table
-
-    def _rows(self) -> Iterator[tuple[str, str, str]]:
-        sums, sizes = dict(self._sums), dict(self.shards)
-        for at, strategy in enumerate(self.strategies):
-            parts = [part for part in sums if part[1] == at and part[0] in sizes]
-            sent, full = sum(sums[part][0] for part in parts), sum(sums[part][1] for part in parts)
-            if full:
-                conversations = sum(sizes[shard].conversations for shard, _ in parts)
-                yield escape(strategy), f"{conversations:,}", f"{1 - sent / full:.1%}"
+    try:
+        file = folder / "steps" / f"{part[0]:05d}-{part[1]:03d}.parquet"
+        table = pq.read_table(file, columns=["tokens_sent", "tokens_full"])
+    except (OSError, ValueError):  # it may be replaced or removed at any moment
+        return 0, 0
+    sent, full = (sum(filter(None, table[name].to_pylist())) for name in table.column_names)
+    return sent, full
 
 
 @contextmanager
 def watching() -> Iterator[ProgressCounts]:
     """Yield a watcher for a run that shows its progress while the block lasts."""
     console = Console(stderr=True)
-    if not console.is_terminal:
-        lines = _Lines()
-        with _glancing(lines):
-            yield lines
-        lines.end()
+    if console.is_terminal:
+        bar = ProgressCounts(Progress(*_columns(), console=console))
+        with Live(bar, console=console, transient=True, refresh_per_second=4), _glancing(bar):
+            yield bar
         return
-    bar = _Bar(Progress(*_columns(), console=console))
-    with Live(bar, console=console, transient=True, refresh_per_second=4), _glancing(bar):
-        yield bar
+    lines = ProgressCounts()
+    with _glancing(lines):
+        yield lines
+    lines.end()
 
 
 @contextmanager

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,11 +18,10 @@ from .arguments import (
     JsonOption,
     MarkdownOption,
     NoTextOption,
-    PricesOption,
     RequestForm,
     RunArgument,
     StrategyOption,
-    prices_of,
+    check_prices,
     run_folder,
 )
 from .commands import PlainCommand
@@ -42,6 +43,13 @@ _EVIDENCE, _BREAKPOINT = "◆", "▮"
 _ID, _LINE, _FIELD = 16, 1000, 80
 
 
+class Grouping(StrEnum):
+    """Rows of a report's tables."""
+
+    conversation = "conversation"
+    kind = "kind"
+
+
 def report(
     run: RunArgument = Path("runs"),
     out: Annotated[
@@ -49,7 +57,6 @@ def report(
         typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.", show_default="RUN/report"),
     ] = None,
     model: BilledModelsOption = None,
-    prices: PricesOption = None,
     every: Annotated[bool, typer.Option("--all", help="Print all tables, not the verdict alone.")] = False,
     inspect: Annotated[
         list[str] | None,
@@ -58,11 +65,13 @@ def report(
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw the charts as SVG and PNG too, for papers: figures/.")
     ] = False,
-    by_conversation: Annotated[
-        bool, typer.Option("--by-conversation", help="Print one row per conversation and strategy.")
-    ] = False,
+    by: Annotated[
+        Grouping | None,
+        typer.Option(
+            help="conversation: a row per conversation and strategy instead. kind: all tables, with the probes by kind."
+        ),
+    ] = None,
     print_only: Annotated[bool, typer.Option("--print-only", help="Print, and write no report.")] = False,
-    by_kind: Annotated[bool, typer.Option("--by-kind", help="Print all tables, with the probes by kind.")] = False,
     no_text: NoTextOption = False,
     markdown: MarkdownOption = None,
     as_json: JsonOption = False,
@@ -70,46 +79,41 @@ def report(
     """Print the verdict on a run, and write its report: report.html, report.md, tables/ (CSV).
 
     report.html is one file that needs nothing else: open it from disk, send it, or store it in CI. With --json,
-    --markdown, --by-conversation or --print-only no report is written.
+    --markdown, --by conversation or --print-only no report is written.
     """
-    from ctxbench.scenarios.errors import UserError
+    from ctxbench.api.names import find_conversation
 
-    from .arguments import find_conversation
     from .output import (
+        check_form,
+        conversation_rows,
         conversation_tables,
-        print_by_conversation,
-        print_run,
         print_tables,
+        put,
         results_of,
+        run_json,
         run_tables,
         verdict_tables,
-        write_markdown,
     )
 
-    if as_json and markdown is not None:
-        raise UserError("give --json or --markdown, not both")
+    check_form(as_json, markdown)
     folder = run_folder(run)
-    if by_conversation and markdown is None:
-        print_by_conversation(folder, as_json, text=not no_text)
-    elif as_json:
-        print_run(results_of(folder, model or (), prices_of(prices), text=not no_text), as_json)
-    elif markdown is not None:
-        results = results_of(folder, model or (), prices_of(prices), text=not no_text)
-        write_markdown(
-            conversation_tables(folder, text=not no_text) if by_conversation else run_tables(results, by_kind), markdown
-        )
-    else:
-        from ctxbench.reports.html.folder import write
-        from ctxbench.reports.html.inspector import check
+    if by is Grouping.conversation:
+        text = not no_text
+        put(lambda: conversation_rows(folder, text), lambda: conversation_tables(folder, text), as_json, markdown)
+        return
+    results = results_of(folder, model or (), check_prices(model), text=not no_text)
+    all_tables = partial(run_tables, results, by is Grouping.kind)
+    if as_json or markdown is not None:
+        put(partial(run_json, results), all_tables, as_json, markdown)
+        return
+    from ctxbench.reports.html.folder import write
+    from ctxbench.reports.html.inspector import check
 
-        results = results_of(folder, model or (), prices_of(prices), text=not no_text)
-        named = [find_conversation(results.run, name) for name in inspect or ()]
-        check(results.run, named)
-        print_tables(run_tables(results, by_kind) if every or by_kind else verdict_tables(results))
-        if print_only:
-            return
-        page = write(results, out or folder / "report", named, figures=figures)
-        typer.echo(f"report: {shlex.quote(str(page))}")
+    named = [find_conversation(results.run, name) for name in inspect or ()]
+    check(results.run, named)
+    print_tables(all_tables() if every or by else verdict_tables(results))
+    if not print_only:
+        typer.echo(f"report: {shlex.quote(str(write(results, out or folder / 'report', named, figures=figures)))}")
 
 
 class Show(PlainCommand):
@@ -166,24 +170,24 @@ def show(
     --probe shows the context of a question of the recording instead. A ◆ stands before each message that the answer
     rests on; what became of them follows the messages.
     """
+    from ctxbench.api import names
     from ctxbench.harness.diff import probe_diff, step_diff
     from ctxbench.harness.export.requests import BODIES
     from ctxbench.harness.folder.run import load
     from ctxbench.harness.probes.ask import CEILING, FLOOR
 
-    from . import arguments
     from .output import print_json
 
     opened = load(run_folder(run))
     if conversation is None:
         _list(opened, as_json)
         return
-    name = arguments.find_conversation(opened, conversation)
+    name = names.find_conversation(opened, conversation)
     if probe is None:
-        at = step_diff(opened, name, arguments.find_strategy(opened, strategy), step)
+        at = step_diff(opened, name, names.find_strategy(opened, strategy), step)
     else:
-        which = strategy if strategy in (FLOOR, CEILING) else arguments.find_strategy(opened, strategy)
-        at = probe_diff(opened, name, which, arguments.find_probe(opened, name, probe))
+        which = strategy if strategy in (FLOOR, CEILING) else names.find_strategy(opened, strategy)
+        at = probe_diff(opened, name, which, names.find_probe(opened, name, probe))
     if form is not None:
         print_json(BODIES[form](at.request))
     elif as_json:
@@ -202,24 +206,20 @@ def _list(run: Run, as_json: bool) -> None:
 
     from .output import print_json
 
-    heads = ("steps", "messages", "tokens")
     table = run.table("conversations")
     columns = (table[name].tolist() for name in ("conversation", "calls", "messages", "tokens"))
-    rows = [
-        {"number": number, "conversation": name, "steps": calls, "messages": messages, "tokens": tokens}
-        for number, (name, calls, messages, tokens) in enumerate(zip(*columns, strict=True), start=1)
-    ]
+    heads = ("number", "conversation", "steps", "messages", "tokens")
+    rows = [dict(zip(heads, (at, *row), strict=True)) for at, row in enumerate(zip(*columns, strict=True), start=1)]
     if as_json:
         print_json(rows)
         return
     shown = Table(box=None, pad_edge=False, header_style="dim")
-    shown.add_column("", justify="right", no_wrap=True)
-    shown.add_column("conversation", no_wrap=True)
     for head in heads:
-        shown.add_column(head, justify="right", no_wrap=True)
+        justify: Literal["left", "right"] = "left" if head == "conversation" else "right"
+        shown.add_column("" if head == "number" else head, justify=justify, no_wrap=True)
     for row in rows:
         name = escape(printable_line(row["conversation"]))
-        shown.add_row(str(row["number"]), name, *(f"{row[head]:,}" for head in heads))
+        shown.add_row(str(row["number"]), name, *(f"{row[head]:,}" for head in heads[2:]))
     Console(width=WIDE, highlight=False).print(shown)  # a narrow terminal wraps a row: an id can be copied whole
     typer.echo(f"\n{command('show', run.folder)} NUMBER|CONVERSATION [STEP] [--strategy SPEC]")
 

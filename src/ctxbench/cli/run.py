@@ -7,11 +7,12 @@ import shlex
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
-from ctxbench.scenarios.errors import NotLogged, RunError, Stopped
+from ctxbench.scenarios.errors import RunError, Stopped
 
 from . import completion
 from .answering import answered_by
@@ -31,21 +32,19 @@ from .arguments import (
     JsonOption,
     ModelOptions,
     OverwriteOption,
-    PricesOption,
     RunOutOption,
     StrictOption,
     check_prices,
     flat,
-    prices_of,
 )
+from .export import logged
 from .replies import end, report_model_calls
 from .streams import command, report_ignored, same_command, say, say_stopped
 
 if TYPE_CHECKING:
-    from ctxbench.harness.answers.tally import Tally
+    from ctxbench.harness.engine.plan import Plan
+    from ctxbench.harness.folder.remote import RemoteFolder
     from ctxbench.harness.folder.schema import Manifest
-    from ctxbench.harness.models import Settings
-    from ctxbench.reports.results import Results
 
 
 @flat
@@ -74,7 +73,6 @@ def run(
         ),
     ] = None,
     model: BilledModelsOption = None,
-    prices: PricesOption = None,
     window: Annotated[
         str,
         typer.Option(
@@ -138,110 +136,96 @@ def run(
     from .progress import watching
 
     names = tuple(inputs or (() if form else ("standard",)))
-    paid = prices_of(prices)
-    check_prices(model or (), paid)
-    workers = jobs or os.cpu_count() or 1
+    prices = check_prices(model)
     # Standard output is for figures, whatever a plug-in prints.
     with redirect_stdout(sys.stderr), watching() as watcher:
         # Imported when the progress bar is there: they take half a second.
         from ctxbench.harness.engine.cluster import engine_of
-        from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
+        from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies
         from ctxbench.harness.folder.remote import located
-        from ctxbench.harness.folder.store import is_complete, remove_empty
+        from ctxbench.harness.folder.store import is_complete
+        from ctxbench.scenarios.compactions import RECORDED
         from ctxbench.strategies.chain import listed, use_pythons
 
-        settings = reach.settings(summariser=summariser, embedder=embedder)
+        settings = reach.settings(summariser=summariser, embedder=embedder, answerer=answerer)
         if engine != "local" and (settings.summariser, settings.embedder) != ("offline", "offline"):
             raise RunError(f"--engine {engine}: {_ONE_MACHINE}")
         use_pythons(adapter_python or ())
-        opened = RunInputs(names, form)
+        opened, hidden = RunInputs(names, form), 0
         chosen, left_out = listed(strategy or ())
-        hidden = 0
         if not strategy:
             chosen, hidden = default_strategies(opened)
         for line in left_out:
             say(line)
-        plan = Plan(opened, chosen, encoding, window, settings, probes, answerer != "none")
+        plan = Plan(opened, chosen, encoding, window, replace(settings, answerer="offline"), probes, answerer != "none")
         if hidden:
-            _say_left_out(hidden)
+            lack = "conversation lacks" if hidden == 1 else "conversations lack"
+            why = f"{hidden:,} {lack} a summary of the agent; `ctxbench audit` has the others"
+            say(f"note: {RECORDED} is left out: {why}")
         folder, remote = located(out or Path("runs") / _name(names))
-        named = folder if remote is None else remote.address
         if remote is not None:
             remote.tell = say
         complete = is_complete(folder) and not overwrite
-        try:
-            manifest = execute(
-                plan,
-                folder,
-                jobs=workers,
-                engine=engine_of(engine, workers),
-                strict=strict,
-                overwrite=overwrite,
-                watcher=watcher,
-                remote=remote,
-            )
-        except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
-            say_stopped(f"finished work is stored. To continue: {same_command()}")
-            raise
-    from msgspec.structs import replace
-
-    from ctxbench.harness.answers.tally import run_tallies
+        manifest = executed(
+            plan,
+            folder,
+            jobs=jobs or os.cpu_count() or 1,
+            engine=engine_of(engine, jobs or os.cpu_count()),
+            strict=strict,
+            overwrite=overwrite,
+            watcher=watcher,
+            remote=remote,
+        )
+    report_manifest(manifest, folder, remote)
+    from ctxbench.harness.answers.tally import answer_tallies, run_tallies
     from ctxbench.harness.folder.run import load
 
-    from .output import print_run, results_of, under_first
+    from .output import put, results_of, run_json, under_first, verdict_tables
 
-    report_problems(manifest)
-    if not manifest.conversations:
-        remove_empty(folder)
-        if remote is not None:
-            remote.push_manifest()
-        raise RunError("no conversation could be read: nothing was measured")
     report_model_calls(folder)
-    tallies = run_tallies(load(folder))
+    reader = load(folder)
+    tallies = run_tallies(reader)
     if answerer != "none" and (answerer, grader) != ("offline", "rules"):
-        tallies += _have_answered(folder, replace(settings, answerer=answerer), grader, overwrite)
+        graded = answered_by(reader, settings, grader, overwrite)
+        tallies += answer_tallies(graded.answers, graded.grades, graded.answerer, graded.grader)
         if remote is not None:
             remote.push_answers()
+    named = folder if remote is None else remote.address
     if complete and not watcher.steps:
         say(f"{named}: already measured; --overwrite measures again")
-    billed = [word for name in model or () for word in ("-m", name)]
-    billed += ["--prices", str(prices)] if prices else []
-    to_print, to_show = command("report", named, *billed), command("show", named)
+    to_print = command("report", named, *(word for name in model or () for word in ("-m", name)))
     if watcher.steps and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
-        results = results_of(folder, model or (), paid)  # nothing is computed before it is asked for
+        results = results_of(folder, model or (), prices)  # nothing is computed before it is asked for
         if not quiet:
-            print_run(results if report else under_first(results), as_json)
+            billed = results if report else under_first(results)
+            put(lambda: run_json(billed), lambda: verdict_tables(billed), as_json)
     except Stopped:
         say_stopped(f"everything is measured. To print the tables: {to_print}")
         raise
     if not (quiet or as_json):
         typer.echo()
     if quiet or not as_json:
-        typer.echo(f"results: {shlex.quote(f'{named}/')}   ({to_print}, {to_show})")
-    in_mlflow = not mlflow or _is_logged(folder, tuple(model or ()), prices)
+        typer.echo(f"results: {shlex.quote(f'{named}/')}   ({to_print}, {command('show', named)})")
+    failed = mlflow and not logged([folder], model or ())
     if report:
-        _write_report(results)
-    if none := _finished_none(folder):
-        say(f"error: no conversation was finished by {', '.join(none)}: {to_print} --all shows why")
-    end(tallies, strict, settings, folder, failed=bool(none) or not in_mlflow)
+        from ctxbench.reports.html.folder import write
 
-
-def _say_left_out(lacking: int) -> None:
-    from ctxbench.scenarios.compactions import RECORDED
-
-    lack = "conversation lacks" if lacking == 1 else "conversations lack"
-    say(f"note: {RECORDED} is left out: {lacking:,} {lack} a summary of the agent; `ctxbench audit` has the others")
+        say(f"report: {shlex.quote(str(write(results, folder / 'report', [])))}")
+    cells = reader.table("results")
+    none = (cells.status == "failed").groupby(cells.strategy.astype(str), sort=False).all()
+    if none.any():
+        names_of_failed = ", ".join(map(str, none.index[none]))
+        say(f"error: no conversation was finished by {names_of_failed}: {to_print} --all shows why")
+    end(tallies, strict, settings, folder, failed=bool(none.any()) or failed)
 
 
 _ONE_MACHINE = "calls no models: the cassette and the spend limit are one machine's. Use the offline models"
 _DEMO = ("none", "window(max_tokens=4000)", "summary(every=5)", "retrieval", "archive", "facts")
 
 
-def demo(
-    out: RunOutOption = Path("runs/demo"),
-) -> None:
+def demo(out: RunOutOption = Path("runs/demo")) -> None:
     """Take a first look: replay 48 short embedded conversations through six strategies, and print which to ship.
 
     It needs no recordings, key or network, and takes some ten seconds. `ctxbench show` then looks into what was sent.
@@ -250,35 +234,6 @@ def demo(
 
     # A finished one is measured again, by whatever version is installed now; one that was stopped goes on.
     run(["demo"], strategy=list(_DEMO), out=out, overwrite=is_complete(out))
-
-
-def _have_answered(folder: Path, settings: Settings, grader: str, overwrite: bool) -> list[Tally]:
-    """Have the questions of a run answered and graded by models as well. What is done is not done again."""
-    from ctxbench.harness.answers.tally import answer_tallies
-    from ctxbench.harness.folder.run import load
-
-    graded = answered_by(load(folder), settings, grader, overwrite)
-    return answer_tallies(graded.answers, graded.grades, graded.answerer, graded.grader)
-
-
-def _write_report(results: Results) -> None:
-    """Write the report of a run into its folder, and print where."""
-    from ctxbench.reports.html.folder import write
-
-    page = write(results, results.run.folder / "report", [])
-    say(f"report: {shlex.quote(str(page))}")
-
-
-def _is_logged(folder: Path, models: tuple[str, ...], prices: Path | None) -> bool:
-    """Log the run in MLflow and return whether that succeeded."""
-    from .export import log
-
-    try:
-        log(folder, models=models, prices=prices)
-    except NotLogged as error:
-        say(f"error: {error}")
-        return False
-    return True
 
 
 def _name(names: tuple[str, ...]) -> str:
@@ -290,18 +245,24 @@ def _name(names: tuple[str, ...]) -> str:
     return base if base in SCENARIOS else (name and Path(os.path.realpath(name)).stem) or "run"
 
 
-def _finished_none(folder: Path) -> list[str]:
-    """Return the strategies that failed in every conversation."""
-    from ctxbench.harness.folder.run import load
+def executed(plan: Plan, folder: Path, **how: Any) -> Manifest:
+    """Run a plan into a folder; where it is stopped, say how to go on."""
+    from ctxbench.harness.engine.plan import execute
 
-    results = load(folder).table("results")
-    failed = (results.status == "failed").groupby(results.strategy.astype(str), sort=False).all()
-    return [str(name) for name in failed.index[failed]]
+    try:
+        return execute(plan, folder, **how)
+    except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
+        say_stopped(f"finished work is stored. To continue: {same_command()}")
+        raise
 
 
-def report_problems(manifest: Manifest) -> None:
-    """Print the records that were left out, with the reasons, and the files that are no recordings."""
+def report_manifest(manifest: Manifest, folder: Path, remote: RemoteFolder | None = None) -> None:
+    """Print the records that were left out, with the reasons, and the files that are no recordings.
+
+    Raises RunError if nothing could be read: then nothing stays of the run.
+    """
     from ctxbench.harness.folder.schema import alike
+    from ctxbench.harness.folder.store import remove_empty
 
     groups, most = alike(manifest.problems), 10
     for problem, times in groups[:most]:
@@ -309,3 +270,8 @@ def report_problems(manifest: Manifest) -> None:
     if more := sum(times for _, times in groups[most:]):
         say(f"left out: {more:,} more; all are in manifest.json and in the report")
     report_ignored(manifest.ignored, manifest.notes)
+    if not manifest.conversations:
+        remove_empty(folder)
+        if remote is not None:
+            remote.push_manifest()
+        raise RunError("no conversation could be read: nothing was measured")

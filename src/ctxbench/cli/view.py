@@ -25,10 +25,7 @@ def view(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="RUN",
-            help="Run folders, or folders of runs.",
-            show_default="runs/",
-            autocompletion=completion.runs,
+            metavar="RUN", help="Run folders, or folders of runs.", show_default="runs/", autocompletion=completion.runs
         ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 = any that is free.")] = 0,

@@ -56,7 +56,7 @@ def test_lines() -> None:
 
 
 def test_figures_are_those_of_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of every conversation under every strategy, as `ctxbench report --by-conversation` has them; a strategy that
+    """Of every conversation under every strategy, as `ctxbench report --by conversation` has them; a strategy that
     failed has none, and says why."""
     fail(monkeypatch, LastTurn, "question 2 ")
     execute(plan(recording(tmp_path, conversations=4, turns=3)), tmp_path / "run")

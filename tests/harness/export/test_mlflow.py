@@ -176,7 +176,8 @@ def test_what_was_broken_off_gives_way(made: Path, runs: Path, monkeypatch: pyte
 def test_a_run_that_is_logged_at_its_end(runs: Path) -> None:
     """`run --mlflow` logs the costs that it prints; where that cannot be, the run is kept, with exit code 2."""
     (runs / "mine.toml").write_text(f'[models."{MODEL}"]\ninput = 30.0\noutput = 150.0\n')
-    own = ("-m", MODEL, "--prices", "mine.toml")
+    own = ("-m", MODEL)
+    (runs / "ctxbench.toml").write_text('prices = "mine.toml"\n')
     command = (
         "run",
         recording(runs, conversations=2, turns=3),

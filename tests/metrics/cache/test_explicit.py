@@ -53,13 +53,6 @@ def test_an_earlier_mark_is_looked_at_next() -> None:
     assert cache.request(talk.request("axyz", 0, 3, at=10)) == CacheUsage(1000, 3000, 0, 0, 0)
 
 
-def test_a_block_that_changes_under_the_only_mark() -> None:
-    """A time stamp at the end: every request writes, none reads."""
-    talk, cache = Talk(), ExplicitCache()
-    used = [cache.request(talk.request(f"abc{stamp}", 3, at=at)) for at, stamp in enumerate("123")]
-    assert used == [CacheUsage(0, 4000, 0, 0)] * 3
-
-
 def test_the_prompt_after_a_compaction() -> None:
     """The provider's example (C7): five blocks of system prompt that have a mark of their own are read after a
     compaction, and the summary is written; without that mark nothing is read."""

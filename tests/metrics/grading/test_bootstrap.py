@@ -33,19 +33,6 @@ def test_as_scipy_has_it() -> None:
     assert ours == pytest.approx((theirs.low, theirs.high), abs=0.006)
 
 
-@pytest.mark.slow
-def test_coverage() -> None:
-    """Of 500 samples of 60 questions, 93 % and more have the true kappa in their interval."""
-    truth = figures(cells(400_000, 9).sum(axis=0))[1]
-    hits = 0
-    for seed in range(500):
-        counts = cells(60, seed)
-        found = intervals(lambda weights, counts=counts: figures(weights @ counts), 60)[1]  # type: ignore[misc]
-        assert not isinstance(found, Missing)
-        hits += found[0] <= truth <= found[1]
-    assert hits >= 465
-
-
 def test_figures_that_are_often_undefined() -> None:
     """Where only one question has a wrong answer, a third of the resamples has none: there is no interval."""
     counts = np.zeros((50, 4))

@@ -30,13 +30,6 @@ def test_the_interval_of_the_paper() -> None:
     assert found.interval == pytest.approx((max(0.0, middle - half), middle + half), abs=1e-6)
 
 
-def test_a_perfect_grader() -> None:
-    """It is believed: the share stays, and with an endless calibration the interval is Agresti and Coull's."""
-    found = corrected(0.6, 200, Known(1.0, 1e9, 1.0, 1e9))
-    assert found.value == pytest.approx(0.6)
-    assert found.interval == pytest.approx((0.5309, 0.6654), abs=1e-3)
-
-
 @pytest.mark.parametrize("known", [Known(0.5, 100, 0.5, 100), Known(0.3, 100, 0.4, 100)])
 def test_a_grader_no_better_than_chance(known: Known) -> None:
     """Its verdicts say nothing, and so does the correction."""
@@ -58,9 +51,6 @@ def test_a_calibration_of_one_class() -> None:
     """Without a wrong answer among the labelled ones the specificity is missing, and nothing can be corrected."""
     found = Known.of(agreement(Verdicts.of([True] * 40, [True] * 40, [1.0] * 40, [str(at) for at in range(40)])))
     assert found == Missing("undefined", "people call no answer wrong")
-
-
-CASES = [(0.5, 0.9, 0.8, 300, 200), (0.8, 0.85, 0.95, 300, 100), (0.3, 0.97, 0.9, 100, 500), (0.9, 0.7, 0.7, 150, 150)]
 
 
 def test_coverage_where_answers_go_together() -> None:

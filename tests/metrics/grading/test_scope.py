@@ -110,26 +110,10 @@ def test_words_of_the_question_that_ask_for_nothing(question: str, gold: str, ca
     assert not grade(question, gold, candidate).correct
 
 
-WORDS = [
-    "Oslo",
-    "the",
-    "harbour",
-    "opened",
-    "in",
-    "2021",
-    "and",
-    "Bergen",
-    "not",
-    "or",
-    "then",
-    "42",
-    "Mette",
-    "now",
-    "was",
-]
+WORDS = "Oslo the harbour opened in 2021 and Bergen not or then 42 Mette now was"
 
 
-@given(st.sampled_from(GOLDS), st.lists(st.sampled_from(WORDS), max_size=8), st.sampled_from(range(4)))
+@given(st.sampled_from(GOLDS), st.lists(st.sampled_from(WORDS.split()), max_size=8), st.sampled_from(range(4)))
 def test_a_denial_turns_no_wrong_answer_right(gold: tuple[str, str, str], words: list[str], form: int) -> None:
     """Whatever was answered: to deny the accepted answer besides does not make it right."""
     question, accepted_answer, _ = gold

@@ -14,6 +14,7 @@ import json
 import random
 import re
 import sys
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
@@ -28,57 +29,10 @@ from ctxbench.scenarios.labelled import read
 from ctxbench.scenarios.source import Problems
 from tests.harness.graders.attacks import NAMING
 
-UNSEEN = (
-    ("en", "Once {gold}, these days {other}."),
-    ("en", "In the past it was {gold}; that has since become {other}."),
-    ("en", "{gold} was replaced by {other}."),
-    ("en", "No longer {gold}: {other}."),
-    ("en", "Back then {gold}, today {other}."),
-    ("en", "Initially {gold}, eventually {other}."),
-    ("en", "It had been {gold} before it turned into {other}."),
-    ("en", "I had assumed {gold}, yet it turned out to be {other}."),
-    ("en", "It is a common misconception that it is {gold}. The truth is {other}."),
-    ("en", "One might guess {gold}, however the answer is {other}."),
-    ("en", "My first thought was {gold}, until I learned that it is {other}."),
-    ("en", "Could be {gold}, could be {other}."),
-    ("en", "I am torn between {gold} and {other}."),
-    ("en", "{gold}, or else {other}."),
-    ("en", "It is one of these: {gold}, {other}."),
-    ("en", "Maybe {other}, alternatively {gold}."),
-    ("en", "My first guess is {gold}. Answer: {other}"),
-    ("en", "Perhaps {gold}? I will go with {other}."),
-    ("en", "{gold}? On reflection, {other}."),
-    ("en", "{gold}. Correction: {other}."),
-    ("en", "{gold}... scratch that, {other}."),
-    ("en", "{gold} - oops, {other}."),
-    ("en", "Anything but {gold}: {other}."),
-    ("en", "{gold} can be ruled out, so {other}."),
-    ("en", "It isn't {gold}; it's {other}."),
-    ("en", "{other}. It was never {gold}."),
-    ("en", "{other} instead of {gold}."),
-    ("en", "People who answer {gold} are mistaken. {other}."),
-    ("en", "False: {gold}. True: {other}."),
-    ("en", "A cousin of {gold}."),
-    ("en", "{gold}'s former boss."),
-    ("en", "{gold}'s neighbour, {other}."),
-    ("zh", "起初是{gold}，最后变成了{other}。"),
-    ("zh", "已经不是{gold}了，是{other}。"),
-    ("zh", "{gold}被{other}取代了。"),
-    ("zh", "过去{gold}，今天{other}。"),
-    ("zh", "乍一看是{gold}，实际上是{other}。"),
-    ("zh", "我原以为{gold}，结果是{other}。"),
-    ("zh", "是{gold}还是{other}，我说不准。"),
-    ("zh", "{gold}或者{other}都有可能。"),
-    ("zh", "在{gold}和{other}之间。"),
-    ("zh", "先猜{gold}。答案：{other}"),
-    ("zh", "{gold}……哦不，{other}。"),
-    ("zh", "{gold}。更正：{other}。"),
-    ("zh", "{other}，并非{gold}。"),
-    ("zh", "{gold}不对，{other}才对。"),
-    ("zh", "排除{gold}，选{other}。"),
-    ("zh", "说{gold}的人都错了，应该是{other}。"),
-    ("zh", "{gold}的前任老板。"),
-    ("zh", "{gold}的邻居{other}。"),
+UNSEEN = tuple(
+    (language, wording)
+    for language, wordings in tomllib.loads(Path(__file__).with_name("unseen_wordings.toml").read_text("utf-8")).items()
+    for wording in wordings
 )
 """Wordings by language that no rule was made for."""
 SEEN = tuple(

@@ -26,17 +26,12 @@ def clusters(kind: str, size: int, random: np.random.Generator) -> tuple[np.ndar
             return np.column_stack([random.exponential(1, size), one]), 1.0
         case "log-normal, σ = ½":
             return np.column_stack([random.lognormal(0, 0.5, size), one]), float(np.exp(0.125))
-        case "one in five moves":
-            moved = np.where(random.random(size) < 0.2, random.normal(1, 0.3, size), 0)
-            return np.column_stack([moved, one]), 0.2
         case "probes":
             asked = random.integers(1, 15, size)
             return np.column_stack([random.binomial(asked, random.beta(4, 1.5, size)), asked]), 4 / 5.5
         case "steps":  # long conversations weigh more
             steps = np.maximum(random.lognormal(3, 1, size).round(), 1)
             return np.column_stack([random.binomial(steps.astype(int), random.beta(8, 2, size)), steps]), 0.8
-        case "log-normal, σ = 1.2":
-            return np.column_stack([random.lognormal(0, 1.2, size), one]), float(np.exp(0.72))
         case _:  # "ratio, S, N": after over before, sizes of σ S, and noise of σ N
             sizes, noise = (float(sigma) for sigma in kind.removeprefix("ratio, ").split(", "))
             before = random.lognormal(0, sizes, size)
@@ -54,12 +49,6 @@ REACHED = (
     "ratio, 1.2, 0.5",
 )
 """Data of which 94 % are held from 10 conversations on."""
-SHORT = {
-    ("log-normal, σ = 1.2", 10): 0.84, ("log-normal, σ = 1.2", 24): 0.88, ("log-normal, σ = 1.2", 100): 0.92,
-    ("ratio, 1.2, 1.2", 10): 0.85, ("ratio, 1.2, 1.2", 24): 0.86, ("ratio, 1.2, 1.2", 100): 0.88,
-    ("one in five moves", 10): 0.87, ("one in five moves", 24): 0.94, ("one in five moves", 100): 0.94,
-}  # fmt: skip
-"""Data of which that cannot be known: a sample seldom has the few conversations that decide the figure."""
 
 
 def test_bca_is_that_of_scipy() -> None:
@@ -140,7 +129,7 @@ def test_what_is_no_number_is_refused() -> None:
 def coverage(kind: str, size: int, samples: int = 2000) -> float:
     """The share of samples whose interval holds what they were drawn from."""
     random = np.random.default_rng(11)
-    least = -np.inf if kind in ("normal", "one in five moves", *SHARES) else 0.0
+    least = -np.inf if kind in ("normal", *SHARES) else 0.0
     held = 0
     for _ in range(samples):
         sums, true = clusters(kind, size, random)

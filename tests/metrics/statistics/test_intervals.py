@@ -1,4 +1,4 @@
-"""Student's t and Holm's correction: against scipy and statsmodels."""
+"""Student's t, Holm's correction and intervals of shares: against scipy and statsmodels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
 from ctxbench.metrics.statistics.comparison import holm
-from ctxbench.metrics.statistics.intervals import Interval, detectable, of_seeds, p_value
+from ctxbench.metrics.statistics.intervals import Ends, Interval, detectable, of_seeds, of_share, p_value, wilson
 from ctxbench.metrics.value import Missing
 
 
@@ -68,3 +68,18 @@ def test_holm_by_hand() -> None:
     """.01 of four counts four times, .02 three times, .03 twice; none less than the one before."""
     assert holm([0.03, 0.01, 0.9, 0.02]) == pytest.approx([0.06, 0.04, 0.9, 0.06])
     assert holm([]) == []
+
+
+def test_nothing_in_every_conversation_is_not_certain() -> None:
+    """0 of 10 conversations may be up to 28 % of all, 10 of 10 down to 72 %; never "0.0 to 0.0"."""
+    assert of_share(0.0, Ends(0, 0), 10) == pytest.approx((0, 0.2775), abs=1e-4)
+    assert of_share(1.0, Ends(1, 1), 10) == pytest.approx((0.7225, 1), abs=1e-4)
+
+
+def test_no_share_is_below_0_or_above_1() -> None:
+    """Student's ends are cut; others stay; what is missing stays missing."""
+    assert of_share(0.1, Ends(-0.05, 0.3), 10) == (0, 0.3)
+    assert of_share(0.9, Ends(0.7, 1.1), 10) == (0.7, 1)
+    none = Missing("undefined", "one conversation")
+    assert of_share(0.0, none, 1) == none
+    assert isinstance(wilson(0, 0), Missing)

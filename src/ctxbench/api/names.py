@@ -1,0 +1,84 @@
+"""Conversations, probes and strategies of a run, found by what a user writes for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ctxbench.harness.folder.run import Run
+from ctxbench.scenarios.errors import RunError, SpecError, UserError
+from ctxbench.scenarios.spec import calls, nearest
+from ctxbench.strategies.chain import parse, spec
+from ctxbench.strategies.plugins import quote_files
+
+
+def find_conversation(run: Run, text: str) -> str:
+    """Return the id of a conversation from its id or its number in the list, from 1. An id that is a number wins."""
+    names = [str(name) for name in run.table("conversations").conversation]
+    at = _at(names, text)
+    return text if at is None else names[at]
+
+
+def find_probe(run: Run, conversation: str, text: str) -> int:
+    """Return the number of a probe, from 0, from its id or its number in the list, from 1. An id wins.
+
+    Raises RunError with the ids that there are.
+    """
+    names = [probe.id for probe in run.conversation(conversation).probes]
+    if not names:
+        raise RunError(f"{conversation!r} has no probes")
+    at = _at(names, text)
+    if at is None:
+        some = ", ".join(names[:10]) + " …" * (len(names) > 10)
+        raise RunError(f"{conversation!r} has no probe {text!r}; it has {some}, or their numbers, 1 to {len(names)}")
+    return at
+
+
+def _at(names: Sequence[str], text: str) -> int | None:
+    """Return where a name stands, given as itself or as its number from 1; None = nowhere."""
+    if text in names:
+        return names.index(text)
+    is_number = text.isdecimal() and len(text) < 10 and 0 < int(text) <= len(names)
+    return int(text) - 1 if is_number else None
+
+
+def find_strategy(run: Run, text: str | None) -> str:
+    """Return the strategy of the run from its text or an unambiguous part of it; without a text the first but none.
+
+    Raises RunError with the strategies of the run.
+    """
+    names = run.manifest.plan.strategies
+    if text is None:
+        return next((name for name in names if name != "none"), names[0])
+    matches = [name for name in names if name in (text, _normal_form(text))]
+    matches = matches or [name for name in names if _is_part(_stages(text), _stages(name))]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise RunError(f"{run.name}: {text!r} may be {' or '.join(matches)}: write more of it")
+    near = nearest(text, dict.fromkeys(names))
+    raise RunError(f"{run.name}: {text!r} was not run here; these were: {', '.join(names)}{near}")
+
+
+def _normal_form(text: str) -> str:
+    """Return a strategy's text as a run has it; empty if it is no strategy here, or its file or library is gone."""
+    try:
+        return spec(parse(text))
+    except UserError:
+        return ""
+
+
+_Stages = Sequence[tuple[str, Mapping[str, object]]]
+
+
+def _is_part(part: _Stages, whole: _Stages) -> bool:
+    """Return whether a chain has the stages of another, and no parameter that the other has not."""
+    same = bool(part) and [stage for stage, _ in part] == [stage for stage, _ in whole]
+    return same and all(one.items() <= other.items() for (_, one), (_, other) in zip(part, whole, strict=True))
+
+
+def _stages(text: str) -> _Stages:
+    """Return names and parameters of a chain's stages, without digests of files; none if it cannot be parsed."""
+    try:
+        return [(call.name.partition("@")[0], call.parameters) for call in calls(quote_files(text), "strategy")]
+    except SpecError:
+        return []
