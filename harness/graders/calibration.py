@@ -47,7 +47,6 @@ class Options(NamedTuple):
 
     resamples: int = RESAMPLES
     seed: int = SEED
-    date: str = ""
 
 
 class Baseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -149,7 +148,7 @@ def _profile(
     options: Options,
 ) -> Profile:
     """Return the figures of a grader's grades against the labels."""
-    verdicts, (resamples, seed, _) = verdicts_of(pairs), options
+    verdicts, (resamples, seed) = verdicts_of(pairs), options
     # A grader that was fitted on labelled answers says so: `fitted_on(set, question)`.
     is_fitted_on = getattr(grader, "fitted_on", lambda _set, _question: False)
     fitted = np.array([is_fitted_on(label.set, label.question) for label, _ in pairs], dtype=bool)
@@ -175,7 +174,6 @@ def _profile(
         labelled_by=labels.labelled_by,
         only=dict(labels.only),
         sample=labels.sample,
-        date=options.date,
         asked=len(labels.answers),
         missing={why.text: why.times for _, why in grouped((None, why) for why in missing)},
         whole=agreement(verdicts, resamples, seed),
