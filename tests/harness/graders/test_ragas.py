@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.graders.registry import grader
-from ctxbench.harness.models import Access, Settings
+from ctxbench.harness.models import ModelAccess, Settings
 from ctxbench.harness.models.recorded import ModelRequest
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.value import Missing
@@ -90,7 +90,7 @@ def test_metrics_that_ask_a_model(tmp_path: Path, metric: str, calls: int) -> No
 @pytest.mark.parametrize("metric", ["faithfulness", "factual_correctness", "context_recall", "answer_relevancy"])
 def test_metrics_against_a_real_server(tmp_path: Path, metric: str, llama: str) -> None:
     """A model of 1.5 billion parameters behind llama.cpp: each metric comes to a score in its range."""
-    settings = Settings(cassette=str(tmp_path / "c"), usual=Access(llama, timeout=600))
+    settings = Settings(cassette=str(tmp_path / "c"), usual=ModelAccess(llama, timeout=600))
     (found,) = grader(f"ragas(metric={metric!r}, model='openai/local')", settings).grade([ITEM])
     assert isinstance(found, Grade), found
     assert 0 <= found.score <= 1
@@ -128,7 +128,7 @@ def test_metrics_without_a_model(tmp_path: Path) -> None:
     right, wrong, none = made.grade(items)
     assert [right, wrong] == [Grade(True, 1.0, "exact_match 1.000"), Grade(False, 0.0, "exact_match 0.000")]
     assert isinstance(none, Missing)
-    (no_evidence,) = grader("ragas(metric='faithfulness')", models=models).grade(items[:1])
+    (no_evidence,) = grader(f"ragas(metric='faithfulness', model={MODEL!r})", models=models).grade(items[:1])
     assert no_evidence == Missing("undefined", "faithfulness needs a retrieved_contexts, and the item has none")
     for metric in ("bleu_score", "chrf_score", "rouge_score", "string_presence", "string_similarity"):
         (found,) = grader(f"ragas(metric={metric!r})", models=models).grade([ITEM])
