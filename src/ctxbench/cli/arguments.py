@@ -210,8 +210,8 @@ AnswererOption = Annotated[
         "--answerer",
         "-a",
         metavar="MODEL",
-        help="Answer model: `offline` (extractive baseline), `local` (a GGUF file), or a litellm model name; in a run `none` leaves "
-        "the answers out. Parameters: 'NAME(answer_tokens=2000, rounds=0)' (docs/measure.md).",
+        help="Answer model: `offline` (extractive baseline), `local` (a GGUF file), or a litellm model name; in a run "
+        "`none` leaves the answers out. Parameters: 'NAME(answer_tokens=2000, rounds=0)' (docs/measure.md).",
         autocompletion=completion.models,
         rich_help_panel=QUESTIONS_PANEL,
     ),
@@ -255,9 +255,7 @@ class ModelOptions:
     cassette: CassetteOption = None
     replay: Annotated[
         bool,
-        typer.Option(
-            "--replay", help="Call no model: use recorded replies only.", rich_help_panel=MODELS_PANEL
-        ),
+        typer.Option("--replay", help="Call no model: use recorded replies only.", rich_help_panel=MODELS_PANEL),
     ] = False
 
     def settings(self, **models: Any) -> Settings:
