@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ctxbench.scenarios.errors import UserError
 
-VERSION = 2
+VERSION = 3
 _UNFIT = (
     *(BadZipFile, msgspec.MsgspecError, UserError, ValueError, TypeError, LookupError, AttributeError),
     *(EOFError, NotImplementedError, RuntimeError),
