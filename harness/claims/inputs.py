@@ -37,7 +37,7 @@ MODELS = ("gpt-5.6", "claude-sonnet-5", "deepseek/deepseek-chat")
 
 
 class ClaimSettings(msgspec.Struct, frozen=True):
-    """What claims are to be measured on, as a worker gets it."""
+    """Settings of a measurement of claims, as a worker gets them."""
 
     folder: str
     """Where runs made for claims go."""

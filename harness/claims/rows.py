@@ -99,7 +99,7 @@ SETS: Mapping[str, ConversationSet] = {
 
 
 class Sample(NamedTuple):
-    """What each conversation adds to the two sums of a figure."""
+    """The summands of a figure: what each conversation adds to its two sums."""
 
     sums: Floats | Missing
     form: Form = "ratio"

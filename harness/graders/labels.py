@@ -17,7 +17,7 @@ GROUPS = ("language", "kind", "system")
 """The fields by which figures are broken down."""
 
 
-class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LabelSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How some answers were chosen from a set."""
 
     answers: int
@@ -37,7 +37,7 @@ class LabelledSet:
     answers: tuple[Labelled, ...]
     only: tuple[tuple[str, str], ...] = ()
     """The values that they share, where only a part was taken: `("language", "zh")`."""
-    sample: Sample | None = None
+    sample: LabelSample | None = None
 
     @property
     def questions(self) -> list[str]:
@@ -81,7 +81,7 @@ def sample_of(whole: LabelledSet, size: int, seed: int = 0, by_system: bool = Fa
     # By a hash, so that a larger sample has the smaller one in it (decision 26).
     chosen = _by_system(whole.answers, size, seed) if by_system else _spread(whole.answers, size, seed, set())
     answers = tuple(answer for answer in whole.answers if answer.id in chosen)
-    return replace(whole, answers=answers, sample=Sample(len(answers), len(whole.answers), seed, by_system))
+    return replace(whole, answers=answers, sample=LabelSample(len(answers), len(whole.answers), seed, by_system))
 
 
 def as_item(answer: Labelled) -> GradedItem:

@@ -16,7 +16,7 @@ from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import cache_folder, read_file
 
 from ..folder.files import placed
-from .labels import Sample
+from .labels import LabelSample
 
 
 class Threshold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,7 +84,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """`people`, `model`, or `people and model`."""
     only: dict[str, str] = {}
     """The part of the set that was graded: `{"language": "zh"}`."""
-    sample: Sample | None = None
+    sample: LabelSample | None = None
     """As given by the user."""
     asked: int
     """Number of answers that the grader was given."""

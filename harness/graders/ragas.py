@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.tokens import TokenCounter
@@ -121,7 +121,7 @@ class RagasGrader:
         self._metric, self._models, self._counter = METRICS[how.metric], models, TokenCounter()
         embedder = models.settings.embedder if "embeddings" in self._metric.needs else ""
         self.how, self.used = replace(how, embedder=embedder, prompt=how.digest()), GraderUsage()
-        self._calls().metric(self._metric)  # fails early where a library is missing
+        self._of_ragas(self._calls())  # fails early where a library is missing
 
     @property
     def name(self) -> str:
@@ -143,6 +143,9 @@ class RagasGrader:
         name = f"ragas-{self.how.metric}@{self.how.prompt}"
         return RagasCalls(self._models, self._counter, self.how.model, name)
 
+    def _of_ragas(self, calls: RagasCalls) -> Any:
+        return calls.metric(self._metric.kind, self._metric.needs, self._metric.options)
+
     def _graded(self, item: GradedItem) -> tuple[Grade | Missing, RagasCalls]:
         how, calls, scores = self.how, self._calls(), list[float]()
         references = item.accepted if "reference" in self._metric.asks else ("",)
@@ -158,7 +161,7 @@ class RagasGrader:
             inputs = {name: fields[name] for name in self._metric.asks}
             if lacking := [name for name, value in inputs.items() if not value or value == [""]]:
                 return Missing("undefined", f"{how.metric} needs a {lacking[0]}, and the item has none"), calls
-            score = calls.score(self._metric, inputs)
+            score = calls.score(self._of_ragas(calls), inputs)
             if isinstance(score, Missing):
                 return score, calls
             if math.isnan(score):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ValidationError
@@ -20,7 +20,6 @@ from ..models.recorded import ModelRequest
 
 if TYPE_CHECKING:
     from ..models import Models
-    from .ragas import RagasInputs
 
 TOKENS = 2_000
 """The most tokens of a reply: lists of statements are long."""
@@ -37,16 +36,15 @@ class RagasCalls:
         # Set when the model cut a text into no statements at all: ragas would score that 0.
         self._nothing = False
 
-    def metric(self, metric: RagasInputs) -> Any:
-        """Return the metric over these calls. Raises ImportError where a library that it needs is missing."""
+    def metric(self, kind: str, needs: Iterable[str], options: Iterable[tuple[str, int]]) -> Any:
+        """Return a metric of ragas over these calls. Raises ImportError where a library that it needs is missing."""
         parts = {"llm": _Llm(self), "embeddings": _Embeddings(self)}
-        needs = {name: parts[name] for name in metric.needs}
-        return getattr(collections, metric.kind)(**needs, **dict(metric.options))
+        return getattr(collections, kind)(**{name: parts[name] for name in needs}, **dict(options))
 
-    def score(self, metric: RagasInputs, inputs: Mapping[str, Any]) -> float | Missing:
+    def score(self, metric: Any, inputs: Mapping[str, Any]) -> float | Missing:
         """Return the metric's value, or why there is none: ragas takes some failures for a score."""
         try:
-            value: float | Missing = float(asyncio.run(self.metric(metric).ascore(**inputs)).value)
+            value: float | Missing = float(asyncio.run(metric.ascore(**inputs)).value)
         except Exception as error:
             value = Missing("unusable", f"ragas: {type(error).__name__}: {error}")
         else:

@@ -280,7 +280,7 @@ OF_SENT: Mapping[str, Column] = {
     "evidence_place": _place,
     "answer": lambda result: result.answer,
 }
-"""Those that are null where the probe failed."""
+"""How the columns are filled that are null where the probe failed."""
 
 
 def write_probes(part: ResultPart, strategies: Mapping[str, Sequence[tuple[str, Sequence[ProbeResult]]]]) -> None:

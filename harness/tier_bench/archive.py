@@ -26,7 +26,7 @@ from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, Bloc
 from ctxbench.strategies.tiers.archive.quantisation import Quantised, exact
 
 from ..models.embedding import Lexical
-from .bench import Bench
+from .bench import BenchSetup
 
 PLAIN = "zstd -9"
 """The coder that the archive is compared with."""
@@ -124,7 +124,7 @@ class ArchiveMeasurement:
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class ArchiveBench:
     """Archive recordings in a temporary folder, and measure sizes, losses and speed."""
 
     recordings: str | tuple[str, ...] = "standard"
@@ -134,7 +134,7 @@ class Archive:
     dictionary: Literal["none", "trained", "raw"] = "raw"
     """raw: the text of earlier blocks; trained: the parts of it that zstd picks."""
 
-    def measure(self, bench: Bench) -> ArchiveMeasurement:
+    def measure(self, bench: BenchSetup) -> ArchiveMeasurement:
         """Measure the archive tier on the recordings."""
         conversations, counter = bench.read(self.recordings, self.format), TokenCounter()
         items, coding = items_of(conversations, counter), Coding(level=self.level, dictionary=self.dictionary)

@@ -25,7 +25,7 @@ def uncounted(_: int, __: str) -> Iterator[Callable[[], None]]:
 
 
 @dataclass
-class Bench:
+class BenchSetup:
     """The surroundings of a measurement."""
 
     folder: Path

@@ -25,7 +25,7 @@ from ..answers.tally import Tally, run_tallies
 from ..folder.run import Run, uneven
 from ..folder.steps import steps_of
 from ..replay import ConversationIndex
-from .bench import Bench
+from .bench import BenchSetup
 
 WHOLE, BOUND = "none", "bound (evidence first)"
 _NO_BOUND = Missing("undefined", "the bound is for probes")
@@ -76,7 +76,7 @@ class FocusMeasurement:
 
 
 @dataclass(frozen=True, slots=True)
-class Focus:
+class FocusBench:
     """Put recorded calls and probes through the Focus tier, and measure what it keeps within its limit."""
 
     recordings: str | tuple[str, ...] = "standard"
@@ -101,7 +101,7 @@ class Focus:
             f"retrieval(max_tokens={self.limit})",
         ]
 
-    def measure(self, bench: Bench) -> FocusMeasurement:
+    def measure(self, bench: BenchSetup) -> FocusMeasurement:
         """Replay the strategies. Raises UserError as `ctxbench run` does."""
         conversations = bench.read(self.recordings, self.format)
         run = bench.run(conversations, self.strategies)

@@ -27,7 +27,7 @@ from ctxbench.strategies.tiers.working.traces import TRACES
 from ..folder.steps import steps_of
 from ..models import OFFLINE
 from .archive import Size, coded_blocks, items_of, strongest, written
-from .bench import Bench
+from .bench import BenchSetup
 from .rag import rows, searched
 from .working import Load, WorkingMeasurement, policy_row, working_measurement
 
@@ -85,7 +85,7 @@ class Overview:
     """User turns of the load of RAG and `tiered`: some 160K tokens in each language, more than Working and Archive
     hold."""
 
-    def measure(self, bench: Bench) -> OverviewMeasurement:
+    def measure(self, bench: BenchSetup) -> OverviewMeasurement:
         """Measure all tiers."""
         trace = Load(LOAD, [TRACES[LOAD](0)])
         policies = [policy_row(trace, WORKING_TOKENS, policy) for policy in (POLICY, *PEERS)]

@@ -30,7 +30,7 @@ from ctxbench.strategies.tiers.rag import RETRIEVERS, Fusion, Rag, RagRules, Ret
 from ctxbench.strategies.tiers.rag.vectors import Index
 
 from ..models import Models
-from .bench import Bench, Counting, uncounted
+from .bench import BenchSetup, Counting, uncounted
 
 RERANKED = 20
 """Passages that are ranked again, in the ways that rerank."""
@@ -128,7 +128,7 @@ class RagBench:
     """Whether content words are in the graph as well, beside values, names and nouns."""
     embedder: str = "offline"
 
-    def measure(self, bench: Bench) -> RagMeasurement:
+    def measure(self, bench: BenchSetup) -> RagMeasurement:
         """Search for every probe. Raises RunError if no conversation has a probe with evidence."""
         conversations = bench.read(self.recordings, self.format)
         models = Models(replace(bench.models, embedder=self.embedder).checked())

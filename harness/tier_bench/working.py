@@ -28,7 +28,7 @@ from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, re
 
 from ..folder.derived import read_derived, write_derived
 from ..folder.run import Run
-from .bench import Bench
+from .bench import BenchSetup
 
 FLUID = 25_000
 """The most accesses for which the tighter bound is computed."""
@@ -108,7 +108,7 @@ class Working:
     seconds: bool = False
     """Whether the periods of lru_k are recorded seconds, not accesses."""
 
-    def measure(self, bench: Bench) -> WorkingMeasurement:
+    def measure(self, bench: BenchSetup) -> WorkingMeasurement:
         """Measure every policy on the trace. Accesses of recordings are the earlier messages that are referred to."""
         recipes = [str(parse(text)) for text in dict.fromkeys(self.policies)]
         load = self._load(bench)
@@ -120,7 +120,7 @@ class Working:
                 done()
         return working_measurement(load, self.capacity, rows)
 
-    def _load(self, bench: Bench) -> Load:
+    def _load(self, bench: BenchSetup) -> Load:
         if self.trace in TRACES:
             return Load(self.trace, [TRACES[self.trace](seed) for seed in range(self.seeds)])
         try:

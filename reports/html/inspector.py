@@ -142,10 +142,10 @@ class _Conversation(NamedTuple):
     steps: int
     """Most steps under any strategy."""
     plain: Plain
-    """What needs no cutting."""
+    """The part that needs no cutting."""
     said: _Said
     strategies: Sequence[tuple[Plain, _Said]]
-    """What each strategy did, and the messages that it wrote."""
+    """The actions of each strategy, and the messages that it wrote."""
 
     def packed(self, cut: int) -> Packed:
         """Return it with so many characters of each text.

@@ -67,7 +67,7 @@ class ListedRun(NamedTuple):
 
     @property
     def cells(self) -> dict[str, str]:
-        """What the list says of it."""
+        """The cells of its row in the list of runs."""
         folder = str(self.folder)
         row = {"folder": folder, "address": quote(folder, safe=""), "problem": self.problem}
         if self.manifest is None:

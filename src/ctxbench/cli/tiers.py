@@ -41,9 +41,9 @@ def tiers(
     Where recordings are read, the exit code is 2 if one was left out, and with --strict if a reply of a model is
     missing.
     """
-    from ctxbench.harness.tier_bench.archive import Archive
-    from ctxbench.harness.tier_bench.bench import Bench
-    from ctxbench.harness.tier_bench.focus import Focus, FocusMeasurement
+    from ctxbench.harness.tier_bench.archive import ArchiveBench
+    from ctxbench.harness.tier_bench.bench import BenchSetup
+    from ctxbench.harness.tier_bench.focus import FocusBench, FocusMeasurement
     from ctxbench.harness.tier_bench.overview import Overview
     from ctxbench.harness.tier_bench.rag import RagBench
     from ctxbench.harness.tier_bench.working import Working
@@ -56,12 +56,12 @@ def tiers(
     from .progress import counting, watching
     from .streams import report_ignored, say
 
-    kinds = {"all": Overview, "working": Working, "archive": Archive, "focus": Focus, "rag": RagBench}
+    kinds = {"all": Overview, "working": Working, "archive": ArchiveBench, "focus": FocusBench, "rag": RagBench}
     names = {kind: name for name, kind in kinds.items()}
     parsed = [parse(text, kinds, "tier") for text in specs or ["all"]]
     settings, problems = reach.settings(), Problems(strict=strict)
     with TemporaryDirectory() as folder, redirect_stdout(sys.stderr):
-        bench = Bench(Path(folder), settings, problems, counting, watching)
+        bench = BenchSetup(Path(folder), settings, problems, counting, watching)
         measurements = {spec(names[type(tier)], tier): tier.measure(bench) for tier in parsed}
     for problem in problems.errors:
         say(f"left out: {problem}")

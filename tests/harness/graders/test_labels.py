@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.harness.graders.labels import LabelledSet, Sample, as_item, sample_of, sets_of
+from ctxbench.harness.graders.labels import LabelledSet, LabelSample, as_item, sample_of, sets_of
 from tests.harness.graders.stub_graders import labelled
 
 
@@ -38,7 +38,7 @@ def test_a_sample(size: int, seed: int, by_system: bool) -> None:
         systems = Counter(each.system for each in found.answers)
         assert max(systems.values()) - min(systems.values(), default=0) <= 1 or size < 3
         assert size > 80 or max(times.values()) == 1
-    assert found.sample == (Sample(size, 240, seed, by_system) if size < 240 else None)
+    assert found.sample == (LabelSample(size, 240, seed, by_system) if size < 240 else None)
 
 
 def test_what_a_sample_depends_on() -> None:

@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from ctxbench.harness.tier_bench.archive import Archive, ArchiveMeasurement
-from ctxbench.harness.tier_bench.bench import Bench
+from ctxbench.harness.tier_bench.archive import ArchiveBench, ArchiveMeasurement
+from ctxbench.harness.tier_bench.bench import BenchSetup
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.tiers import tables
 from ctxbench.scenarios.model import Conversation
@@ -20,7 +20,7 @@ def measured(folder: Path, *conversations: Conversation) -> ArchiveMeasurement:
     """Return the measurement of conversations at a low level."""
     file = folder / "said.jsonl"
     file.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
-    return Archive(str(file), level=1).measure(Bench(folder))
+    return ArchiveBench(str(file), level=1).measure(BenchSetup(folder))
 
 
 def test_the_tables_and_the_json(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ctxbench.harness.tier_bench.bench import Bench
+from ctxbench.harness.tier_bench.bench import BenchSetup
 from ctxbench.harness.tier_bench.focus import BOUND, WHOLE, FocusRow, rows
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.metrics.value import Missing
@@ -28,7 +28,7 @@ def asked(*probes: Probe) -> Conversation:
 
 def table(folder: Path, conversation: Conversation, limit: int, *specs: str) -> dict[str, FocusRow]:
     """Return the row of each strategy."""
-    run = Bench(folder).run([conversation], (WHOLE, *specs))
+    run = BenchSetup(folder).run([conversation], (WHOLE, *specs))
     return {row.strategy: row for row in rows(run, limit)}
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES
-from ctxbench.harness.tier_bench.archive import Archive
-from ctxbench.harness.tier_bench.bench import Bench
+from ctxbench.harness.tier_bench.archive import ArchiveBench
+from ctxbench.harness.tier_bench.bench import BenchSetup
 from ctxbench.harness.tier_bench.overview import ARCHIVED, TIERED, Overview, OverviewMeasurement
 from ctxbench.reports.render import markdown
 from ctxbench.reports.tiers import overview_table
@@ -32,7 +32,7 @@ SMALL = "tiered(limit=2048, working=1024, archive=8192, recall=1024)"
 @pytest.fixture(scope="module")
 def measurement(tmp_path_factory: pytest.TempPathFactory) -> OverviewMeasurement:
     """The figures of the command, with smaller tiers under `tiered` and a shorter load for them."""
-    return Overview(strategy=SMALL, turns=60).measure(Bench(tmp_path_factory.mktemp("overview")))
+    return Overview(strategy=SMALL, turns=60).measure(BenchSetup(tmp_path_factory.mktemp("overview")))
 
 
 def test_the_policies_hits_are_those_of_the_trace(measurement: OverviewMeasurement) -> None:
@@ -49,7 +49,7 @@ def test_the_policies_hits_are_those_of_the_trace(measurement: OverviewMeasureme
 
 def test_the_archive_is_the_one_of_the_longer_measurement(measurement: OverviewMeasurement, tmp_path: Path) -> None:
     """The same bytes, and the same of each coder beside it."""
-    whole = Archive(ARCHIVED).measure(Bench(tmp_path))
+    whole = ArchiveBench(ARCHIVED).measure(BenchSetup(tmp_path))
     sizes = {size.name: size.bytes for size in whole.lossless[0].sizes}
     assert measurement.archive.archive == whole.archive
     assert measurement.archive.bytes == whole.lossless[0].original - 3  # newlines between four blocks
