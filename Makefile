@@ -48,7 +48,7 @@ TERMINAL = if [ -t 1 ] && [ -t 2 ]; then export COLUMNS=$$(tput cols) FORCE_COLO
 bench: $(VENV)/.run $(if $(strip $(MODELS)),$(VENV)/.providers)  ## replay the embedded scenarios through all strategies and print which to ship
 	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite --quiet > /dev/null
 	@rm -rf $(BENCH) && mkdir -p $(BENCH)
-	@$(BIN)/ctxbench lab claims $(OUT) --effort quick --brief --jobs $(JOBS) > $(BENCH)/claims
+	@$(BIN)/ctxbench lab claims $(OUT) --effort quick --brief > $(BENCH)/claims
 	@$(TERMINAL); $(MAKE) --no-print-directory -j3 $(addprefix $(BENCH)/,quality tiers report)
 	@cd $(BENCH) && cat quality claims tiers report
 

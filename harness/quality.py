@@ -22,7 +22,7 @@ from .folder.files import placed
 from .folder.run import Run, load
 from .graders.registry import grader
 from .models import Models, Settings
-from .models.cassette import FOLDER, Cassette, Shipped, shipped, write_lines
+from .models.cassette import Cassette, shipped, write_lines
 from .models.local import local_name
 from .models.weights import NAME
 
@@ -43,8 +43,6 @@ STRATEGIES = (
 )
 """Every kind, with sizes that conversations of 700 to 2,100 tokens exceed."""
 GRADERS = ("rules", "logit")
-RECORDED = "answers.jsonl"
-"""The file of their replies, beside the others that come with ctxbench."""
 
 Done = Callable[[int], None]
 """Told how many conversations are answered."""
@@ -55,16 +53,6 @@ class Replies(NamedTuple):
 
     asked: frozenset[str]
     lacking: frozenset[str]
-
-    @property
-    def are_whole(self) -> bool:
-        """Whether every reply was there."""
-        return not self.lacking
-
-    def in_words(self) -> str:
-        """Return one line for the user."""
-        what = f"{len(self.lacking):,} of {len(self.asked):,} replies of {NAME}"
-        return f"{what} are stale or were never recorded, and the answers without them missing: run `make record`"
 
 
 class Watched(Cassette):
@@ -123,11 +111,6 @@ def record(to: Path, folder: Path, done: Done = lambda _: None) -> Replies:
     for path in unfinished.parent.glob(f"{unfinished.name}*"):
         path.unlink()
     return replies
-
-
-def unused(replies: Replies) -> frozenset[str]:
-    """Return the keys of the replies that come with ctxbench for this scenario, and that it no longer requests."""
-    return frozenset(entry.key for entry in Shipped([FOLDER / RECORDED]).entries()) - replies.asked
 
 
 def contexts(folder: Path) -> Run:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import reduce
 from html import escape as escape_html
 from io import StringIO
@@ -100,6 +100,19 @@ def exact(value: Any) -> Any:
             return None
         case _:
             return value.item() if hasattr(value, "item") else value
+
+
+def by_name(value: Any) -> Any:
+    """Return dataclasses and named tuples as mappings of their fields, however nested; what is missing stays."""
+    if isinstance(value, Missing):
+        return value
+    if is_dataclass(value):
+        return {field.name: by_name(getattr(value, field.name)) for field in fields(value)}
+    if hasattr(value, "_asdict"):
+        return by_name(value._asdict())
+    if isinstance(value, Mapping):
+        return {key: by_name(item) for key, item in value.items()}
+    return [by_name(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 class LibraryColumn(NamedTuple):

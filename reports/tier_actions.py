@@ -6,8 +6,9 @@ Counted from the events of strategies whose tiers have quotas (`focus`, `tiered`
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -15,9 +16,10 @@ import pandas as pd
 
 from ctxbench.metrics.value import Value
 
-from .render import Table, figure_of_few
+from .render import Column, Table, figure_of_few, table_of
 
 TIERS = ("focus", "working", "archive", "rag")
+_HEADS = ("Focus", "Working", "Archive", "RAG")
 LEVELS = ("warning", "soft", "hard")
 
 
@@ -91,53 +93,53 @@ def tier_action_tables(by_strategy: dict[str, TierActions]) -> Iterator[Table]:
         yield _moved(by_strategy)
 
 
+def _hits_in(tier: str) -> Callable[[tuple[str, TierActions]], str]:
+    return lambda row: f"{row[1].hits[tier]:,}"
+
+
 def _looked_up(by_strategy: dict[str, TierActions]) -> Table:
-    rows = tuple(
-        (
-            name,
-            *(f"{actions.hits[tier]:,}" for tier in TIERS),
-            figure_of_few("working_hit_rate", actions.hit_rate),
-            *(_by_tier(actions, level) for level in LEVELS),
-            ", ".join(f"{reading} {times:,}" for reading, times in sorted(actions.alarms.items())) or "none",
-        )
-        for name, actions in by_strategy.items()
+    def by_tier(level: str) -> Callable[[tuple[str, TierActions]], str]:
+        def cell(row: tuple[str, TierActions]) -> str:
+            counts = ((tier[0].upper(), row[1].limits_reached[tier, level]) for tier in TIERS)
+            return " ".join(f"{letter} {times:,}" for letter, times in counts if times) or "none"
+
+        return cell
+
+    columns = (
+        Column("strategy", itemgetter(0)),
+        *(Column(head, _hits_in(tier)) for tier, head in zip(TIERS, _HEADS, strict=True)),
+        Column("Working hit rate", lambda row: figure_of_few("working_hit_rate", row[1].hit_rate)),
+        *(Column(level, by_tier(level)) for level in LEVELS),
+        Column("alarms", lambda row: ", ".join(f"{at} {n:,}" for at, n in sorted(row[1].alarms.items())) or "none"),
     )
-    heads = ("strategy", "Focus", "Working", "Archive", "RAG", "Working hit rate", *LEVELS, "alarms")
     notes = (
         "Focus to RAG: messages that were looked up, by the tier that had them. Working hit rate: the share of those "
         "below Focus that Working had, from its first eviction on.",
         "Warning, soft, hard: limits reached by Focus, Working, Archive and RAG (F W A R). Alarms: readings that went "
         "beyond their limit, and how often.",
     )
-    return Table("Which tier had what was looked up?", heads, rows, notes, spare=("warning", "soft", "alarms"))
-
-
-def _by_tier(actions: TierActions, level: str) -> str:
-    counts = ((tier[0].upper(), actions.limits_reached[tier, level]) for tier in TIERS)
-    return " ".join(f"{letter} {times:,}" for letter, times in counts if times) or "none"
+    title = "Which tier had what was looked up?"
+    return table_of(title, columns, by_strategy.items(), notes, spare=("warning", "soft", "alarms"))
 
 
 def _moved(by_strategy: dict[str, TierActions]) -> Table:
-    rows = tuple(
-        (
-            name,
-            f"{source} → {to or 'nowhere'}",
-            f"{edge.messages:,}",
-            *(
-                (f"{edge.tokens:,}", f"{edge.queue_time / max(edge.messages, 1):,.1f} s")
-                if actions.has_quotas
-                else ("not counted", "–")
-            ),
-        )
+    rows = [
+        (name, source, to, edge, actions.has_quotas)
         for name, actions in by_strategy.items()
         for (source, to), edge in sorted(actions.moves.items(), key=_place)
+    ]
+    columns = (
+        Column("strategy", itemgetter(0)),
+        Column("move", lambda row: f"{row[1]} → {row[2] or 'nowhere'}"),
+        Column("messages", lambda row: f"{row[3].messages:,}"),
+        Column("tokens", lambda row: f"{row[3].tokens:,}" if row[4] else "not counted"),
+        Column("queue time", lambda row: f"{row[3].queue_time / max(row[3].messages, 1):,.1f} s" if row[4] else "–"),
     )
     note = (
         "Queue time: recorded seconds from the request of a move until it was done, on average. The work of the move "
         "itself counts as latency of the strategy."
     )
-    heads = ("strategy", "move", "messages", "tokens", "queue time")
-    return Table("What moved between the tiers?", heads, rows, (note,), names=2)
+    return table_of("What moved between the tiers?", columns, rows, [note], names=2)
 
 
 def _place(edge: tuple[tuple[str, str], Moves]) -> tuple[int, int]:
@@ -155,9 +157,7 @@ def tier_actions_json(by_strategy: dict[str, TierActions]) -> dict[str, Any]:
                 {
                     "from": source,
                     "to": to,
-                    "messages": edge.messages,
-                    "tokens": edge.tokens,
-                    "queue_time": edge.queue_time,
+                    **{name: getattr(edge, name) for name in ("messages", "tokens", "queue_time")},
                 }
                 for (source, to), edge in sorted(actions.moves.items(), key=_place)
             ],

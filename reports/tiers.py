@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +16,7 @@ from ctxbench.metrics.probes import Latency
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Value
 
-from .render import REACH, Column, Table, count, figure_of_few, percent, shares, table_of, tokens, with_reach
+from .render import REACH, Column, Table, by_name, count, figure_of_few, percent, shares, table_of, tokens, with_reach
 from .tier_actions import TierActions, tier_actions, tier_actions_json
 
 Measurement = WorkingMeasurement | ArchiveMeasurement | FocusMeasurement | RagMeasurement | OverviewMeasurement
@@ -47,22 +46,9 @@ def as_json(measurement: Measurement) -> dict[str, Any]:
     if isinstance(measurement, OverviewMeasurement):
         name, parts = measurement.strategy, ("working", "archive", "rag")
         actions = tier_actions_json({name: _overview_actions(measurement)})[name]
-        return {part: _plain(getattr(measurement, part)) for part in parts} | {"tiered": {"strategy": name, **actions}}
-    plain: dict[str, Any] = _plain(measurement)
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    """Return dataclasses and named tuples as mappings, however nested."""
-    if isinstance(value, Missing):
-        return value
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if hasattr(value, "_asdict"):
-        return _plain(value._asdict())
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {part: by_name(getattr(measurement, part)) for part in parts} | {"tiered": {"strategy": name, **actions}}
+    figures: dict[str, Any] = by_name(measurement)
+    return figures
 
 
 def overview_table(overview: OverviewMeasurement) -> Table:
@@ -74,14 +60,11 @@ def overview_table(overview: OverviewMeasurement) -> Table:
     edges = [(f"{source[0]}→{to[0]}".upper(), f"{edge.messages:,}") for (source, to), edge in moves.items()]
     hit_rate = figure_of_few("lru_k_hit_rate", overview.figures["lru_k_hit_rate"])
     index = overview.rag
-    searched = f"evidence {_mean(index.exact)}", "exact search"
-    if index.index != "exact":
-        evidence = f"evidence {_mean(index.evidence)}, by exact search {_mean(index.exact)}"
-        searched = f"{index.index} {_mean(index.nearest)}", f"of the exact five · {evidence}"
+    beside = "exact search" if index.index == "exact" else f"{index.index} · exact search {_mean(index.exact)}"
     rows = (
         ("Working: hits", f"LRU-K {_mean(ours.hit_rate)}", _beside(peers)),
         ("Archive: bytes", f"{overview.archive.archive:,}", _beside(coders)),
-        ("RAG: recall@5", *searched),
+        ("RAG: recall@5", f"evidence {_mean(index.evidence)}", beside),
         ("tiered: hits", f"LRU-K {hit_rate}", _beside(edges)),
     )
     working = overview.working
@@ -176,6 +159,7 @@ def _archive(measured: ArchiveMeasurement) -> list[Table]:
 def _lossless(measured: ArchiveMeasurement, at: int) -> Table:
     corpus, coding = measured.lossless[at], measured.coding
     plain = next(size.bytes for size in corpus.sizes if size.name == PLAIN)
+    assert isinstance(plain, int)
     archive = [Size("archive", measured.archive, alone=False)] if at == 0 else []
 
     def together(size: Size) -> str:
@@ -243,15 +227,15 @@ def _coded(coded: Coded) -> Table:
 
 def _speed(measured: ArchiveMeasurement) -> Table:
     speed: Speed = measured.speed
-    half, most, longest = speed.get
+    gets = sorted(speed.gets)
     rows = (
         (f"write, level {measured.coding.level}", f"{speed.write / 1e6:,.1f} MB/s"),
         ("read, check, decompress", f"{speed.decompress / 1e6:,.0f} MB/s"),
         ("decompress alone", f"{speed.bare / 1e6:,.0f} MB/s"),
         ("make messages", f"{speed.messages / 1e6:,.0f} MB/s"),
-        ("one message, p50", f"{half * 1e3:.2f} ms"),
-        ("one message, p99", f"{most * 1e3:.2f} ms"),
-        ("one message, longest", f"{longest * 1e3:.2f} ms"),
+        ("one message, p50", f"{gets[len(gets) // 2] * 1e3:.2f} ms"),
+        ("one message, p99", f"{gets[len(gets) * 99 // 100] * 1e3:.2f} ms"),
+        ("one message, longest", f"{gets[-1] * 1e3:.2f} ms"),
         ("open", f"{speed.open * 1e3:.1f} ms"),
     )
     note = (
@@ -284,7 +268,7 @@ def _rag(measured: RagMeasurement) -> list[Table]:
     names = dict.fromkeys(name for row in measured.ways for name in row.categories)
     by_category = (
         columns[0],
-        *(Column(name, lambda row, name=name: with_reach(row.categories[name])) for name in names),
+        *(Column(name, attrgetter("categories"), _of_category(name)) for name in names),
     )
     how = (
         f"Recall: the share of a probe's evidence among the first {k} or {twice} messages found, with intervals over "
@@ -304,6 +288,10 @@ def _between(interval: Interval | Missing) -> str:
     if isinstance(interval, Missing) or isinstance(interval.low, Missing) or isinstance(interval.high, Missing):
         return "–"
     return shares(interval.low, interval.high)
+
+
+def _of_category(name: str) -> Any:
+    return lambda categories: with_reach(categories[name])
 
 
 def _percentile(name: str) -> Any:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from ctxbench.harness.answers.tally import tallies_json
-from ctxbench.harness.tune.trial import TOKENS, BaselineComparison, Setting, TrialFigures
+from ctxbench.harness.tune.trial import TOKENS, Setting
 from ctxbench.harness.tune.tune import Tuned
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.frontier import dominators, frontier
-from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Value
 
 from .compare import between, moved
-from .render import Table, count, percent
+from .render import Column, Table, by_name, count, percent, table_of
 
 _HOW = (
     "Cost is the mean of a conversation; intervals are 95 %, over the conversations held out, in pairs where they are "
@@ -27,64 +28,52 @@ _MOST_FAILED = 8
 
 def tables(tuned: Tuned) -> Iterator[Table]:
     """Yield the frontier, the settings against the whole history, failures, and the space that was searched."""
-    yield _frontier(tuned)
-    if beside := [setting for setting in tuned.settings if setting.against is not None]:
-        yield _against(tuned, beside)
+    names, beaten = numbers(tuned), dominated(tuned)
+
+    def shown(value: Value) -> str:
+        return cost(tuned.cost, value)
+
+    about = Column("setting", lambda setting: setting.spec), Column("no.", lambda setting: names[setting.spec])
+    columns = (
+        *about,
+        Column("cost", lambda setting: shown(_mean(setting.train.cost))),
+        Column("held out", lambda setting: shown(_mean(setting.held_out.cost))),
+        Column("95 % interval", lambda setting: _between(setting.held_out.cost, shown)),
+        Column(tuned.quality, lambda setting: percent(_mean(setting.train.quality))),
+        Column("held out ", lambda setting: percent(_mean(setting.held_out.quality))),
+        Column("95 % interval ", lambda setting: _between(setting.held_out.quality, percent)),
+        Column("of held out", lambda setting: beaten[setting.spec]),
+    )
+    title = f"The frontier of {tuned.strategy}: cost ({unit(tuned.cost)}) and {tuned.quality}"
+    spare = ("of held out", "95 % interval")
+    yield table_of(title, columns, tuned.settings, list(_notes(tuned)), spare=spare)
+    against = [setting for setting in tuned.settings if setting.against is not None]
+    if against:
+        differences = (
+            *about,
+            Column("cost", lambda row: moved(row.against.cost.value, "usd", row.against.cost.relative)),
+            Column("95 % interval", lambda row: between(row.against.cost.shown, "usd", row.against.cost.relative)),
+            Column(tuned.quality, lambda row: moved(row.against.quality.value, "share", False)),
+            Column("95 % interval ", lambda row: between(row.against.quality.shown, "share", False)),
+        )
+        yield table_of("Held out: against the whole history", differences, against)
     if tuned.failed:
         more = len(tuned.failed) - _MOST_FAILED
         note = (f"{more} more are in tune.json.",) if more > 0 else ()
         yield Table("Settings without figures", ("setting", "why"), tuned.failed[:_MOST_FAILED], note, prose=True)
     rows = tuple((name, str(setting), tuned.space.why[name]) for name, setting in tuned.space.ranges.items())
-    yield Table(_searched(tuned), ("parameter", "range", "why"), rows, (_quality(tuned),), prose=True)
+    every, tail = ("all ", " of the space") if tuned.exhaustive else ("", "")
+    searched = f"Searched: {every}{count(tuned.trials, 'setting')}{tail}"
+    quality = f"Quality: {tuned.why_quality} ({METRICS[tuned.quality].about})."
+    yield Table(searched, ("parameter", "range", "why"), rows, (quality,), prose=True)
     yield Table("How to read it", (), (), (_HOW,))
-
-
-def _frontier(tuned: Tuned) -> Table:
-    names = numbers(tuned)
-    heads = (
-        "setting",
-        "no.",
-        "cost",
-        "held out",
-        "95 % interval",
-        tuned.quality,
-        "held out ",
-        "95 % interval ",
-        "of held out",
-    )
-    beaten = dominated(tuned)
-    rows = tuple(
-        (setting.spec, names[setting.spec], *_cells(tuned, setting), beaten[setting.spec]) for setting in tuned.settings
-    )
-    title = f"The frontier of {tuned.strategy}: cost ({unit(tuned.cost)}) and {tuned.quality}"
-    return Table(title, heads, rows, tuple(_notes(tuned)), spare=("of held out", "95 % interval"))
-
-
-def _against(tuned: Tuned, settings: list[Setting]) -> Table:
-    """Return the settings on the conversations held out, against the whole history."""
-    names = numbers(tuned)
-    rows = []
-    for setting in settings:
-        assert setting.against is not None
-        cells = [
-            (moved(of.value, unit, of.relative), between(of.shown, unit, of.relative))
-            for of, unit in zip(setting.against, ("usd", "share"), strict=True)
-        ]
-        rows.append((setting.spec, names[setting.spec], *cells[0], *cells[1]))
-    heads = ("setting", "no.", "cost", "95 % interval", tuned.quality, "95 % interval ")
-    return Table("Held out: against the whole history", heads, tuple(rows))
 
 
 def numbers(tuned: Tuned) -> dict[str, str]:
     """Map each setting to its mark in the figure: a number on the frontier, a letter elsewhere."""
-    marks: dict[str, str] = {}
     chosen = [setting.spec for setting in tuned.settings if setting.chosen]
-    for at, spec in enumerate(chosen, 1):
-        marks[spec] = str(at)
-    for setting in tuned.settings:
-        if not setting.chosen:
-            marks[setting.spec] = "W" if setting.whole else "D"
-    return marks
+    others = {setting.spec: "W" if setting.whole else "D" for setting in tuned.settings if not setting.chosen}
+    return {spec: str(at) for at, spec in enumerate(chosen, 1)} | others
 
 
 def dominated(tuned: Tuned) -> dict[str, str]:
@@ -102,16 +91,13 @@ def dominated(tuned: Tuned) -> dict[str, str]:
     }
 
 
-def _cells(tuned: Tuned, setting: Setting) -> tuple[str, ...]:
-    train, held = setting.train, setting.held_out
-    return (
-        cost(tuned.cost, train.cost),
-        cost(tuned.cost, held.cost),
-        _ends(held.cost_interval, lambda value: cost(tuned.cost, value)),
-        percent(train.quality),
-        percent(held.quality),
-        _ends(held.quality_interval, percent),
-    )
+def _mean(figure: Interval | Missing) -> Value:
+    return figure if isinstance(figure, Missing) else figure.mean
+
+
+def _between(figure: Interval | Missing, show: Callable[[Value], str]) -> str:
+    low, high = (figure, figure) if isinstance(figure, Missing) else figure[1:]
+    return f"({low.why})" if isinstance(low, Missing) else f"{show(low)} to {show(high)}"
 
 
 def cost(of: str, value: Value) -> str:
@@ -126,28 +112,19 @@ def unit(of: str) -> str:
     return "tokens a conversation" if of == TOKENS else f"US dollars a conversation under {of}"
 
 
-def _ends(ends: Ends | Missing, shown: Any) -> str:
-    return f"({ends.why})" if isinstance(ends, Missing) else f"{shown(ends.low)} to {shown(ends.high)}"
-
-
 def flattery(tuned: Tuned) -> tuple[float, float] | None:
     """Return the mean loss of quality of the chosen settings from the searched to the held-out conversations, and the
     loss of the whole history, which was not chosen; None if either is unknown.
     """
-    lost = [
-        _lost(setting.train, setting.held_out) for setting in tuned.settings if setting.chosen and not setting.whole
-    ]
-    known = [setting for setting in lost if setting is not None]
-    whole = next((_lost(setting.train, setting.held_out) for setting in tuned.settings if setting.whole), None)
-    if not known or whole is None:
-        return None
-    return sum(known) / len(known), whole
 
+    def lost(setting: Setting) -> float | None:
+        train, held = _mean(setting.train.quality), _mean(setting.held_out.quality)
+        return None if isinstance(train, Missing) or isinstance(held, Missing) else train - held
 
-def _lost(train: TrialFigures, held: TrialFigures) -> float | None:
-    if isinstance(train.quality, Missing) or isinstance(held.quality, Missing):
-        return None
-    return train.quality - held.quality
+    losses = [lost(setting) for setting in tuned.settings if setting.chosen and not setting.whole]
+    known = [loss for loss in losses if loss is not None]
+    whole = next((lost(setting) for setting in tuned.settings if setting.whole), None)
+    return None if not known or whole is None else (sum(known) / len(known), whole)
 
 
 def _notes(tuned: Tuned) -> Iterator[str]:
@@ -167,7 +144,7 @@ def _notes(tuned: Tuned) -> Iterator[str]:
     for name, end, there in tuned.at_ends:
         yield (
             f"{name} is {end}, an end of its range, in {count(there, 'setting')} of the frontier: better ones may lie "
-            f"beyond (--space '{name}=…')."
+            f"beyond (=?[low..high])."
         )
     if tuned.held_out == 1:
         yield "Only one conversation is held out: it has no interval and says little. Give more recordings."
@@ -181,68 +158,13 @@ def _notes(tuned: Tuned) -> Iterator[str]:
         yield f"Held-out calls that lack the newest message: {', '.join(lacking)}."
 
 
-def _searched(tuned: Tuned) -> str:
-    if tuned.exhaustive:
-        return f"Searched: all {count(tuned.trials, 'setting')} of the space"
-    return f"Searched: {count(tuned.trials, 'setting')}"
-
-
-def _quality(tuned: Tuned) -> str:
-    return f"Quality: {tuned.why_quality} ({METRICS[tuned.quality].about})."
-
-
 def as_json(tuned: Tuned) -> dict[str, Any]:
     """Return all exact figures. A missing figure is `{"why": "undefined", "detail": …}`."""
+    beaten = dominated(tuned)
+    figures: dict[str, Any] = by_name(replace(tuned, problems=None))  # type: ignore[arg-type]
+    del figures["problems"]
+    for setting in figures["settings"]:
+        setting["on_held_out"] = beaten[setting["spec"]]
     lost = flattery(tuned)
-    return {
-        "strategy": tuned.strategy,
-        "space": {
-            name: {"range": str(span), "why": tuned.space.why[name]} for name, span in tuned.space.ranges.items()
-        },
-        "cost": tuned.cost,
-        "quality": tuned.quality,
-        "conversations": {"searched_on": tuned.train, "held_out": tuned.held_out},
-        "trials": tuned.trials,
-        "exhaustive": tuned.exhaustive,
-        "at_ends": [{"parameter": name, "end": end, "settings": there} for name, end, there in tuned.at_ends],
-        "dominated_by_whole_history": not tuned.worth,
-        "frontier": [_setting(tuned, setting) for setting in tuned.settings if setting.chosen],
-        "beside": [_setting(tuned, setting) for setting in tuned.settings if not setting.chosen],
-        "selection_bias": None if lost is None else {"chosen_lose": lost[0], "whole_history_loses": lost[1]},
-        "tried": [{"strategy": spec, **_figures(figures)} for spec, figures in tuned.tried],
-        "failed": [{"setting": setting, "why": why} for setting, why in tuned.failed],
-        "replies": tallies_json(tuned.replies),
-    }
-
-
-def _setting(tuned: Tuned, setting: Setting) -> dict[str, Any]:
-    return {
-        "strategy": setting.spec,
-        "searched_on": _figures(setting.train),
-        "held_out": _figures(setting.held_out),
-        "on_held_out": dominated(tuned)[setting.spec],
-        "against_whole_history": None if setting.against is None else _differences(setting.against),
-        "without_newest": setting.lacking,
-        "calls": setting.calls,
-    }
-
-
-def _differences(comparison: BaselineComparison) -> dict[str, Any]:
-    return {
-        name: {"value": of.value, "relative": of.relative, "interval_95": _exact(of.shown)}
-        for name, of in comparison._asdict().items()
-    }
-
-
-def _exact(ends: Ends | Missing) -> Any:
-    return ends if isinstance(ends, Missing) else list(ends)
-
-
-def _figures(figures: TrialFigures) -> dict[str, Any]:
-    return {
-        "cost": figures.cost,
-        "cost_interval_95": _exact(figures.cost_interval),
-        "quality": figures.quality,
-        "quality_interval_95": _exact(figures.quality_interval),
-        "conversations": figures.conversations,
-    }
+    bias = None if lost is None else {"chosen_lose": lost[0], "whole_history_loses": lost[1]}
+    return {**figures, "selection_bias": bias, "replies": tallies_json(tuned.replies)}

@@ -451,14 +451,14 @@ FORMATS: dict[str, Format] = {
 
 # Tables of any shape: CSV, TSV, Parquet, JSON or JSON Lines, by the names of their columns.
 #
-#     Columns.parse(["question=Question,gold=answers", "answer=prediction", "label=rater_1,label=rater_2"])
+#     Columns.parse("question=Question,gold=answers,answer=prediction,label=rater_1,label=rater_2")
 #
 # A gold answer or a label may stand in several columns. Several gold answers in one cell are a list, as JSON or as
 # Python writes it. Each label column is one rater's. Of several labels the majority counts; where they are split in
 # halves, the answer counts as wrong, and a note says how many are. A rater who left a cell empty did not label it.
 
 _REQUIRED = ("question", "gold", "answer", "label")
-_OPTIONAL = ("id", "system", "kind")
+_OPTIONAL = ("id", "system", "kind", "exact_dates")
 _SEVERAL = ("gold", "label")
 _VOTES = {
     **dict.fromkeys(("true", "yes", "y", "t", "1", "1.0", "correct", "right", "pass", "是", "对", "正确"), 1),
@@ -475,10 +475,10 @@ class Columns:
     named: Mapping[str, Sequence[str]]
 
     @classmethod
-    def parse(cls, texts: Sequence[str]) -> Columns:
-        """Read `name=column,name=column`, in one text or several. Raises SpecError."""
+    def parse(cls, text: str) -> Columns:
+        """Read `name=column,name=column`. Raises SpecError."""
         named: dict[str, list[str]] = {}
-        for part in ",".join(texts).split(","):
+        for part in text.split(","):
             name, equals, column = (piece.strip() for piece in part.partition("="))
             if not equals or not column or name not in (*_REQUIRED, *_OPTIONAL):
                 names = ", ".join((*_REQUIRED, *_OPTIONAL))
@@ -540,6 +540,7 @@ class Columns:
             kind=kind,  # type: ignore[arg-type]
             rating=sum(votes) / len(votes),
             votes=votes if len(self.named["label"]) > 1 else (),
+            exact_dates=_VOTES.get(single.get("exact_dates", "").lower()) == 1,
         )
 
 

@@ -9,7 +9,6 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import Scores, best
 from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt
 
@@ -24,7 +23,6 @@ from .parts.memories import (
     Memory,
     NoteMessage,
     RecallSettings,
-    RowNumbers,
     VectorSearch,
     WordSearch,
 )
@@ -129,7 +127,7 @@ class Layered(RecallSettings):
                 layers.take_summaries(memory[:-1], self._passages(services))
             query = past.question()
             if changed or (turn, query) != last:
-                hits, embedded = recall.best((layers.items, layers.summaries), query) if query else ([], True)
+                hits, embedded = recall.best([*layers.items, *layers.summaries], query) if query else ([], True)
                 last, lines = (turn, query if embedded else None), []
             layers.note_recalled((hit.item for hit in hits), services.now)
             language.read(context.messages)
@@ -159,123 +157,54 @@ class Recall:
         self._services, self._rules = services, rules
         self._vectors, self._words = VectorSearch(services), WordSearch()
 
-    def best(self, parts: Sequence[LayerItems], query: str) -> tuple[list[LayerHit], bool]:
-        """Return the best items of the parts, best first, equal ones the later first, and if the embedder answered."""
+    def best(self, items: Sequence[LayerItem], query: str) -> tuple[list[LayerHit], bool]:
+        """Return the best items, best first, equal ones the later first, and if the embedder answered."""
         rules = self._rules
         weights = {"working": rules.working, "short": rules.short, "long": rules.long}
-        inside = {tier: [part.of(tier) for part in parts] for tier in rules.tiers}
+        inside = {tier: [at for at, item in enumerate(items) if item.tier == tier] for tier in rules.tiers}
         if rules.search == "document":
-            inside["short"] = [NOWHERE for _ in parts]
-        cosines = self._cosines(parts, [places for tier, places in inside.items() if tier != "working"], query)
-        hits: list[tuple[int, int, LayerHit]] = []
-        for tier, places in inside.items():
-            scores = self._scores(tier, list(zip(parts, places, strict=True)), query, cosines)
-            weighted = scores * weights[tier]
-            numbers, flat = np.repeat(np.arange(len(parts)), list(map(len, places))), np.concatenate(places)
-            for at in best(scores, rules.limit):
-                if scores[at] > 0 or tier != "working":
-                    number, place = int(numbers[at]), int(flat[at])
-                    hit = LayerHit(parts[number].items[place], tier, float(weighted[at].round(4)))
-                    hits.append((number, place, hit))
-        hits.sort(key=lambda found: (-found[2].score, -found[0], -found[1]))
-        return [hit for *_, hit in hits[: rules.limit]], cosines is not None
-
-    def _scores(
-        self, tier: Tier, inside: list[tuple[LayerItems, RowNumbers]], query: str, cosines: Scores | None
-    ) -> Scores:
-        """Return how well the memories of a tier match, unweighted."""
-        if tier != "working" and cosines is not None:
-            rows = np.concatenate([part.vectors.all[places] for part, places in inside])
-            of_rows: Scores = cosines[rows]
-            return of_rows
-        if tier == "working" and self._rules.search == "document":
-            memories = (part.items[at].memory for part, places in inside for at in places.tolist())
-            return np.array([float(query.lower() in memory.text.lower()) for memory in memories])
-        for part, places in inside:
-            new = places[part.words.all[places] < 0]
-            part.words.all[new] = self._words.rows([part.items[at].memory.search_text for at in new.tolist()])
-        rows = np.concatenate([part.words.all[places] for part, places in inside])
-        by_words: Scores = self._words.scores(query)[rows]
-        return by_words
-
-    def _cosines(self, parts: Sequence[LayerItems], tiers: list[list[RowNumbers]], query: str) -> Scores | None:
-        """Give each item of the tiers a row, and return the cosines of all rows; None if the embedder fails."""
-        new = [
-            (part, at)
-            for inside in tiers
-            for part, places in zip(parts, inside, strict=True)
-            for at in places[part.vectors.all[places] < 0].tolist()
-        ]
+            inside["short"] = []
+        texts = {tier: [items[at].memory.search_text for at in places] for tier, places in inside.items()}
+        cosines: Scores | None = None
         try:
-            rows = self._vectors.rows([part.items[at].memory.search_text for part, at in new])
-            for (part, at), row in zip(new, rows, strict=True):
-                part.vectors.all[at] = row
-            return self._vectors.scores(query)
+            self._vectors.rows([text for tier, of_tier in texts.items() if tier != "working" for text in of_tier])
+            cosines = self._vectors.scores(query)
         except ModelError as error:
             self._services.record(Failed("embedding", str(error), "ranked by words in common"))
-            return None
+        hits: list[tuple[int, LayerHit]] = []
+        for tier, places in inside.items():
+            scores: Scores
+            if tier != "working" and cosines is not None:
+                scores = cosines[self._vectors.rows(texts[tier])]
+            elif tier == "working" and rules.search == "document":
+                scores = np.array([float(query.lower() in items[at].memory.text.lower()) for at in places])
+            else:
+                rows = self._words.rows(texts[tier])
+                scores = self._words.scores(query)[rows]
+            weighted = scores * weights[tier]
+            for number in best(scores, rules.limit):
+                if scores[number] > 0 or tier != "working":
+                    at = places[number]
+                    hits.append((at, LayerHit(items[at], tier, float(weighted[number].round(4)))))
+        hits.sort(key=lambda hit: (-hit[1].score, -hit[0]))
+        return [hit for _, hit in hits[: rules.limit]], cosines is not None
 
 
 class LayerItem:
     """A memory in its tier; `tier` is None once it is dropped."""
 
-    __slots__ = ("created", "expires", "memory", "place", "references", "tier")
+    __slots__ = ("created", "expires", "memory", "references", "tier")
 
-    def __init__(self, memory: Memory, tier: Tier | None, created: float | None, place: int) -> None:
-        self.memory, self.created, self.place = memory, created, place
-        self.tier = tier
+    def __init__(self, memory: Memory, tier: Tier | None, created: float | None) -> None:
+        self.memory, self.tier, self.created = memory, tier, created
         self.expires: float | None = None
         self.references = 0
 
     def __deepcopy__(self, memo: object) -> LayerItem:
         """Return another item of the same memory, which is shared: a copy of a conversation has very many."""
-        other = LayerItem(self.memory, self.tier, self.created, self.place)
+        other = LayerItem(self.memory, self.tier, self.created)
         other.expires, other.references = self.expires, self.references
         return other
-
-
-NOWHERE: RowNumbers = np.zeros(0, np.int64)
-_CODES: dict[Tier | None, int] = {None: -1, "working": 0, "short": 1, "long": 2}
-
-
-class LayerItems:
-    """Items in order, with their tiers and rows as columns: a search looks at no item that it does not return."""
-
-    __slots__ = ("_tiers", "items", "vectors", "words")
-
-    def __init__(self) -> None:
-        self.items: list[LayerItem] = []
-        self.vectors: Rows[np.int64] = Rows(np.int64)
-        """Row of the vector of each item; -1 = not embedded yet."""
-        self.words: Rows[np.int64] = Rows(np.int64)
-        """Row of the words of each item; -1 = not searched by words yet."""
-        self._tiers: Rows[np.int8] = Rows(np.int8)
-
-    def of(self, tier: Tier) -> RowNumbers:
-        """Return the places of the items of a tier, in order."""
-        return np.flatnonzero(self._tiers.all == _CODES[tier])
-
-    def add(self, memory: Memory, tier: Tier, created: float | None) -> LayerItem:
-        """Append the item of a memory, and return it."""
-        item = LayerItem(memory, tier, created, len(self.items))
-        self.items.append(item)
-        self.vectors.add(np.array([-1]))
-        self.words.add(np.array([-1]))
-        self._tiers.add(np.array([_CODES[tier]], np.int8))
-        return item
-
-    def move(self, item: LayerItem, to: Tier | None) -> None:
-        """Put an item into another tier; None drops it."""
-        item.tier = to
-        if item.place < len(self.items) and self.items[item.place] is item:
-            self._tiers.all[item.place] = _CODES[to]
-
-    def cut(self, size: int) -> None:
-        """Drop the items from number `size` on, whose memories are others now."""
-        for item in self.items[size:]:
-            item.tier = None
-        del self.items[size:]
-        self.vectors.size = self.words.size = self._tiers.size = size
 
 
 class Layers:
@@ -288,7 +217,7 @@ class Layers:
 
     def __init__(self, rules: Layered, record: Callable[[Event], None]) -> None:
         self._rules, self._record = rules, record
-        self.items, self.summaries = LayerItems(), LayerItems()
+        self.items, self.summaries = list[LayerItem](), list[LayerItem]()
         """Memories of messages, and passages of the stored summaries, in long-term memory."""
         self._taken = 0
         self._due: list[tuple[float, int, LayerItem]] = []
@@ -302,18 +231,22 @@ class Layers:
 
     def follow(self, past: ConversationMemory, now: float | None) -> bool:
         """Take in new memories, end a session, let memories expire. Returns whether anything changed."""
-        rules, before = self._rules, len(self.items.items)
+        rules, before = self._rules, len(self.items)
         ended = now is not None and self._last is not None and now - self._last > rules.session_hours * HOUR
         if ended and now is not None and self._last is not None:
             self._session = (self._last + now) / 2
         self._clock = now if self._clock is None else self._clock
         self._last = now if now is not None else self._last
-        self.items.cut(past.changed)
+        for item in self.items[past.changed :]:  # their memories are others now
+            item.tier = None
+        del self.items[past.changed :]
         for at in range(past.changed, len(past.memories)):
             self._enter(past.memories[at])
-        moved = self._end_session() if ended else False
+        # The working memory of a session that has ended is session history.
+        old = [item for item in self.items if item.tier == "working" and self._is_old(item.created)] if ended else []
+        moved = self._move(old, "working", "short")
         expired = self._expire(now)
-        return moved or expired or not before == past.changed == len(self.items.items)
+        return moved or expired or not before == past.changed == len(self.items)
 
     def take_summaries(self, stored: Sequence[StoredSummary], passages_of: Callable[[str], list[str]]) -> None:
         """Take in the summaries that were stored since the last call."""
@@ -323,7 +256,7 @@ class Layers:
                 for text in passages_of(summary.text)
             )
             for memory in memories:
-                self.summaries.add(memory, "long", self._clock)
+                self.summaries.append(LayerItem(memory, "long", self._clock))
         self._taken = max(self._taken, len(stored))
 
     def note_recalled(self, items: Iterable[LayerItem], now: float | None) -> None:
@@ -351,18 +284,13 @@ class Layers:
             tier == "working" and self._is_old(self._clock)
         ):
             tier = "short"
-        item = self.items.add(memory, tier, self._clock)
+        item = LayerItem(memory, tier, self._clock)
+        self.items.append(item)
         if tier == "short":
             self._extend_life(item, item.created)
 
     def _is_old(self, created: float | None) -> bool:
         return self._session is not None and created is not None and created < self._session
-
-    def _end_session(self) -> bool:
-        """Move the working memory of the session to session history."""
-        working = (self.items.items[at] for at in self.items.of("working").tolist())
-        items = [item for item in working if self._is_old(item.created)]
-        return self._move(items, "working", "short")
 
     def _extend_life(self, item: LayerItem, now: float | None) -> None:
         """Let the item live for `ttl_hours` from now, but never longer than `longest_ttl_hours` after its message."""
@@ -387,7 +315,7 @@ class Layers:
         if not items:
             return False
         for item in items:
-            self.items.move(item, to)
+            item.tier = to
             if to == "short":
                 self._extend_life(item, item.created)
         self._record(Moved(tuple(dict.fromkeys(item.memory.source for item in items)), source, to or ""))

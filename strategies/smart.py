@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
@@ -367,8 +367,7 @@ class _Compression:
         since = bisect_left(units.starts, units.before(self._scanned))  # a late result may have joined an earlier unit
         pieces = []
         for start in sorted({*map(units.before, self._left_over), *units.starts[since:]}):
-            after = bisect_right(units.starts, start)
-            stop = units.starts[after] if after < len(units.starts) else len(messages)
+            _, stop = units.around(start)
             here = tuple(message for message in messages[start:stop] if message.id not in self._summarised)
             if not here:
                 continue

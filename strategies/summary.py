@@ -219,17 +219,14 @@ class Summary(_SummarySettings):
 
         def view(context: Context) -> Context:
             rolling.read(context.messages)
-            if rolling.summarise(max(self._over_threshold(rolling), self._over_budget(rolling, services, budget))):
+            over = len(rolling.rest) - self.threshold
+            over = rolling.upto(over) if over >= self.every else 0
+            if rolling.summarise(max(over, self._over_budget(rolling, services, budget))):
                 # The summary may be longer than the messages that it replaced.
                 rolling.summarise(self._over_budget(rolling, services, budget))
             return rolling.context(context, budget)
 
         return view
-
-    def _over_threshold(self, rolling: RollingSummary) -> int:
-        """Return how many messages must be summarised because of their number."""
-        over = len(rolling.rest) - self.threshold
-        return rolling.upto(over) if over >= self.every else 0
 
     def _over_budget(self, rolling: RollingSummary, services: StrategyContext, budget: int | None) -> int:
         """Return how many messages must be summarised because of their tokens."""

@@ -45,6 +45,7 @@ class ByModel:
         self._plain = self.name.startswith("local:")
         prompts = (TEXT_PROMPT, TEXT_TOOL_PROMPT) if self._plain else (CHAT_PROMPT,)
         self.identity = digest_of(self.name, str(self.rounds), str(self.longest), *prompts)
+        self._window: int | None
         try:
             self._window = window_of(self.name)
         except SpecError:  # a model that nobody has told us of

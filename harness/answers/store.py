@@ -149,7 +149,8 @@ class Answered:
 
 def _table(table: str, paths: Sequence[Path]) -> pd.DataFrame:
     rows = pa.concat_tables([pq.read_table(path, schema=SCHEMAS[table]) for path in paths])
-    return rows.unify_dictionaries().to_pandas()
+    frame: pd.DataFrame = rows.unify_dictionaries().to_pandas()
+    return frame
 
 
 class AnswerSet(NamedTuple):

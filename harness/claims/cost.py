@@ -9,13 +9,13 @@ import numpy as np
 from ctxbench.metrics.cache.mechanisms import AutomaticRules, BoundaryRules, ExplicitRules
 from ctxbench.metrics.cache.rules import rule_for
 from ctxbench.metrics.prices import Price, Prices, TokenUsage
-from ctxbench.metrics.statistics.intervals import Floats, Interval, by_unit
+from ctxbench.metrics.statistics.intervals import Floats, Interval, by_unit, over_units
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.chain import RECIPES
 
 from .claim import Measured, exact
-from .inputs import MODELS, ClaimInputs, of_sums, over_conversations, units_among
+from .inputs import MODELS, ClaimInputs, of_sums, units_among
 from .rows import costs
 
 
@@ -85,7 +85,7 @@ def latencies(inputs: ClaimInputs) -> Iterator[Measured]:
             times: Floats = (totals[..., 0] / totals[..., 1]) / (totals[..., 2] / totals[..., 3])
             return times
 
-        found = over_conversations(by_unit(sums[has_both], units), ratio, least=0.0)
+        found = over_units(by_unit(sums[has_both], units), ratio, least=0.0)
     setting = "recorded calls, by what the provider read from its cache"
     yield Measured("cached", setting, found, f"{len(units)} conversations")
     twice = Missing("unsupported", "the same dialogue is in no recording twice")

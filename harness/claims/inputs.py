@@ -15,16 +15,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from ctxbench.metrics.statistics.intervals import (
-    Ends,
-    Floats,
-    Interval,
-    Statistic,
-    by_unit,
-    mean_of,
-    of_share,
-    resampled,
-)
+from ctxbench.metrics.statistics.intervals import Floats, Interval, by_unit, mean_of, over_units
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Form, Missing
 from ctxbench.scenarios.errors import RunError
@@ -211,27 +202,8 @@ def of_sums(
         return 1 - mean_of(totals) if form == "saving" else mean_of(totals)
 
     if (measurable < 0).any():  # an error, which has two directions
-        return over_conversations(measurable, statistic)
+        return over_units(measurable, statistic)
     # Both sums are counts or times: if the upper is never over the lower one, it is a share of it, and at most 1; a
     # time is never below 0. 1 - x turns the ends over.
     most = 1.0 if (measurable[:, 0] <= measurable[:, 1]).all() else np.inf
-    return over_conversations(measurable, statistic, *((1 - most, 1.0) if form == "saving" else (0.0, most)))
-
-
-def over_conversations(
-    table: Floats, statistic: Statistic, least: float = -np.inf, most: float = np.inf
-) -> Interval | Missing:
-    """Return a statistic of column sums with its interval over units (rows), cut off at what is possible.
-
-    A share of 0 or 1 is so in every unit: its interval is Wilson's for as many trials (`of_share`).
-    """
-    value = float(statistic(table.sum(axis=0)))
-    # Student's interval, the wider one of few conversations, may reach past what is possible.
-    resamples = resampled(table, statistic)
-    if isinstance(resamples, Missing):
-        return Interval(value, resamples, resamples)
-    ends = resamples.interval(least=least if most == np.inf else -np.inf)
-    if (least, most) == (0.0, 1.0):
-        share = of_share(value, ends, len(table))
-        return Interval(value, *(share if isinstance(share, Ends) else (share, share)))
-    return Interval(value, max(least, ends.low), min(most, ends.high))
+    return over_units(measurable, statistic, *((1 - most, 1.0) if form == "saving" else (0.0, most)))

@@ -130,7 +130,7 @@ def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
         return [Measured(row.figure, setting, found, of)]
     if row.unless and not isinstance(_of_metric(row, row.strategy, inputs, row.unless).sums, Missing):
         return []
-    measure = _of_metric
+    measure: Callable[[Row, str, ClaimInputs], Sample] = _of_metric
     if row.model:
         measure = _of_bill
     elif row.turn:
@@ -261,7 +261,7 @@ def _of_bill(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
 
 def _of_policy(row: Row, inputs: ClaimInputs) -> Measured:
     """Return hit rate or time of a cache policy over the seeds of a load, alone or against another policy."""
-    make = partial(TRACES[row.load], length=row.accesses) if row.accesses else TRACES[row.load]  # type: ignore[call-arg]
+    make = partial(TRACES[row.load], length=row.accesses) if row.accesses else TRACES[row.load]
     load = inputs.once(
         f"load {row.load} {row.accesses}", lambda: Load(row.load, [make(seed) for seed in range(inputs.seeds)])
     )

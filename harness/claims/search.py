@@ -45,7 +45,7 @@ def accuracy(inputs: ClaimInputs) -> Iterator[Measured | dict[str, float | str]]
     recorded = [conversation for conversation in inputs.recorded if conversation.probes]
     models = Models(inputs.settings.models.checked())
     try:
-        outcomes, _ = rag.searched(recorded or inputs.conversations, RagRules(), models, timed=False)
+        outcomes, _ = rag.searched(recorded or inputs.conversations, RagRules(), models)
     except SetupError as error:
         inputs.failures.append(str(error))
         raise

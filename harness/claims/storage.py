@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from ctxbench.metrics.compression import adaptive_bytes
-from ctxbench.metrics.statistics.intervals import Floats, Interval, Statistic, by_unit, of_seeds
+from ctxbench.metrics.statistics.intervals import Floats, Interval, Statistic, by_unit, of_seeds, over_units
 from ctxbench.metrics.tokens import content_of
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.embedded import scenario
@@ -27,19 +27,18 @@ from ..folder.run import Run
 from ..replay import ConversationIndex, RecordedContext, replay
 from ..tier_bench.archive import (
     Coded,
-    archive_of,
+    Speed,
     as_json,
     as_text,
     coded,
     coded_blocks,
-    compare,
-    decompression,
     items_of,
     summaries,
     summarised,
+    written,
 )
 from .claim import Measured, exactly
-from .inputs import ClaimInputs, of_sums, over_conversations, units_among
+from .inputs import ClaimInputs, of_sums, units_among
 
 TURNS, CHARACTERS = 10, 50_000
 """The load of 001 §5: ten turns, each with a tool result of 50,000 characters."""
@@ -144,7 +143,7 @@ def of_loads(inputs: ClaimInputs, strategy: str, against: str, figure: str) -> t
 
     found: Interval | Missing = Missing("undefined", "nothing was loaded, or no archived result has evidence")
     if len(table) and np.isfinite(float(less(table.sum(axis=0)))):
-        found = over_conversations(table, less, -1.0 if against else 0.0, 1.0)
+        found = over_units(table, less, -1.0 if against else 0.0, 1.0)
     return found, inputs.of if against else f"{len(names)} conversations with archived evidence or loads"
 
 
@@ -220,18 +219,9 @@ def _samples(inputs: ClaimInputs) -> list[list[ArchivedMessage]]:
     return inputs.once("items of mem_003", make)
 
 
-def archives(inputs: ClaimInputs, name: str) -> list[tuple[int, int, float, float]]:
-    """Archive each conversation of the acceptance scenario by itself; each is read back and compared.
-
-    Return bytes before and after, and bytes a second: read from the disk, checked and decompressed; only decompressed.
-    """
-
-    def archived(items: list[ArchivedMessage]) -> tuple[int, int, float, float]:
-        with archive_of(items, CODINGS[name]) as archive:
-            compare(archive, items)
-            return len(as_json(items)), archive.size, *decompression(archive)
-
-    return inputs.once(f"archives {name}", lambda: list(map(archived, _samples(inputs))))
+def archives(inputs: ClaimInputs, name: str) -> list[tuple[int, Speed]]:
+    """Archive each conversation of the acceptance scenario by itself. Return the bytes of each, and its speed."""
+    return inputs.once(f"archives {name}", lambda: [written(items, CODINGS[name]) for items in _samples(inputs)])
 
 
 def compression(inputs: ClaimInputs) -> Iterator[Measured]:
@@ -239,7 +229,8 @@ def compression(inputs: ClaimInputs) -> Iterator[Measured]:
     samples = _samples(inputs)
     of = f"{len(samples)} conversations of 100K tokens"
     for name in CODINGS:
-        sizes = [(size, original) for original, size, _, _ in archives(inputs, name)]
+        written_sizes = [size for size, _ in archives(inputs, name)]
+        sizes = [(size, len(as_json(sample))) for size, sample in zip(written_sizes, samples, strict=True)]
         yield Measured("saved", f"the archive, {name}", of_sums(sizes, "saving"), of)
     # A coder that knows nothing of messages does hardly better than a model of bytes. Each takes a second.
     texts = [as_json(sample) for sample in samples[:2]]
@@ -320,6 +311,6 @@ def speed(inputs: ClaimInputs) -> Iterator[Measured]:
     """Measure C25: bytes of contents a second of the wall clock, read from the disk, checked, decompressed."""
     for name in CODINGS:
         of, setting = f"{len(_samples(inputs))} archives of 100K tokens", f"the archive, {name}"
-        for figure, place in (("read", 2), ("bare", 3)):
-            speeds = of_seeds(archive[place] / 1e6 for archive in archives(inputs, name))
-            yield Measured(figure, setting, speeds, of)
+        speeds = [speed for _, speed in archives(inputs, name)]
+        yield Measured("read", setting, of_seeds(speed.decompress / 1e6 for speed in speeds), of)
+        yield Measured("bare", setting, of_seeds(speed.bare / 1e6 for speed in speeds), of)

@@ -23,7 +23,7 @@ from ctxbench.strategies.tiers.working.traces import TRACES
 
 from ..engine.shard import no_cycles
 from ..replay import ConversationIndex, RecordedContext, replay
-from ..tier_bench.archive import archive_of, gets, items_of
+from ..tier_bench.archive import items_of, written
 from ..tier_bench.working import Load, bounds
 from .claim import Measured, exact
 from .inputs import ClaimInputs
@@ -58,12 +58,10 @@ def latencies(inputs: ClaimInputs) -> Iterator[Measured | dict[str, float | str]
     """Measure C28: each operation by itself, and Focus as it decided in the run."""
     items = items_of([next(scenario("mem_002", TURNS))], inputs.counter)
     promoted, demoted = (fastest(rounds) for rounds in zip(*(_moved(items) for _ in range(REPEATS)), strict=True))
-    with archive_of(items, Coding(LEVEL)) as archive:
-        read = [1000 * seconds for seconds in gets(archive, items)]
     times_of: dict[str, Sequence[float]] = {
         "Focus: what `focus` takes to decide at a call of the run's conversations": _focus_latencies(inputs),
         "Working: a look-up": fastest([_looked_up(items) for _ in range(REPEATS)]),
-        "Archive: one message read from the disk": read,
+        "Archive: one message read from the disk": [1000 * each for each in written(items, Coding(LEVEL))[1].gets],
         "promotion, ArchiveTier to Working": promoted,
         "demotion, Working to ArchiveTier": demoted,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from time import perf_counter
 from typing import NamedTuple
 
@@ -46,7 +47,6 @@ class Options(NamedTuple):
 
     resamples: int = RESAMPLES
     seed: int = SEED
-    date: str = ""
 
 
 class Baseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,12 +95,12 @@ def calibrated(
     calibration = Calibrated(labels, beside(labels, scores, options.resamples, options.seed), [], [], [])
     for grader in graders:
         began = perf_counter()
-        used = getattr(grader, "used", None)
-        before = msgspec.structs.astuple(used) if isinstance(used, GraderUsage) else None
+        used: GraderUsage | None = getattr(grader, "used", None)
+        before = () if used is None else msgspec.structs.astuple(used)
         grades = graded(grader, labels, done)
         calibration.seconds.append((perf_counter() - began) / len(labels.answers))
         cost = None
-        if before is not None:
+        if used is not None:
             cost = GraderUsage(*(now - then for now, then in zip(msgspec.structs.astuple(used), before, strict=True)))
         pairs = pairs_of(labels, grades)
         calibration.verdicts.append(verdicts_of(pairs))
@@ -148,7 +148,7 @@ def _profile(
     options: Options,
 ) -> Profile:
     """Return the figures of a grader's grades against the labels."""
-    verdicts, (resamples, seed, _) = verdicts_of(pairs), options
+    verdicts, (resamples, seed) = verdicts_of(pairs), options
     # A grader that was fitted on labelled answers says so: `fitted_on(set, question)`.
     is_fitted_on = getattr(grader, "fitted_on", lambda _set, _question: False)
     fitted = np.array([is_fitted_on(label.set, label.question) for label, _ in pairs], dtype=bool)
@@ -160,7 +160,7 @@ def _profile(
         name: {
             value: figures
             for value, mask in masks.items()
-            if (figures := _beside_people([pairs[at] for at in np.flatnonzero(mask)], resamples, seed)) is not None
+            if (figures := _beside_people(list(compress(pairs, mask)), resamples, seed)) is not None
         }
         for name, masks in parts.items()
     }
@@ -174,7 +174,6 @@ def _profile(
         labelled_by=labels.labelled_by,
         only=dict(labels.only),
         sample=labels.sample,
-        date=options.date,
         asked=len(labels.answers),
         missing={why.text: why.times for _, why in grouped((None, why) for why in missing)},
         whole=agreement(verdicts, resamples, seed),

@@ -85,7 +85,6 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     only: dict[str, str] = {}
     """The part of the set that was graded: `{"language": "zh"}`."""
     sample: Sample | None = None
-    date: str = ""
     """As given by the user."""
     asked: int
     """Number of answers that the grader was given."""

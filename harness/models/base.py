@@ -1,15 +1,64 @@
-"""The replies of models of any kind: a text, or vectors, and what they cost."""
+"""Access to models of any kind, and their replies: a text, or vectors, and what they cost."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import os
+from dataclasses import dataclass, replace
+from typing import Annotated, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ctxbench.scenarios.model import ToolCall
+from ctxbench.scenarios.spec import NonNegativeFloat, build, single
 from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.events import Called
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAccess:
+    """Parameters of a model: how it is reached, and how much it may answer. No recorded reply depends on them."""
+
+    api_base: str = ""
+    """The server, if it is not where litellm says."""
+    gguf: str = ""
+    """The weights of `local`; empty = those of `make local-model`."""
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=30 * 24 * 3600)] = 60.0
+    """Seconds for one call, however slowly it drips in."""
+    retries: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
+    backoff: NonNegativeFloat = 1.0
+    """Seconds before the first retry; doubled each time."""
+    patience: NonNegativeFloat = 60.0
+    """Most seconds of a wait: a provider that asks for more is given up."""
+    parallel: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 4
+    """Calls at once in one process."""
+    answer_tokens: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 256
+    """Tokens that an answer to a probe may take; a reasoning model needs more."""
+    rounds: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
+    """Rounds of tool calls before a probe has to be answered."""
+
+
+API_BASE, MODELS = "CTXBENCH_API_BASE", "CTXBENCH_MODELS"
+
+
+def usual_access() -> ModelAccess:
+    """Return the access that the environment gives models: a server, and parameters such as `timeout=30, retries=8`."""
+    access = ModelAccess(api_base=os.environ.get(API_BASE, ""))
+    return model_spec(f"{MODELS}({os.environ.get(MODELS, '')})", access)[1]
+
+
+def model_spec(text: str, usual: ModelAccess) -> tuple[str, ModelAccess]:
+    """Return the name of a model and its access, which is the usual one but for the parameters that are given.
+
+    Raises SpecError for a parameter that is unknown, mistyped or out of bounds.
+    """
+    name, bracket, parameters = text.partition("(")
+    if not bracket:
+        return text, usual
+    one = single(f"{name.strip()!r}({parameters}", "model")
+    own = build(one, {one.name: ModelAccess}, "model")
+    return one.name, replace(usual, **{key: getattr(own, key) for key in one.parameters})
 
 
 class Reply(NamedTuple):

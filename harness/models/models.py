@@ -14,8 +14,8 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import UserError
 from ctxbench.strategies.base import ModelError, Prompt
 
-from .base import Embedded, Reply
-from .settings import Access, Settings, model_spec
+from .base import Embedded, ModelAccess, Reply, model_spec
+from .settings import Settings
 
 if TYPE_CHECKING:
     from .cassette import Cassette
@@ -33,7 +33,7 @@ class Models:
         self.settings = settings
         self._chats: dict[str, Recorded] = {}
         self._locals: dict[str, Local] = {}
-        self._providers: dict[Access, Provider] = {}
+        self._providers: dict[ModelAccess, Provider] = {}
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
         """Return the reply of the prompt's model, or of the run's summariser. Raises ModelError."""

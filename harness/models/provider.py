@@ -31,9 +31,9 @@ from ctxbench.scenarios.model import ToolCall
 from ctxbench.scenarios.secrets import without_secrets, without_values
 from ctxbench.strategies.base import ModelError
 
+from .base import ModelAccess
 from .purse import Charge
 from .recorded import ModelAnswer, ModelRequest, said
-from .settings import Access
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -58,7 +58,7 @@ class Provider:
     calls in a row, or that had too many requests in all tries of twenty (`STRIKES`).
     """
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: ModelAccess) -> None:
         self._access = access
         self._slots = BoundedSemaphore(access.parallel)
         self._dead: dict[str, Failure] = {}

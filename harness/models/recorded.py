@@ -21,7 +21,8 @@ from .base import Reply, Unusable
 from .cassette import Cassette, CassetteEntry, canonical, key_of
 from .purse import Charge, Purse
 
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class ModelRequest(msgspec.Struct, frozen=True):

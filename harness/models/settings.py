@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
@@ -20,58 +19,15 @@ from ctxbench.metrics.models import find_model, model_names
 from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.files import cache_folder
 from ctxbench.scenarios.secrets import without_secrets
-from ctxbench.scenarios.spec import NonNegativeFloat, build, nearest, single
+from ctxbench.scenarios.spec import nearest
 from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.chain import Chain, spec
 from ctxbench.strategies.facts import Facts
 
+from .base import ModelAccess, model_spec
+
 _NONE: Mapping[str, str] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """Parameters of a model: how it is reached, and how much it may answer. No recorded reply depends on them."""
-
-    api_base: str = ""
-    """The server, if it is not where litellm says."""
-    gguf: str = ""
-    """The weights of `local`; empty = those of `make local-model`."""
-    timeout: Annotated[float, msgspec.Meta(gt=0, le=30 * 24 * 3600)] = 60.0
-    """Seconds for one call, however slowly it drips in."""
-    retries: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
-    backoff: NonNegativeFloat = 1.0
-    """Seconds before the first retry; doubled each time."""
-    patience: NonNegativeFloat = 60.0
-    """Most seconds of a wait: a provider that asks for more is given up."""
-    parallel: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 4
-    """Calls at once in one process."""
-    answer_tokens: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 256
-    """Tokens that an answer to a probe may take; a reasoning model needs more."""
-    rounds: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
-    """Rounds of tool calls before a probe has to be answered."""
-
-
-API_BASE, MODELS = "CTXBENCH_API_BASE", "CTXBENCH_MODELS"
-
-
-def usual_access() -> Access:
-    """Return the access that the environment gives models: a server, and parameters such as `timeout=30, retries=8`."""
-    access = Access(api_base=os.environ.get(API_BASE, ""))
-    return model_spec(f"{MODELS}({os.environ.get(MODELS, '')})", access)[1]
-
-
-def model_spec(text: str, usual: Access) -> tuple[str, Access]:
-    """Return the name of a model and its access, which is the usual one but for the parameters that are given.
-
-    Raises SpecError for a parameter that is unknown, mistyped or out of bounds.
-    """
-    name, bracket, parameters = text.partition("(")
-    if not bracket:
-        return text, usual
-    one = single(f"{name.strip()!r}({parameters}", "model")
-    own = build(one, {one.name: Access}, "model")
-    return one.name, replace(usual, **{key: getattr(own, key) for key in one.parameters})
 
 
 def _key(model: str) -> str:
@@ -101,9 +57,9 @@ class Settings(msgspec.Struct, frozen=True):
     """The run folder that the money is spent on, so that the limit holds over restarts; empty = none."""
     answerer: str = "offline"
     """The answerer of probes: "offline", "local", or a litellm model name."""
-    usual: Access = Access()
+    usual: ModelAccess = ModelAccess()
     """Access to a model that is named without parameters."""
-    access: tuple[tuple[str, Access], ...] = ()
+    access: tuple[tuple[str, ModelAccess], ...] = ()
     """Access to those that are named with some."""
 
     def __post_init__(self) -> None:
@@ -114,11 +70,11 @@ class Settings(msgspec.Struct, frozen=True):
                 force_setattr(self, role, name)
                 force_setattr(self, "access", (*self.access, (_key(name), access)))
 
-    def access_of(self, model: str) -> Access:
+    def access_of(self, model: str) -> ModelAccess:
         """Return how a model is reached."""
         return dict(self.access).get(_key(model), self.usual)
 
-    def with_access(self, model: str, access: Access) -> Settings:
+    def with_access(self, model: str, access: ModelAccess) -> Settings:
         """Return the same settings with the access to a model."""
         return msgspec.structs.replace(self, access=(*self.access, (_key(model), access)))
 

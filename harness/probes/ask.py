@@ -266,12 +266,12 @@ class _Copying:
 
     def _object(self, value: object, kind: type) -> object:
         try:
-            copied = self._known(value, object.__new__(kind))
+            copied: object = self._known(value, object.__new__(kind))
         except TypeError:
             what = f"{describe_type(value)} cannot be copied"
             raise StrategyTypeError(f"{what}: a strategy that holds one is not `copyable`") from None
         # Not the class's own state: attributes, and slots under the names that they are stored by.
-        state = object.__getstate__(value)  # type: ignore[attr-defined]
+        state = object.__getstate__(value)
         for attributes in state if isinstance(state, tuple) else (state,):
             for name, attribute in (attributes or {}).items():
                 # A frozen dataclass refuses setattr.

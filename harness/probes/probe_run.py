@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -238,8 +238,49 @@ class Substitutions:
         return by_summary | self.recalled if texts else by_summary
 
 
-FIELDS = ("kept", "marks", "tokens_full", "tokens_sent")
-"""Columns that a failed probe has no values in; it has all others."""
+def _json(values: Sequence[Any]) -> list[str]:
+    return [msgspec.json.encode(value).decode() for value in values]
+
+
+def _place(result: ProbeResult) -> float | None:
+    """Return where the evidence is in the context, its tokens together; None if none of it is there."""
+    tokens = sum(message.tokens for message in result.evidence)
+    return round(sum(message.tokens * message.place for message in result.evidence) / tokens, 6) if tokens else None
+
+
+Column = Callable[[ProbeResult], Any]
+OF_ALL: Mapping[str, Column] = {
+    "number": lambda result: result.asked.number,
+    "probe": lambda result: result.asked.probe.id,
+    "category": lambda result: result.asked.probe.category,
+    "answerable": lambda result: result.asked.probe.answerable,
+    "at": lambda result: result.asked.stop,
+    "step": lambda result: result.step,
+    "failed": lambda result: result.failed,
+    "evidence": lambda result: [message.id for message in result.asked.evidence],
+    "tools": lambda result: None if result.tools is None else _json(result.tools),
+    "recalled": lambda result: result.recalled,
+}
+"""Columns of the table `probes` that every row has."""
+OF_SENT: Mapping[str, Column] = {
+    "kept": lambda result: result.kept,
+    "marks": lambda result: result.marks,
+    "tokens_full": lambda result: result.tokens_full,
+    "tokens_sent": lambda result: result.tokens_sent,
+    "added_from": lambda result: [start for start, _ in result.added],
+    "added_to": lambda result: [stop for _, stop in result.added],
+    "written": lambda result: _json(result.written),
+    "written_tokens": lambda result: result.tokens_written,
+    "events": lambda result: _json(result.events),
+    "loadable": lambda result: [name for name, _ in result.loadable],
+    "loadable_by": lambda result: [key for _, key in result.loadable],
+    "evidence_state": lambda result: [message.state for message in result.evidence],
+    "evidence_share": lambda result: [message.share for message in result.evidence],
+    "evidence_tokens": lambda result: sum(message.tokens for message in result.evidence),
+    "evidence_place": _place,
+    "answer": lambda result: result.answer,
+}
+"""Those that are null where the probe failed."""
 
 
 def write_probes(part: ResultPart, strategies: Mapping[str, Sequence[tuple[str, Sequence[ProbeResult]]]]) -> None:
@@ -256,54 +297,13 @@ def write_probes(part: ResultPart, strategies: Mapping[str, Sequence[tuple[str, 
         {
             "conversation": [name for _, name, _ in rows],
             "strategy": Constant(only, len(rows)) if only is not None else [spec for spec, _, _ in rows],
-            **_columns([result for _, _, result in rows]),
+            **{name: [column(result) for _, _, result in rows] for name, column in OF_ALL.items()},
+            **{
+                name: [None if result.failed else column(result) for _, _, result in rows]
+                for name, column in OF_SENT.items()
+            },
         },
     )
-
-
-def _columns(rows: Sequence[ProbeResult]) -> dict[str, Sequence[Any]]:
-    probes = [result.asked for result in rows]
-    done = [not result.failed for result in rows]
-
-    def of(values: Sequence[Any]) -> list[Any]:
-        """Null where the probe failed."""
-        return [value if ok else None for value, ok in zip(values, done, strict=True)]
-
-    return {
-        "number": [probe.number for probe in probes],
-        "probe": [probe.probe.id for probe in probes],
-        "category": [probe.probe.category for probe in probes],
-        "answerable": [probe.probe.answerable for probe in probes],
-        "at": [probe.stop for probe in probes],
-        "step": [result.step for result in rows],
-        "failed": [result.failed for result in rows],
-        "evidence": [[message.id for message in probe.evidence] for probe in probes],
-        **{name: of([getattr(result, name) for result in rows]) for name in FIELDS},
-        "added_from": of([[start for start, _ in result.added] for result in rows]),
-        "added_to": of([[stop for _, stop in result.added] for result in rows]),
-        "written": of([_json(result.written) for result in rows]),
-        "written_tokens": of([result.tokens_written for result in rows]),
-        "tools": [None if result.tools is None else _json(result.tools) for result in rows],
-        "events": of([_json(result.events) for result in rows]),
-        "loadable": of([[name for name, _ in result.loadable] for result in rows]),
-        "loadable_by": of([[key for _, key in result.loadable] for result in rows]),
-        "recalled": [result.recalled for result in rows],
-        "evidence_state": of([[message.state for message in result.evidence] for result in rows]),
-        "evidence_share": of([[message.share for message in result.evidence] for result in rows]),
-        "evidence_tokens": of([sum(message.tokens for message in result.evidence) for result in rows]),
-        "evidence_place": of([_place(result) for result in rows]),
-        "answer": of([result.answer for result in rows]),
-    }
-
-
-def _json(values: Sequence[Any]) -> list[str]:
-    return [msgspec.json.encode(value).decode() for value in values]
-
-
-def _place(probed: ProbeResult) -> float | None:
-    """Return where the evidence is in the context, its tokens together; None if none of it is there."""
-    tokens = sum(message.tokens for message in probed.evidence)
-    return round(sum(message.tokens * message.place for message in probed.evidence) / tokens, 6) if tokens else None
 
 
 class StoredProbe(NamedTuple):
@@ -339,57 +339,6 @@ class StoredProbe(NamedTuple):
     tokens_evidence: int
 
 
-def stored(
-    row: dict[str, Any],
-    conversation: Conversation,
-    question: Message,
-    steps: Sequence[Messages],
-    written: tuple[Message, ...],
-) -> StoredProbe:
-    """Read a row of the table `probes`.
-
-    `steps` are the contexts of the steps, `written` the messages that the strategy wrote for them.
-    """
-    probe, failed = conversation.probes[row["number"]], bool(row["failed"])
-    own = () if failed else tuple(msgspec.json.decode(text, type=Message) for text in row["written"])
-    return StoredProbe(
-        number=row["number"],
-        probe=probe,
-        said=row["at"],
-        question=question,
-        context=None if failed else _context(row, conversation, (question, *own), steps, written),
-        failed=row["failed"],
-        step=row["step"],
-        kept=row["kept"] or 0,
-        written=dict(zip(own, row["written_tokens"] or (), strict=True)),
-        evidence=dict(zip(row["evidence"], row["evidence_state"] or (), strict=not failed)),
-        loadable=dict(zip(row["loadable"] or (), row["loadable_by"] or (), strict=True)),
-        events=tuple(msgspec.json.decode(text, type=Event) for text in row["events"] or ()),
-        place=row["evidence_place"],
-        answer=row["answer"],
-        tokens_full=row["tokens_full"] or 0,
-        tokens_sent=row["tokens_sent"] or 0,
-        tokens_evidence=row["evidence_tokens"] or 0,
-    )
-
-
-def _context(
-    row: dict[str, Any],
-    conversation: Conversation,
-    own: tuple[Message, ...],
-    steps: Sequence[Messages],
-    written: tuple[Message, ...],
-) -> Context:
-    """Return the context of a probe. `own` is the question, then the messages that were written for it alone."""
-    numbered = NumberedMessages(conversation.messages, written, own)
-    before = steps[row["step"]][: row["kept"]] if row["step"] is not None else Messages()
-    added = zip(row["added_from"], row["added_to"], strict=True)
-    messages = before + Messages(numbered.span(*span) for span in added)
-    offered = row["tools"]
-    tools = conversation.tools if offered is None else tuple(msgspec.json.decode(text, type=Tool) for text in offered)
-    return Context(messages, tuple(row["marks"]), tools)
-
-
 def asked_probes(run: Run, conversation: Conversation, strategy: str) -> Iterator[StoredProbe]:
     """Yield what a strategy, or a bound, was to send for each probe of a conversation, in the order they were asked."""
     if not conversation.probes:
@@ -399,7 +348,40 @@ def asked_probes(run: Run, conversation: Conversation, strategy: str) -> Iterato
     steps = list(run.contexts(conversation, strategy)) if ran else []
     order = placed(conversation)
     messages = questions(order, {message.id for message in conversation.messages})
-    by_number = {probe.number: question for probe, question in zip(order, messages, strict=True)}
+    question_of = {probe.number: question for probe, question in zip(order, messages, strict=True)}
     with run.readable():
         for row in run.rows("probes", conversation.id, strategy):
-            yield stored(row, conversation, by_number[row["number"]], steps, written)
+            question = question_of[row["number"]]
+            own = () if row["failed"] else tuple(msgspec.json.decode(text, type=Message) for text in row["written"])
+            numbered = NumberedMessages(conversation.messages, written, (question, *own))
+            yield StoredProbe(
+                number=row["number"],
+                probe=conversation.probes[row["number"]],
+                said=row["at"],
+                question=question,
+                context=None if row["failed"] else _context(row, conversation, numbered, steps),
+                failed=row["failed"],
+                step=row["step"],
+                kept=row["kept"] or 0,
+                written=dict(zip(own, row["written_tokens"] or (), strict=True)),
+                evidence=dict(zip(row["evidence"], row["evidence_state"] or (), strict=not row["failed"])),
+                loadable=dict(zip(row["loadable"] or (), row["loadable_by"] or (), strict=True)),
+                events=tuple(msgspec.json.decode(text, type=Event) for text in row["events"] or ()),
+                place=row["evidence_place"],
+                answer=row["answer"],
+                tokens_full=row["tokens_full"] or 0,
+                tokens_sent=row["tokens_sent"] or 0,
+                tokens_evidence=row["evidence_tokens"] or 0,
+            )
+
+
+def _context(
+    row: dict[str, Any], conversation: Conversation, numbered: NumberedMessages, steps: Sequence[Messages]
+) -> Context:
+    """Return the context of a probe. `steps` are those of the steps."""
+    before = steps[row["step"]][: row["kept"]] if row["step"] is not None else Messages()
+    added = zip(row["added_from"], row["added_to"], strict=True)
+    messages = before + Messages(numbered.span(*span) for span in added)
+    offered = row["tools"]
+    tools = conversation.tools if offered is None else tuple(msgspec.json.decode(text, type=Tool) for text in offered)
+    return Context(messages, tuple(row["marks"]), tools)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -102,8 +101,8 @@ class Speed:
     """Bytes a second of the same frames in memory, only decompressed."""
     messages: float
     """Bytes a second, parsed into messages."""
-    get: tuple[float, float, float]
-    """Seconds for one message of the archive: p50, p99, the longest."""
+    gets: list[float]
+    """Seconds for each of many reads of one message."""
     open: float
     """Seconds to open the archive."""
 
@@ -265,19 +264,11 @@ def coded(conversations: Sequence[Conversation], counter: TokenCounter) -> Coded
     return Coded(len(texts), len(questions), vectors.shape[1], *sizes, recall)
 
 
-@contextmanager
-def archive_of(items: Sequence[ArchivedMessage], coding: Coding) -> Iterator[ArchiveTier]:
-    """Write an archive of these messages into a temporary file."""
-    with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
-        archive = ArchiveTier(BlockTable(str(Path(folder) / "archive.db")), coding)
-        archive.put(items)
-        archive.seal()
-        yield archive
-        archive.close()
-
-
 def written(items: Sequence[ArchivedMessage], coding: Coding) -> tuple[int, Speed]:
-    """Write an archive of these messages and read every one back. Return the bytes of its files, and its speed."""
+    """Write an archive of these messages and read every one back. Return the bytes of its files, and its speed.
+
+    Raises AssertionError if a message does not come back as it was.
+    """
     with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
         file, began = str(Path(folder) / "archive.db"), perf_counter()
         archive = ArchiveTier(BlockTable(file), coding)
@@ -285,22 +276,16 @@ def written(items: Sequence[ArchivedMessage], coding: Coding) -> tuple[int, Spee
         archive.seal()
         writing = perf_counter() - began
         content = sum(part.raw_bytes for part in archive.parts)
-        decompress, bare = decompression(archive)
-        reading = _fastest(lambda: compare(archive, items), 1)
-        taken = sorted(gets(archive, items))
+        frames = [archive.frame(part) for part in archive.parts]
+        decompressing = _fastest(lambda: [archive.content(part) for part in archive.parts])
+        bare = _fastest(lambda: [dictionary.decompress(frame) for dictionary, frame in frames])
+        reading = _fastest(lambda: _compare(archive, items), 1)
+        gets = [_fastest(lambda: archive.get(item.id), 1) for item in Random(0).choices(items, k=READS)]  # noqa: B023
         archive.close()
         opening = _fastest(lambda: ArchiveTier(BlockTable(file)).close())
-    get = (taken[len(taken) // 2], taken[len(taken) * 99 // 100], taken[-1])
-    return archive.size, Speed(content / writing, decompress, bare, content / reading, get, opening)
-
-
-def decompression(archive: ArchiveTier) -> tuple[float, float]:
-    """Return the bytes a second at which contents are read, checked and decompressed, and at which only the latter."""
-    content = sum(part.raw_bytes for part in archive.parts)
-    frames = [archive.frame(part) for part in archive.parts]
-    decompress = _fastest(lambda: [archive.content(part) for part in archive.parts])
-    bare = _fastest(lambda: [dictionary.decompress(frame) for dictionary, frame in frames])
-    return content / decompress, content / bare
+    return archive.size, Speed(
+        content / writing, content / decompressing, content / bare, content / reading, gets, opening
+    )
 
 
 def _fastest(do: Callable[[], object], rounds: int = ROUNDS) -> float:
@@ -312,18 +297,7 @@ def _fastest(do: Callable[[], object], rounds: int = ROUNDS) -> float:
     return min(taken)
 
 
-def compare(archive: ArchiveTier, items: Sequence[ArchivedMessage]) -> None:
-    """Read every message back. Raises AssertionError if one is not what it was."""
+def _compare(archive: ArchiveTier, items: Sequence[ArchivedMessage]) -> None:
     for item, read_back in zip(items, archive.items(), strict=True):
         if item != read_back:
             raise AssertionError(f"{item.id} did not come back as it was")
-
-
-def gets(archive: ArchiveTier, items: Sequence[ArchivedMessage]) -> list[float]:
-    """Return the seconds of each of many reads of one message."""
-    taken = []
-    for item in Random(0).choices(items, k=READS):
-        began = perf_counter()
-        archive.get(item.id)
-        taken.append(perf_counter() - began)
-    return taken

@@ -12,20 +12,23 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ctxbench.metrics.figures import figures
+from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.metrics.value import Value
+from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.strategies.tiers.archive import Coding
+from ctxbench.strategies.tiers.rag import RagRules
 from ctxbench.strategies.tiers.rag.vectors import Index
 from ctxbench.strategies.tiers.tiered.tiers import POLICY, WORKING_TOKENS
 from ctxbench.strategies.tiers.working.traces import TRACES
 
 from ..folder.steps import steps_of
 from ..models import OFFLINE
-from .archive import Size, archive_of, coded_blocks, compare, items_of, strongest
+from .archive import Size, coded_blocks, items_of, strongest, written
 from .bench import Bench
-from .rag import IndexRecall, index_recall
+from .rag import rows, searched
 from .working import Load, WorkingMeasurement, policy_row, working_measurement
 
 LOAD = "mem_002"
@@ -44,6 +47,15 @@ class ArchiveSizes:
     """Of all files."""
     bytes: int
     coders: Sequence[Size]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRecall:
+    """Evidence recall at 5 by an index of vectors, and by an exact search of them."""
+
+    index: Index
+    evidence: Interval | Missing
+    exact: Interval | Missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +91,20 @@ class Overview:
         policies = [policy_row(trace, WORKING_TOKENS, policy) for policy in (POLICY, *PEERS)]
         items, coding = items_of(scenario(ARCHIVED), TokenCounter()), Coding()
         blocks = coded_blocks(items, coding)
-        with archive_of(items, coding) as archive:
-            compare(archive, items)
-            sizes = ArchiveSizes(archive.size, sum(map(len, blocks)), strongest(blocks))
+        sizes = ArchiveSizes(written(items, coding)[0], sum(map(len, blocks)), strongest(blocks))
         conversations = list(scenario(LOAD, self.turns))
+        recalls = {index: _recall(conversations, index) for index in dict.fromkeys((self.index, "exact"))}
         run = bench.run(conversations, [self.strategy], probes=False)
         return OverviewMeasurement(
             working=working_measurement(trace, WORKING_TOKENS, policies),
             archive=sizes,
-            rag=index_recall(conversations, self.index, OFFLINE),
+            rag=IndexRecall(self.index, recalls[self.index], recalls["exact"]),
             strategy=run.manifest.plan.strategies[0],
             figures=figures(steps_of(run)),
             events=run.table("events"),
         )
+
+
+def _recall(conversations: Sequence[Conversation], index: Index) -> Interval | Missing:
+    outcomes, _ = searched(conversations, RagRules(retrievers=("vector",), index=index), OFFLINE)
+    return rows(outcomes, ("vector",))[0].recall

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from ctxbench.metrics.probes import Latency, latency, recall
 from ctxbench.metrics.statistics.intervals import Interval, interval, share_interval
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.metrics.value import Missing, Value
+from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError, SetupError
 from ctxbench.scenarios.model import Conversation, Probe, independent_units
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.strategies.base import ModelError
-from ctxbench.strategies.tiers.rag import RETRIEVERS, Embed, Fusion, Rag, RagRules, Retriever, passage
-from ctxbench.strategies.tiers.rag.vectors import Index, Vectors
+from ctxbench.strategies.tiers.rag import RETRIEVERS, Fusion, Rag, RagRules, Retriever, passage
+from ctxbench.strategies.tiers.rag.vectors import Index
 
 from ..models import Models
 from .bench import Bench, Counting, uncounted
@@ -134,7 +134,7 @@ class RagBench:
         models = Models(replace(bench.models, embedder=self.embedder).checked())
         retrievers = tuple(name for name in RETRIEVERS if name in self.retrievers)
         rules = RagRules(retrievers=retrievers, words=self.words, index=self.index)
-        outcomes, built = searched(conversations, rules, models, self.k, counting=bench.counting)
+        outcomes, built = searched(conversations, rules, models, self.k, bench.counting)
         if not outcomes:
             raise RunError("no conversation has a probe with evidence: there is nothing to look for")
         found = rows(outcomes, retrievers)
@@ -160,14 +160,11 @@ def searched(
     rules: RagRules,
     models: Models,
     k: int = 5,
-    *,
     counting: Counting = uncounted,
-    timed: bool = True,
 ) -> tuple[list[SearchOutcome], list[Built]]:
     """Return the outcomes of every way for each probe with evidence, and the tiers of the conversations that have any.
 
-    For times that compare, each search is `timed` as the first of its question; else it may know what an earlier one
-    has worked out. Raises SetupError if the embedder gives no usable reply.
+    Raises SetupError if the embedder gives no usable reply.
     """
     counter, units = TokenCounter(), independent_units({each.id: each.meta for each in conversations})
 
@@ -183,8 +180,8 @@ def searched(
     outcomes, built = list[SearchOutcome](), list[Built]()
     with counting(len(conversations), "conversations") as done:
         for conversation in conversations:
-            embedder = (embed if timed else _remembering(embed)) if "vector" in rules.retrievers else None
-            found, tier = _searched(conversation, units[conversation.id], Rag(rules, embedder), k, timed)
+            rag = Rag(rules, embed if "vector" in rules.retrievers else None)
+            found, tier = _searched(conversation, units[conversation.id], rag, k)
             if found:
                 outcomes += found
                 built.append(tier)
@@ -192,9 +189,7 @@ def searched(
     return outcomes, built
 
 
-def _searched(
-    conversation: Conversation, unit: str, rag: Rag, k: int, timed: bool
-) -> tuple[list[SearchOutcome], Built]:
+def _searched(conversation: Conversation, unit: str, rag: Rag, k: int) -> tuple[list[SearchOutcome], Built]:
     passages = [(at, passage(message)) for at, message in enumerate(conversation.messages) if message.role != "system"]
     upcoming = iter([(at, message) for at, message in passages if message.text.strip()])
     next_passage = next(upcoming, None)
@@ -213,29 +208,13 @@ def _searched(
         adding, embedding = adding + between - began, embedding + perf_counter() - between
         evidence = [name for name in probe.evidence if name in rag]
         for way in every if evidence else ():
-            if timed:
-                rag.forget()
+            rag.forget()  # each search is timed as the first of its question
             began = perf_counter()
             hits = rag.search(probe.question, 2 * k, by=way.by, fusing=way.fusing)
             took, ids = perf_counter() - began, [hit.passage.id for hit in hits]
             recalls = tuple(float(recall(ids, evidence, size)) for size in (k, 2 * k))  # type: ignore[arg-type]
             outcomes.append(SearchOutcome(way.name, conversation.id, unit, probe.category, recalls, took))  # type: ignore[arg-type]
     return outcomes, Built(conversation.id, len(rag), adding, embedding, *rag.graph.size)
-
-
-def _remembering(embed: Embed) -> Embed:
-    """Return an embedder that remembers the last question."""
-    last: tuple[Sequence[str], NDArray[np.float32]] | None = None
-
-    def remembering(texts: Sequence[str], query: bool) -> NDArray[np.float32]:
-        nonlocal last
-        if not query:
-            return embed(texts, query)
-        if last is None or last[0] != texts:
-            last = texts, embed(texts, query)
-        return last[1]
-
-    return remembering
 
 
 def _probes(conversation: Conversation) -> list[tuple[int, Probe]]:
@@ -282,53 +261,3 @@ def against(outcomes: Sequence[SearchOutcome], every: Sequence[RagRow]) -> RagCo
     pairs = list(zip(by[best], by[single], strict=True))
     differences = [one.recalls[0] - other.recalls[0] for one, other in pairs]
     return RagComparison(best, single, interval(differences, [one.unit for one, _ in pairs]))
-
-
-@dataclass(frozen=True, slots=True)
-class IndexRecall:
-    """An index of vectors beside an exact search of the same vectors, at 5."""
-
-    index: Index
-    nearest: Interval | Missing
-    """Share of the exact nearest messages that the index finds."""
-    evidence: Interval | Missing
-    """Evidence recall of the index."""
-    exact: Interval | Missing
-    """Evidence recall of the exact search."""
-
-
-def index_recall(conversations: Sequence[Conversation], kind: Index, models: Models, k: int = 5) -> IndexRecall:
-    """Search the messages before each probe by an index of their vectors, and exactly.
-
-    Messages are added as they come, so no search is narrowed to some of them: such a search compares each vector, and
-    finds what the exact one finds whatever the index is.
-    """
-    recalls: list[tuple[Value, ...]] = []
-    groups: list[str] = []
-    units = independent_units({conversation.id: conversation.meta for conversation in conversations})
-    for conversation in conversations:
-        places = {message.id: at for at, message in enumerate(conversation.messages)}
-        messages = [message for message in conversation.messages if message.role != "system" and message.text.strip()]
-        held = {message.id: places[message.id] for message in messages}
-        came = np.array(list(held.values()), np.int64)
-        vectors = models.embed([message.text for message in messages], False, TokenCounter()).vectors
-        exact, index = (Vectors(vectors.shape[1], name) for name in ("exact", kind))
-        # As in `searched`: evidence that comes after a probe cannot be found by it.
-        known = (
-            (end, probe, [id for id in probe.evidence if held.get(id, end + 1) <= end])
-            for end, probe in _probes(conversation)
-        )
-        probes = [(end, probe.question, evidence) for end, probe, evidence in known if evidence]
-        queries = models.embed([question for _, question, _ in probes], True, TokenCounter()).vectors
-        added = 0
-        for (end, _, evidence), query in zip(probes, queries, strict=True):
-            new = np.arange(added, np.searchsorted(came, end, side="right"))
-            added += len(new)
-            for store in (exact, index):
-                store.add(new, vectors[new])
-            found = [store.search(query, k).numbers.tolist() for store in (index, exact)]
-            of_index, nearest = ([messages[at].id for at in numbers] for numbers in found)
-            recalls.append((recall(of_index, nearest, k), *(recall(ids, evidence, k) for ids in (of_index, nearest))))
-            groups.append(units[conversation.id])
-    columns = np.array(recalls, np.float64).reshape(-1, 3).T.tolist()
-    return IndexRecall(kind, *(share_interval(column, groups) for column in columns))

@@ -241,7 +241,7 @@ def _traces(run: Run) -> list[Trace]:
         if traces and read + len(rows) > MOST:
             break
         tokens = dict(zip(rows.id, rows.tokens, strict=True))
-        traces.append(recorded(conversation, lambda message, tokens=tokens: int(tokens[message.id])))
+        traces.append(recorded(conversation, lambda message: int(tokens[message.id])))  # noqa: B023
         read += len(rows)
     return traces
 

@@ -8,41 +8,36 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from itertools import islice
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxbench.scenarios.errors import MissingExtra, SpecError
 
-from .space import Choices, Numbers, Range, SearchedStrategy, SearchSpace, Values
+from .space import Choices, Numbers, SearchedStrategy, SearchSpace, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from optuna.distributions import BaseDistribution
-    from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial
 
 
-Sampler = Literal["tpe", "nsga2", "random"]
 BATCH = 4
 """Trials that are chosen at once, and may run side by side."""
-POPULATION = 12
-"""Population of NSGA-II: Optuna's 50 is more than most searches have trials."""
 RANDOM_FIRST = 8
 """Random trials of TPE before there is enough to learn from."""
 AGAIN = 20
 """How often a setting that was tried already is drawn again, by the sampler and then at random."""
-DIRECTIONS: tuple[Literal["minimize", "maximize"], ...] = ("minimize", "maximize")
 
 
 class SampledSetting(NamedTuple):
-    """A setting, and the attributes that the sampler needs to see again: NSGA-II stores its generation."""
+    """A setting that is to be tried."""
 
+    name: str
+    """The text of the strategy; where it rejects the setting, its values."""
     values: Values
-    noted: Mapping[str, Any] = MappingProxyType({})
 
 
 def check() -> None:
@@ -57,7 +52,6 @@ def batch(
     strategy: SearchedStrategy,
     space: SearchSpace,
     before: Sequence[FrozenTrial],
-    sampler: Sampler,
     seed: int,
     trials: int,
 ) -> list[SampledSetting]:
@@ -65,18 +59,18 @@ def batch(
 
     `trials` is the length of the search. A space with no more settings than that is gone through as a whole.
     """
-    tried = {trial.user_attrs["setting"] for trial in before}
-    size = space.size()
+    tried, size = {trial.user_attrs["setting"] for trial in before}, space.size()
     if size is not None and size <= trials:
-        untried = (SampledSetting(setting) for setting in space.all() if name_of(strategy, setting) not in tried)
-        return list(islice(untried, BATCH))
-    settings = [] if before else _defaults(space, strategy)
-    tried |= {name_of(strategy, setting.values) for setting in settings}
+        every = (SampledSetting(name_of(strategy, values), values) for values in space.all())
+        return list(islice((setting for setting in every if setting.name not in tried), BATCH))
+    settings = []
+    defaults = {free.name: free.default for free in strategy.free}
+    if not before and all(space.ranges[name].holds(value) for name, value in defaults.items()):
+        settings.append(SampledSetting(name_of(strategy, defaults), defaults))
     with _quiet():
         while len(settings) < BATCH:
-            drawn = _drawn(strategy, space, before, sampler, f"{seed} {len(before) + len(settings)}", tried)
-            tried.add(name_of(strategy, drawn.values))
-            settings.append(drawn)
+            known = tried | {setting.name for setting in settings}
+            settings.append(_drawn(strategy, space, before, f"{seed} {len(before) + len(settings)}", known))
     return settings
 
 
@@ -88,80 +82,54 @@ def name_of(strategy: SearchedStrategy, values: Values) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in values.items())
 
 
-def _defaults(space: SearchSpace, strategy: SearchedStrategy) -> list[SampledSetting]:
-    """Return the setting at which a search begins: the defaults, where all are in their ranges."""
-    values = {free.name: free.default for free in strategy.free}
-    return [SampledSetting(values)] if all(space.ranges[name].holds(value) for name, value in values.items()) else []
-
-
 def _drawn(
-    strategy: SearchedStrategy,
-    space: SearchSpace,
-    before: Sequence[FrozenTrial],
-    sampler: Sampler,
-    seed: str,
-    tried: set[str],
+    strategy: SearchedStrategy, space: SearchSpace, before: Sequence[FrozenTrial], seed: str, tried: set[str]
 ) -> SampledSetting:
     """Return a setting that was not tried if one turns up, else one that was."""
-    drawn = SampledSetting({})
+    import optuna
+    from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+
+    drawn = SampledSetting("", {})
     # By the number of the trial and the attempt, not from one random state: that would be lost with the process.
     for attempt in range(2 * AGAIN):
         number = int.from_bytes(hashlib.sha256(f"{seed} {attempt}".encode()).digest()[:4])
-        # A sampler that is sure of itself may draw one setting for ever.
-        drawn = _sampled(space, before, _sampler(sampler if attempt < AGAIN else "random", number))
-        if name_of(strategy, drawn.values) not in tried:
+        # A sampler that is sure of itself may draw one setting for ever. A study in memory is made anew from the trials
+        # before: a stored sampler state would not survive a stop.
+        # NSGA-II needs generations, and 24 to 40 trials are few: so TPE draws, and at last chance (decision 31).
+        sampler: BaseSampler = RandomSampler(seed=number)
+        if attempt < AGAIN:
+            sampler = TPESampler(seed=number, multivariate=True, n_startup_trials=RANDOM_FIRST)
+        study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler)
+        study.add_trials(before)
+        study.ask(distributions(space))
+        trial = study.get_trials(deepcopy=False)[-1]
+        values = {name: _value(range_, trial.params[name]) for name, range_ in space.ranges.items()}
+        drawn = SampledSetting(name_of(strategy, values), values)
+        if drawn.name not in tried:
             break
     return drawn
 
 
-def _sampled(space: SearchSpace, before: Iterable[FrozenTrial], sampler: BaseSampler) -> SampledSetting:
-    import optuna
-
-    # A study in memory, made anew from the trials before: a stored sampler state would not survive a stop.
-    study = optuna.create_study(directions=list(DIRECTIONS), sampler=sampler)
-    study.add_trials(before)
-    study.ask(dict(distributions(space)))
-    trial = study.get_trials(deepcopy=False)[-1]
-    return SampledSetting(
-        {name: _value(space.ranges[name], trial.params[name]) for name in space.ranges}, trial.system_attrs
-    )
-
-
-def _value(range_: Range, sampled: Any) -> object:
+def _value(range_: Numbers | Choices, sampled: Any) -> object:
     if isinstance(range_, Choices):
         return next(choice for choice in range_.of if repr(choice) == sampled)
     return range_.rounded(sampled)
 
 
-def distributions(space: SearchSpace) -> Iterator[tuple[str, BaseDistribution]]:
-    """Yield the space as Optuna's distributions. Choices are represented by their text."""
+def distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
+    """Return the space as Optuna's distributions. Choices are represented by their text."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-    for name, range_ in space.ranges.items():
+    def distribution(range_: Numbers | Choices) -> BaseDistribution:
         match range_:
             case Numbers(low, high, log, True):
-                yield name, IntDistribution(int(low), int(high), log=log)
+                return IntDistribution(int(low), int(high), log=log)
             case Numbers(low, high, log, _):
-                yield name, FloatDistribution(low, high, log=log)
+                return FloatDistribution(low, high, log=log)
             case Choices(of):
-                yield name, CategoricalDistribution([repr(value) for value in of])
+                return CategoricalDistribution([repr(value) for value in of])
 
-
-def as_params(space: SearchSpace, values: Values) -> dict[str, Any]:
-    """Return a setting as Optuna's parameters."""
-    return {name: repr(value) if isinstance(space.ranges[name], Choices) else value for name, value in values.items()}
-
-
-def _sampler(name: Sampler, seed: int) -> BaseSampler:
-    from optuna.samplers import NSGAIISampler, RandomSampler, TPESampler
-
-    match name:
-        case "tpe":  # NSGA-II needs generations, and 24 to 40 trials are few: so this one is the default (decision 31)
-            return TPESampler(seed=seed, multivariate=True, n_startup_trials=RANDOM_FIRST)
-        case "nsga2":
-            return NSGAIISampler(seed=seed, population_size=POPULATION)
-        case "random":
-            return RandomSampler(seed=seed)
+    return {name: distribution(range_) for name, range_ in space.ranges.items()}
 
 
 @contextmanager
@@ -177,19 +145,20 @@ def _quiet() -> Iterator[None]:
         optuna.logging.set_verbosity(usual)
 
 
-def trial(
-    space: SearchSpace, sampled: SampledSetting, name: str, point: tuple[float, float] | None, failed: str
-) -> FrozenTrial:
+def trial(space: SearchSpace, sampled: SampledSetting, point: tuple[float, float] | None, failed: str) -> FrozenTrial:
     """Return a finished trial: its cost and quality, or why there are none."""
     from optuna.trial import TrialState, create_trial
 
+    ranges = space.ranges
+    params = {
+        name: repr(value) if isinstance(ranges[name], Choices) else value for name, value in sampled.values.items()
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return create_trial(
             state=TrialState.FAIL if point is None else TrialState.COMPLETE,
             values=None if point is None else list(point),
-            params=as_params(space, sampled.values),
-            distributions=dict(distributions(space)),
-            user_attrs={"setting": name} | ({"failed": failed} if failed else {}),
-            system_attrs=dict(sampled.noted),  # without its generation every trial would be of NSGA-II's first
+            params=params,
+            distributions=distributions(space),
+            user_attrs={"setting": sampled.name} | ({"failed": failed} if failed else {}),
         )

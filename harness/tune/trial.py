@@ -19,13 +19,13 @@ import numpy as np
 from ctxbench.metrics.figures import fixed
 from ctxbench.metrics.frontier import Point, frontier
 from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
-from ctxbench.metrics.statistics.intervals import BY_CONSTRUCTION, Ends, Floats, by_unit, mean_of, of_share, resampled
-from ctxbench.metrics.value import Missing, Value
+from ctxbench.metrics.statistics.intervals import BY_CONSTRUCTION, Interval, by_unit, mean_of, over_units
+from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import LARGEST, read_file
 
 from ..answers.tally import Tally, run_tallies
-from ..compare.figures import MeasuredRun, measured
+from ..compare.figures import measured
 from ..engine.plan import Plan, RunInputs, execute
 from ..folder.files import placed
 from ..folder.run import Run, load
@@ -35,7 +35,6 @@ TOKENS = "tokens"
 """The cost where no model is billed: tokens sent, including those of the strategy's own model calls."""
 QUALITIES = ("answer_quality", "context_recall", "grounding")
 """Measures of quality: the first of these that the recordings allow is taken."""
-LACKING = "without_newest"
 FIGURES = "figures"
 """The folder of the figures in that of a search."""
 
@@ -50,7 +49,6 @@ class Task(msgspec.Struct, frozen=True):
     cost: str
     """The model to bill, or TOKENS."""
     qualities: tuple[str, ...]
-    encoding: str
     models: Settings
     """How to reach the models that the setting names."""
     inputs: str
@@ -59,12 +57,8 @@ class Task(msgspec.Struct, frozen=True):
     @property
     def file(self) -> Path:
         """File of the figures."""
-        text = msgspec.json.encode((self.spec, self.part, self.cost, self.qualities, self.encoding, self.inputs))
+        text = msgspec.json.encode((self.spec, self.part, self.cost, self.qualities, self.inputs))
         return Path(self.folder) / FIGURES / f"{self.part}-{hashlib.sha256(text).hexdigest()[:16]}.json"
-
-
-Sums = list[tuple[float, float]]
-"""Contribution of each conversation to either sum (`metrics/value.py`)."""
 
 
 class Tried(msgspec.Struct, frozen=True):
@@ -72,12 +66,13 @@ class Tried(msgspec.Struct, frozen=True):
 
     spec: str
     conversations: list[str]
-    cost: list[float]
+    cost: list[float] = []
     """Cost of each conversation."""
-    quality: dict[str, Sums]
-    lacking: int
+    quality: dict[str, list[tuple[float, float]]] = {}
+    """Contribution of each conversation to the two sums of each measure (`metrics/value.py`)."""
+    lacking: int = 0
     """Calls that have neither the newest message nor one written in its place."""
-    calls: int
+    calls: int = 0
     failed: str = ""
     """Why there are no figures: the strategy failed in a conversation."""
     replies: list[Tally] = []
@@ -92,7 +87,7 @@ def try_packed(packed: bytes) -> bytes:
 
 def tried(task: Task) -> Tried:
     """Return the figures of a setting: the stored ones, or measured now."""
-    figures_of_task = stored(task)
+    figures_of_task = stored(task.file)
     if figures_of_task is None:
         figures_of_task = _measured(task)
         with placed(task.file) as draft:
@@ -100,18 +95,8 @@ def tried(task: Task) -> Tried:
     return figures_of_task
 
 
-def stored(task: Task) -> Tried | None:
+def stored(file: Path) -> Tried | None:
     """Return the stored figures; None if there are none, or they are damaged."""
-    return _read(task.file)
-
-
-def with_failed_calls(folder: Path) -> list[Path]:
-    """Return the files of a search whose figures lack replies of calls that failed."""
-    files = [(file, _read(file)) for file in sorted((folder / FIGURES).glob("*.json"))]
-    return [file for file, figures in files if figures and any(tally.failed for tally in figures.replies)]
-
-
-def _read(file: Path) -> Tried | None:
     try:
         return msgspec.json.decode(read_file(file, LARGEST), type=Tried)
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
@@ -127,7 +112,6 @@ def _measured(task: Task) -> Tried:
     plan = Plan(
         RunInputs((str(folder / f"{task.part}.jsonl"),), "ctxbench"),
         (task.spec,),
-        task.encoding,
         models=task.models,
         probes=bool({"answer_quality", "context_recall"} & set(task.qualities)),
         answers="answer_quality" in task.qualities,
@@ -136,49 +120,39 @@ def _measured(task: Task) -> Tried:
     try:
         execute(plan, running)
         run = load(running)
-        replies = run_tallies(run)
-        return msgspec.structs.replace(_figures(task, run), replies=replies)
+        return msgspec.structs.replace(_figures(task, run), replies=run_tallies(run))
     finally:
         rmtree(running, ignore_errors=True)
 
 
 def _figures(task: Task, run: Run) -> Tried:
     run_figures = measured(run, () if task.cost == TOKENS else (task.cost,))
-    conversations = list(run_figures.digests)
-    sums = run_figures.sums[task.spec]
+    conversations, sums = list(run_figures.digests), run_figures.sums[task.spec]
     # Figures over fewer conversations would not compare with those of other settings.
     if failed := run_figures.failed.get(task.spec, {}):
         name, why = next(iter(failed.items()))
         more = f" (and in {len(failed) - 1} more)" if len(failed) > 1 else ""
-        return Tried(task.spec, conversations, [], {}, 0, 0, f"in {name}{more}: {why}")
+        return Tried(task.spec, conversations, failed=f"in {name}{more}: {why}")
+    tokens = sums["tokens_sent"][:, 0] + sums["own_tokens"][:, 0]
+    cost = (tokens if task.cost == TOKENS else sums[f"cost({task.cost})"][:, 0]).tolist()
+    if any(map(math.isnan, cost)):
+        why = "the price of a model that it calls is not known: --model tokens needs none"
+        return Tried(task.spec, conversations, failed=why)
     quality = {
         name: [(float(top), float(bottom)) for top, bottom in sums[name]] for name in task.qualities if name in sums
     }
-    cost = _tokens(run_figures, task.spec) if task.cost == TOKENS else sums[f"cost({task.cost})"][:, 0].tolist()
-    if any(map(math.isnan, cost)):
-        why = "the price of a model that it calls is not known: --model tokens needs none"
-        return Tried(task.spec, conversations, [], {}, 0, 0, why)
-    return Tried(
-        task.spec, conversations, cost, quality, int(sums[LACKING][:, 0].sum()), int(sums["steps"][:, 0].sum())
-    )
-
-
-def _tokens(run_figures: MeasuredRun, spec: str) -> list[float]:
-    sums = run_figures.sums[spec]
-    tokens: list[float] = (sums["tokens_sent"][:, 0] + sums["own_tokens"][:, 0]).tolist()
-    return tokens
+    lacking, calls = int(sums["without_newest"][:, 0].sum()), int(sums["steps"][:, 0].sum())
+    return Tried(task.spec, conversations, cost, quality, lacking, calls)
 
 
 @dataclass(frozen=True, slots=True)
 class TrialFigures:
     """Cost and quality of a setting on some conversations."""
 
-    cost: Value
+    cost: Interval | Missing
     """Mean cost of a conversation."""
-    cost_interval: Ends | Missing
-    quality: Value
-    quality_interval: Ends | Missing
-    conversations: int
+    quality: Interval | Missing
+    conversations: int = 0
     """Conversations in which the quality can be measured."""
 
     @property
@@ -186,7 +160,7 @@ class TrialFigures:
         """Cost and quality, if both are known."""
         if isinstance(self.cost, Missing) or isinstance(self.quality, Missing):
             return None
-        return Point(self.cost, self.quality)
+        return Point(self.cost.mean, self.quality.mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +174,12 @@ class Setting:
     """Whether it is the whole history, which nothing was chosen for."""
     train: TrialFigures
     held_out: TrialFigures
-    against: BaselineComparison | None
+    against: BaselineComparison | None = None
     """The held-out figures against those of the whole history; None if it is that itself, or failed."""
-    lacking: int
+    lacking: int = 0
     """Held-out calls that lack the newest message."""
-    calls: int
-    failed: str
+    calls: int = 0
+    failed: str = ""
     """Why it has no held-out figures."""
 
 
@@ -221,30 +195,30 @@ def figures(tried: Tried, quality: str, units: Mapping[str, str]) -> TrialFigure
     """Return the figures of one setting. `units` has the independent unit of each conversation."""
     if tried.failed:
         none = Missing("failed", tried.failed)
-        return TrialFigures(none, none, none, none, 0)
+        return TrialFigures(none, none)
+    unit_of = np.array([units.get(name, name) for name in tried.conversations], object)
     cost = np.column_stack([tried.cost, np.ones(len(tried.cost))])
     sums = np.array(tried.quality.get(quality, []), float).reshape(-1, 2)
     has_any = sums[:, 1] > 0
-    of_each = [units.get(name, name) for name in tried.conversations]
-    value, ends = _share(by_unit(sums[has_any], [unit for unit, here in zip(of_each, has_any, strict=False) if here]))
-    if value == fixed(quality, tried.spec):
-        ends = BY_CONSTRUCTION
-    return TrialFigures(*_mean(by_unit(cost, of_each)), value, ends, int(has_any.sum()))
+    found: Interval | Missing = Missing("undefined", "no conversation has anything to measure it by")
+    if has_any.any():
+        found = over_units(by_unit(sums[has_any], unit_of[has_any].tolist()), mean_of, 0.0, 1.0)
+    if isinstance(found, Interval) and found.mean == fixed(quality, tried.spec):
+        found = Interval(found.mean, BY_CONSTRUCTION, BY_CONSTRUCTION)
+    return TrialFigures(over_units(by_unit(cost, unit_of.tolist()), mean_of, 0.0), found, int(has_any.sum()))
 
 
 def against(tried: Tried, whole: Tried, quality: str, units: Mapping[str, str]) -> BaselineComparison | None:
     """Return the difference of a setting from the whole history, or None if the setting failed."""
     if tried.failed:
         return None
-    cost, sums = (
-        [np.array(side, float).reshape(len(whole.conversations), -1) for side in both]
-        for both in ((whole.cost, tried.cost), (whole.quality[quality], tried.quality.get(quality, [])))
-    )
-    ones = np.ones((len(whole.conversations), 1))  # the lower sum of a total, which has none
-    before, after = (np.hstack([column, ones]) for column in cost)
-    of_each = [units.get(name, name) for name in whole.conversations]
-    dearer = difference(Pairs("total", before, after, of_each), relative=True)
-    return BaselineComparison(dearer, difference(Pairs("ratio", sums[0], sums[1], of_each)))
+    size = len(whole.conversations)
+    ones = np.ones(size)  # the lower sum of a total, which has none
+    before, after = (np.column_stack([side.cost, ones]) for side in (whole, tried))
+    base, ours = (np.array(side.quality.get(quality, []), float).reshape(size, -1) for side in (whole, tried))
+    unit_of = [units.get(name, name) for name in whole.conversations]
+    dearer = difference(Pairs("total", before, after, unit_of), relative=True)
+    return BaselineComparison(dearer, difference(Pairs("ratio", base, ours, unit_of)))
 
 
 def settings(tried: Mapping[str, Tried], quality: str, units: Mapping[str, str]) -> list[str]:
@@ -255,18 +229,3 @@ def settings(tried: Mapping[str, Tried], quality: str, units: Mapping[str, str])
         if point is not None and point not in points.values():
             points[spec] = point
     return frontier(points)
-
-
-def _mean(sums: Floats) -> tuple[Value, Ends | Missing]:
-    value, resamples = float(mean_of(sums.sum(axis=0))), resampled(sums, mean_of)
-    if isinstance(resamples, Missing):
-        return value, resamples
-    return value, resamples.interval(least=0.0)
-
-
-def _share(sums: Floats) -> tuple[Value, Ends | Missing]:
-    if not len(sums):
-        none = Missing("undefined", "no conversation has anything to measure it by")
-        return none, none
-    value, resamples = float(mean_of(sums.sum(axis=0))), resampled(sums, mean_of)
-    return value, of_share(value, resamples if isinstance(resamples, Missing) else resamples.interval(), len(sums))

@@ -8,7 +8,7 @@ The conversations held out are measured once, at the end: neither their figures 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,8 +35,8 @@ from ..engine.workers import side_by_side
 from ..folder.files import placed
 from ..folder.store import alone, is_free, unwritable
 from ..models import Settings
-from .search import SampledSetting, Sampler, batch, check, name_of, trial
-from .space import SearchedStrategy, SearchSpace, searched, written
+from .search import SampledSetting, batch, check, trial
+from .space import SearchedStrategy, SearchSpace, searched
 from .space import space as space_of
 from .trial import (
     FIGURES,
@@ -52,32 +52,28 @@ from .trial import (
     stored,
     tried,
     try_packed,
-    with_failed_calls,
 )
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 TRAIN, HELD = "train", "held-out"
-_RESULTS = ("tune.json", f"{TRAIN}.jsonl", f"{HELD}.jsonl", "frontier.svg", "frontier.png")
+WHOLE = "none"
+"""The whole history, which nothing was chosen for, shown beside the chosen settings."""
 
 
 @contextmanager
-def _entered(out: Path, overwrite: bool) -> Iterator[None]:
+def _entered(out: Path) -> Iterator[None]:
     """Lock a folder that is new, or that a search has written to. Raises RunError for any other."""
     if out.exists() and not (out / FIGURES).is_dir() and (not out.is_dir() or not is_free(out)):
         raise RunError(f"{out}: is not the folder of a search and not empty: name another with --out")
     try:
         (out / FIGURES).mkdir(parents=True, exist_ok=True)
         with alone(out):
-            if overwrite:
-                for file in (out / FIGURES).iterdir():
-                    file.unlink()
-                for name in _RESULTS:
-                    (out / name).unlink(missing_ok=True)
             # What lacks replies of calls that failed is measured again, and so is all that was tried after it.
-            for file in with_failed_calls(out):
-                file.unlink()
+            for file in sorted((out / FIGURES).glob("*.json")):
+                if (known := stored(file)) and any(tally.failed for tally in known.replies):
+                    file.unlink()
             yield
             rmtree(out / "running", ignore_errors=True)
     except OSError as error:
@@ -104,8 +100,8 @@ class Split(NamedTuple):
     held_out: list[Conversation]
 
 
-def split(conversations: Sequence[Conversation], share: float = HELD_OUT, seed: int = 0) -> Split:
-    """Hold a share of the independent units out. Raises RunError where that leaves nothing on one side.
+def split(conversations: Sequence[Conversation], seed: int = 0) -> Split:
+    """Hold half of the independent units out. Raises RunError where that leaves nothing on one side.
 
     What depends on each other stands on one side: a session with its subagents, the languages of one generated
     conversation, and the same conversation under two names.
@@ -126,7 +122,7 @@ def split(conversations: Sequence[Conversation], share: float = HELD_OUT, seed: 
     held: set[str] = set()
     for side in (True, False):
         order = sorted((name for name in groups if probed[name] == side), key=lambda name: _place(name, seed))
-        held.update(order[: _size(len(order), share)])
+        held.update(order[: round(len(order) * HELD_OUT)])
     if not held:  # one of each
         held.add(min(groups, key=lambda name: (not probed[name], _place(name, seed))))
     out = {at for name in held for at in groups[name]}
@@ -156,11 +152,6 @@ def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list
     return groups
 
 
-def _size(number: int, share: float) -> int:
-    """Return how many of `number` to hold out: at least one, and not all, where there are two."""
-    return 0 if number < 2 else min(max(1, round(number * share)), number - 1)
-
-
 def _content_digest(conversation: Conversation) -> str:
     """Return a digest of the messages, whatever the conversation is called."""
     digest = hashlib.sha256()
@@ -175,25 +166,17 @@ def _place(digest: str, seed: int) -> str:
     return hashlib.sha256(f"{seed} {digest}".encode()).hexdigest()
 
 
-WHOLE = "none"
-"""The whole history, which nothing was chosen for, shown beside the chosen settings."""
-
-
 @dataclass(frozen=True, slots=True)
 class TuneRequest:
-    """A search: the strategy, recordings, ranges and length."""
+    """A search: the strategy, recordings and length."""
 
     strategy: str
     inputs: RunInputs
-    ranges: tuple[str, ...] = ()
     trials: int = 40
-    sampler: Sampler = "tpe"
     seed: int = 0
-    held_out: float = HELD_OUT
     cost: str = "claude-sonnet-5"
     quality: str = ""
     """One of QUALITIES; empty = the first that the recordings allow."""
-    encoding: str = "o200k_base"
 
 
 @dataclass(frozen=True)
@@ -227,8 +210,8 @@ class Tuned:
     """Replies of the models that settings name for themselves."""
 
 
-Say = Callable[[int, int], None]
-"""Called with the number of trials done, and of all trials."""
+Done = Callable[[int], None]
+"""Called with the number of trials that are new."""
 
 
 def tune(
@@ -237,8 +220,7 @@ def tune(
     *,
     models: Settings = Settings(),  # noqa: B008
     jobs: int = 1,
-    overwrite: bool = False,
-    say: Say = lambda *_: None,
+    done: Done = lambda _: None,
 ) -> Tuned:
     """Search, or resume a search. Raises a UserError for what cannot be searched.
 
@@ -246,7 +228,6 @@ def tune(
     """
     check()
     search = searched(request.strategy)
-    ranges = written(request.ranges, [free.name for free in search.free])
     if request.cost != TOKENS and Prices().tariff(request.cost) is None:
         close = nearest(request.cost, {**model_names(), TOKENS: None})
         remedy = "`ctxbench list prices` has the models, and `tokens` needs no price"
@@ -256,15 +237,19 @@ def tune(
     if not conversations:
         first = f": {problems.errors[0]}" if problems.errors else ""
         raise RunError(f"no conversation could be read{first}")
-    parts = split(conversations, request.held_out, request.seed)
+    parts, counter = split(conversations, request.seed), TokenCounter()
     # From the conversations searched on alone: a length that is held out would choose as well.
-    space = space_of(search, ranges, _longest(parts.train, request.encoding))
-    with _entered(out, overwrite):
+    longest = {
+        "max_tokens": max(sum(map(counter.message, conversation.messages)) for conversation in parts.train),
+        "messages": max(len(conversation.messages) for conversation in parts.train),
+    }
+    space = space_of(search, longest)
+    with _entered(out):
         for name, part in ((TRAIN, parts.train), (HELD, parts.held_out)):
             with placed(out / f"{name}.jsonl") as draft:
                 draft.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in part))
         models = msgspec.structs.replace(models, run=str(out))
-        return _Search(request, search, space, parts, problems, out, models, jobs, say).run()
+        return _Search(request, search, space, parts, problems, out, models, jobs, done).run()
 
 
 @dataclass(frozen=True)
@@ -279,38 +264,39 @@ class _Search:
     out: Path
     models: Settings
     jobs: int
-    say: Say
+    done: Done
 
     def run(self) -> Tuned:
-        whole = self._task(WHOLE, TRAIN, self._qualities), self._task(WHOLE, HELD, self._qualities)
-        on_train, on_held = self._tried(whole)
-        quality, why = _quality(on_train, on_held, self.request.quality)
+        request = self.request
+        wanted = (request.quality,) if request.quality else QUALITIES
+        on_train, on_held = (self._tried([WHOLE], part, wanted)[0] for part in (TRAIN, HELD))
+        quality, why = _quality(on_train, on_held, request.quality)
         failed, values_by_setting = self._search(quality)
         if not values_by_setting:
             first = next((f"{name}: {why}" for name, why in failed.items()), "")
-            raise RunError(f"no setting of {self.request.strategy} could be tried; the first: {first}")
-        train = self._all(list(values_by_setting), TRAIN, quality)
+            raise RunError(f"no setting of {request.strategy} could be tried; the first: {first}")
+        train = self._tried(list(values_by_setting), TRAIN, (quality,))
         chosen, worth = self._chosen(train, quality)
         rows = self._measured(chosen, quality)
-        held = self._all([setting.spec for setting in rows], HELD, quality)
+        held = self._tried([setting.spec for setting in rows], HELD, (quality,))
         size = self.space.size()
         return Tuned(
-            self.strategy.text,
-            self.space,
-            self.request.cost,
-            quality,
-            why,
-            len(self.parts.train),
-            len(self.parts.held_out),
-            len(values_by_setting) + len(failed),
-            size is not None and size <= self.request.trials,
-            tuple(failed.items()),
-            tuple((trial.spec, figures(trial, quality, self._units)) for trial in train),
-            rows,
-            tuple(self._at_ends([values_by_setting[setting] for setting in chosen])),
-            worth,
-            self.problems,
-            tuple(tally for trial in (*train, *held) for tally in trial.replies),
+            strategy=self.strategy.text,
+            space=self.space,
+            cost=request.cost,
+            quality=quality,
+            why_quality=why,
+            train=len(self.parts.train),
+            held_out=len(self.parts.held_out),
+            trials=len(values_by_setting) + len(failed),
+            exhaustive=size is not None and size <= request.trials,
+            failed=tuple(failed.items()),
+            tried=tuple((trial.spec, figures(trial, quality, self._units)) for trial in train),
+            settings=rows,
+            at_ends=tuple(self._at_ends([values_by_setting[setting] for setting in chosen])),
+            worth=worth,
+            problems=self.problems,
+            replies=tuple(tally for trial in (*train, *held) for tally in trial.replies),
         )
 
     def _chosen(self, train: Sequence[Tried], quality: str) -> tuple[list[str], bool]:
@@ -319,7 +305,7 @@ class _Search:
         If the whole history dominates every trial, return the frontier of the trials alone, and False.
         """
         tried = {trial.spec: trial for trial in train}
-        whole = {WHOLE: self._all([WHOLE], TRAIN, quality)[0]}
+        whole = {WHOLE: self._tried([WHOLE], TRAIN, (quality,))[0]}
         # A setting that costs more than the whole history and is no better is no choice.
         on_frontier = [setting for setting in settings(whole | tried, quality, self._units) if setting in tried]
         return on_frontier or settings(tried, quality, self._units), bool(on_frontier)
@@ -333,20 +319,23 @@ class _Search:
 
     def _measured(self, chosen: Sequence[str], quality: str) -> tuple[Setting, ...]:
         """Measure the chosen settings, the defaults and the whole history on both sides of the split."""
-        names = list(dict.fromkeys(setting for setting in (*chosen, self._default(), WHOLE) if setting))
-        train, held = (self._all(names, part, quality) for part in (TRAIN, HELD))
-        whole = held[names.index(WHOLE)]
+        default = []
+        with suppress(SpecError):  # no defaults
+            default.append(self.strategy.at({}))
+        names = list(dict.fromkeys([*chosen, *default, WHOLE]))
+        train, held = (self._tried(names, part, (quality,)) for part in (TRAIN, HELD))
+        whole, units = held[names.index(WHOLE)], self._units
         return tuple(
             Setting(
-                spec,
-                spec in chosen,
-                spec == WHOLE,
-                figures(before, quality, self._units),
-                figures(after, quality, self._units),
-                None if spec == WHOLE else against(after, whole, quality, self._units),
-                after.lacking,
-                after.calls,
-                after.failed,
+                spec=spec,
+                chosen=spec in chosen,
+                whole=spec == WHOLE,
+                train=figures(before, quality, units),
+                held_out=figures(after, quality, units),
+                against=None if spec == WHOLE else against(after, whole, quality, units),
+                lacking=after.lacking,
+                calls=after.calls,
+                failed=after.failed,
             )
             for spec, before, after in zip(names, train, held, strict=True)
         )
@@ -356,10 +345,6 @@ class _Search:
         conversations = (*self.parts.train, *self.parts.held_out)
         return independent_units({conversation.id: conversation.meta for conversation in conversations})
 
-    @property
-    def _qualities(self) -> tuple[str, ...]:
-        return (self.request.quality,) if self.request.quality else QUALITIES
-
     def _search(self, quality: str) -> tuple[dict[str, str], dict[str, Mapping[str, Any]]]:
         """Try settings. Return those that failed with the reasons, and the others with their values.
 
@@ -368,12 +353,11 @@ class _Search:
         trials: list[FrozenTrial] = []
         total = self.request.trials
         while len(trials) < total:
-            self.say(len(trials), total)
-            sampled = batch(self.strategy, self.space, trials, self.request.sampler, self.request.seed, total)
+            sampled = batch(self.strategy, self.space, trials, self.request.seed, total)
             if not sampled:
                 break
             trials += self._batch(sampled[: total - len(trials)], quality)
-        self.say(total, total)
+            self.done(len(sampled))
         failed = {trial.user_attrs["setting"]: trial.user_attrs.get("failed", "") for trial in trials}
         return (
             {name: why for name, why in failed.items() if why},
@@ -383,35 +367,29 @@ class _Search:
     def _batch(self, batch: Sequence[SampledSetting], quality: str) -> Iterator[FrozenTrial]:
         """Try some settings, side by side if there are workers, and yield the trials in their order."""
         refused: dict[str, str] = {}
-        names = [name_of(self.strategy, sampled.values) for sampled in batch]
-        for name, sampled in zip(names, batch, strict=True):
+        for sampled in batch:
             try:
                 self.strategy.at(sampled.values)
             except SpecError as error:
-                refused[name] = str(error)
-        taken = self._all([name for name in names if name not in refused], TRAIN, quality)
-        tried_by_setting = {tried.spec: tried for tried in taken}
-        for name, sampled in zip(names, batch, strict=True):
-            point, why = None, refused.get(name, "")
+                refused[sampled.name] = str(error)
+        taken = [sampled.name for sampled in batch if sampled.name not in refused]
+        tried_by_setting = dict(zip(taken, self._tried(taken, TRAIN, (quality,)), strict=True))
+        for sampled in batch:
+            point, why = None, refused.get(sampled.name, "")
             if not why:
-                tried = tried_by_setting[name]
-                point = None if tried.failed else figures(tried, quality, self._units).point
+                tried = tried_by_setting[sampled.name]
+                point = figures(tried, quality, self._units).point
                 why = tried.failed or ("" if point else f"{quality} is undefined")
-            yield trial(self.space, sampled, name, point, why)
+            yield trial(self.space, sampled, point, why)
 
-    def _default(self) -> str:
-        """Return the strategy at its defaults, or an empty text where there are none."""
-        try:
-            return self.strategy.at({})
-        except SpecError:
-            return ""
-
-    def _all(self, specs: Sequence[str], part: str, quality: str) -> list[Tried]:
-        return self._tried([self._task(spec, part, (quality,)) for spec in specs])
-
-    def _task(self, spec: str, part: str, qualities: tuple[str, ...]) -> Task:
-        request = self.request
-        return Task(spec, part, str(self.out), request.cost, qualities, request.encoding, self.models, self._inputs)
+    def _tried(self, specs: Sequence[str], part: str, qualities: tuple[str, ...]) -> list[Tried]:
+        """Return the figures of settings on a part of the recordings: the stored ones, or measured now."""
+        out, cost = str(self.out), self.request.cost
+        tasks = [Task(spec, part, out, cost, qualities, self.models, self._inputs) for spec in specs]
+        todo = list(dict.fromkeys(task for task in tasks if self.jobs > 1 and stored(task.file) is None))
+        if len(todo) > 1:
+            side_by_side(try_packed, map(msgspec.msgpack.encode, todo), self.jobs, lambda _: None)
+        return [tried(task) for task in tasks]
 
     @cached_property
     def _inputs(self) -> str:
@@ -421,13 +399,6 @@ class _Search:
             files |= packages(parse(self.strategy.at({})))
         digests = [conversation.digest() for part in self.parts for conversation in part]
         return hashlib.sha256(repr((digests, version("ctxbench"), files)).encode()).hexdigest()
-
-    def _tried(self, tasks: Iterable[Task]) -> list[Tried]:
-        tasks = list(tasks)
-        todo = list(dict.fromkeys(task for task in tasks if stored(task) is None))
-        if self.jobs > 1 and len(todo) > 1:
-            side_by_side(try_packed, map(msgspec.msgpack.encode, todo), self.jobs, lambda _: None)
-        return [tried(task) for task in tasks]
 
 
 def _quality(train: Tried, held: Tried, named: str) -> tuple[str, str]:
@@ -445,11 +416,3 @@ def _quality(train: Tried, held: Tried, named: str) -> tuple[str, str]:
         f"{'no ' if named else 'neither '}{what} can be measured on both sides of the split: quality is not known; "
         "give recordings with probes or tool calls, or another --seed"
     )
-
-
-def _longest(conversations: Sequence[Conversation], encoding: str) -> dict[str, int]:
-    counter = TokenCounter(encoding)
-    return {
-        "max_tokens": max(sum(map(counter.message, conversation.messages)) for conversation in conversations),
-        "messages": max(len(conversation.messages) for conversation in conversations),
-    }

@@ -296,6 +296,25 @@ def mean_of(sums: Floats) -> Floats:
     return means
 
 
+def over_units(
+    table: Floats, statistic: Statistic, least: float = -math.inf, most: float = math.inf
+) -> Interval | Missing:
+    """Return a statistic of column sums with its interval over units (rows), cut off at what is possible.
+
+    A share of 0 or 1 is so in every unit: its interval is Wilson's for as many trials (`of_share`).
+    """
+    value = float(statistic(table.sum(axis=0)))
+    # Student's interval, the wider one of few units, may reach past what is possible.
+    resamples = resampled(table, statistic)
+    if isinstance(resamples, Missing):
+        return Interval(value, resamples, resamples)
+    ends = resamples.interval(least=least if most == math.inf else -math.inf)
+    if (least, most) == (0.0, 1.0):
+        share = of_share(value, ends, len(table))
+        return Interval(value, *(share if isinstance(share, Ends) else (share, share)))
+    return Interval(value, max(least, ends.low), min(most, ends.high))
+
+
 def interval(
     values: Sequence[float], groups: Sequence[Hashable], seed: int = SEED, draws: int = DRAWS
 ) -> Interval | Missing:

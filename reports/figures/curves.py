@@ -1,28 +1,18 @@
-"""Curves over turns, rounds and sizes: growth, grounding recall, facts, latency, tiers, misses; ROC of graders."""
+"""Curves over turns, rounds and sizes: growth, grounding recall, facts, latency, tiers, misses."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ctxbench.metrics.grading.agreement import curve
-from ctxbench.metrics.value import Missing
-from ctxbench.scenarios.text import printable
-
-from ..calibration import figure as figure_in_words
 from .panels import REFERENCE, Line, from_nothing, linear, logarithmic, panels, share, short
 from .style import COLOURS, FAINT, MARKERS, ON_COLOUR, figure, legible, row_name, style
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from ctxbench.harness.graders.calibration import Calibrated
 
 
 _LOOK = {"color": COLOURS[0], "marker": MARKERS[0], "markersize": 2.5}
@@ -139,40 +129,3 @@ def miss_ratios(rows: pd.DataFrame) -> Figure:
         axes.set_ylim(0, None)
         drawn.legend(loc="outside lower center", ncols=4)
     return drawn
-
-
-# Panels beside each other, inches of one, and characters of a line of its legend.
-_ROC_ACROSS, _ROC_SIDE, _ROC_LINE = 2, 3.8, 40
-
-
-def roc(results: Sequence[Calibrated]) -> Figure:
-    """Draw ROC curves, one panel for each labelled set. A set of one class has no curve, and its panel says so."""
-    across = min(_ROC_ACROSS, len(results))
-    down = -(-len(results) // across)
-    with style():
-        drawn = figure(across * _ROC_SIDE + 0.4, down * _ROC_SIDE + 0.4)
-        grid = list(drawn.subplots(down, across, squeeze=False).flat)
-        for axes, calibrated in zip(grid, results, strict=False):
-            _panel_roc(axes, calibrated)
-        for axes in grid[len(results) :]:
-            axes.set_axis_off()
-    return drawn
-
-
-def _panel_roc(axes: Axes, calibrated: Calibrated) -> None:
-    axes.axline((0, 0), slope=1, color=FAINT, linewidth=0.8)
-    for at, (profile, verdicts) in enumerate(zip(calibrated.profiles, calibrated.verdicts, strict=True)):
-        recall, specificity = profile.whole.recall.value, profile.whole.specificity.value
-        if isinstance(recall, Missing) or isinstance(specificity, Missing):
-            continue
-        line, colour = curve(verdicts), COLOURS[at % len(COLOURS)]
-        name = fill(printable(f"{profile.grader}  {figure_in_words(profile.whole.auc.value)}"), _ROC_LINE)
-        axes.plot(line.false_positive_rate, line.recall, color=colour, label=name)
-        axes.plot(1 - specificity, recall, linestyle="none", marker=MARKERS[at % len(MARKERS)], color=colour)
-    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-    axes.set(xlabel="of wrong answers, called right", ylabel="of right answers, called right")
-    axes.set_title(printable(f"{calibrated.labels.name}: {len(calibrated.labels.answers):,} answers"))
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="lower right", title="AUC", alignment="left")
-    else:
-        axes.text(0.5, 0.5, "labels of one class only:\nthere is no curve", ha="center", va="center")

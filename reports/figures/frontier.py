@@ -12,7 +12,7 @@ from ctxbench.harness.folder.names import short_names
 from ctxbench.harness.tune.trial import TOKENS
 from ctxbench.harness.tune.tune import Tuned
 from ctxbench.metrics.frontier import Point
-from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.text import printable
 
 from ..tune import numbers, unit
@@ -222,12 +222,12 @@ def _held_out(axes: Any, tuned: Tuned) -> None:
     """Draw the settings on the held-out conversations, each with its number."""
     names, first = numbers(tuned), True
     for setting in tuned.settings:
-        point, ends = setting.held_out.point, setting.held_out.quality_interval
-        if point is None:
+        point, quality = setting.held_out.point, setting.held_out.quality
+        if point is None or isinstance(quality, Missing):
             continue
         bars = None
-        if isinstance(ends, Ends):
-            bars = [[max(0.0, point.quality - ends.low)], [max(0.0, ends.high - point.quality)]]
+        if not isinstance(quality.low, Missing) and not isinstance(quality.high, Missing):
+            bars = [[max(0.0, quality.mean - quality.low)], [max(0.0, quality.high - quality.mean)]]
         label = "held out" if first else None
         axes.errorbar([point.cost], [point.quality], yerr=bars, color=COLOURS[1], label=label, **_HELD_OUT)
         axes.annotate(

@@ -86,7 +86,7 @@ def test_a_number_has_two_bounds(path: str, command: Any, parameter: Any, kind: 
 
 def test_the_tree_is_walked() -> None:
     """Numbers, files and other paths of the commands are found: the tests below are about some of each."""
-    assert (len(NUMBERS), len(FILES), len(PATHS)) > (40, 40, 40)
+    assert min(len(NUMBERS), len(FILES), len(PATHS)) > 20
 
 
 @pytest.fixture(scope="session")
@@ -203,7 +203,7 @@ def test_a_name_that_no_file_can_have(place: Path, path: str, command: Any, para
         (("run", "some.jsonl", "-s", "pipe.py:X"), "pipe.py: cannot be read: it is a pipe"),
         (("run", "some.jsonl", "-s", f"window(max_tokens={10**17})"), "max_tokens is beyond 9,007,199,254,740,992"),
         (("run", "some.jsonl", "-s", "none", "--window", "9" * 5000), "more than any model's"),
-        (("tune", "window(max_tokens=?)", "some.jsonl", "--space", f"max_tokens=1..{10**400}"), "no number may be"),
+        (("tune", f"window(max_tokens=?[1..{10**400}])", "some.jsonl"), "no number may be"),
         (("export", "prometheus", "run", "--to", ""), ".: cannot be written: Is a directory"),
         (("run", "some.jsonl", "--format", "\udcff"), "is not UTF-8"),
     ],

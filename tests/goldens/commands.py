@@ -73,7 +73,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "show as": ("show", "small", 1, 3, "-s", "window", "--as", "anthropic"),
     "lab answer": ("lab", "answer", "small", "--json"),
     "lab validate": ("lab", "validate", "agent", "--json"),
-    "lab calibrate": ("lab", "calibrate", "labels.jsonl", "--resamples", 1000, "--json"),
+    "lab calibrate": ("lab", "calibrate", "labels.jsonl", "--json"),
     "lab claims": ("lab", "claims", "before", "--only", "C09", "--only", "C10", "--only", "C12", "--json"),
     "lab tiers": ("lab", "tiers", *TIERS, "--json"),
 }

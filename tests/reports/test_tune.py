@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctxbench.harness.tune.space import Numbers, SearchSpace
 from ctxbench.harness.tune.trial import Setting, TrialFigures, Tried, against, figures
 from ctxbench.harness.tune.tune import Tuned
-from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.metrics.statistics.intervals import Ends, Interval
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.render import markdown
 from ctxbench.reports.tune import as_json, dominated, flattery, numbers, tables
@@ -13,11 +13,11 @@ from ctxbench.scenarios.source import Problems
 
 
 def of(cost: float, quality: float) -> TrialFigures:
-    return TrialFigures(cost, Ends(cost - 1, cost + 1), quality, Ends(0.0, 1.0), 5)
+    return TrialFigures(Interval(cost, cost - 1, cost + 1), Interval(quality, 0.0, 1.0), 5)
 
 
 def setting(spec: str, train: TrialFigures, held: TrialFigures, chosen: bool = True, whole: bool = False) -> Setting:
-    return Setting(spec, chosen, whole, train, held, None, 0, 10, "")
+    return Setting(spec, chosen, whole, train, held, calls=10)
 
 
 def tuned(*settings: Setting, worth: bool = True, failed: tuple[tuple[str, str], ...] = ()) -> Tuned:
@@ -65,12 +65,12 @@ def test_what_is_dominated_on_what_was_held_out() -> None:
 def test_a_setting_that_failed_on_what_was_held_out() -> None:
     """It keeps its row, with the reason beneath; the others theirs."""
     none = Missing("failed", "in c7: IndexError")
-    lost = TrialFigures(none, none, none, none, 0)
-    found = tuned(Setting("a(n=9)", True, False, of(90, 0.9), lost, None, 0, 0, "in c7: IndexError"), SMALL, WHOLE)
+    lost = TrialFigures(none, none)
+    found = tuned(Setting("a(n=9)", True, False, of(90, 0.9), lost, failed="in c7: IndexError"), SMALL, WHOLE)
     text = markdown(list(tables(found)))
     assert "(failed)" in text
     assert "a(n=9) failed on the held-out conversations: in c7: IndexError." in text
-    assert as_json(found)["frontier"][0]["held_out"]["cost"] == none
+    assert as_json(found)["settings"][0]["held_out"]["cost"] == none
 
 
 def test_nothing_is_worth_it() -> None:
@@ -95,6 +95,7 @@ def test_differences_are_in_pairs() -> None:
 def test_one_conversation_has_no_interval() -> None:
     """Its figures stand, the intervals are missing."""
     found = figures(Tried("x", ["a"], [3.0], {"grounding": [(1, 2)]}, 0, 1), "grounding", {})
-    assert (found.cost, found.quality) == (3.0, 0.5)
-    assert isinstance(found.cost_interval, Missing)
-    assert isinstance(found.quality_interval, Missing)
+    for figure, mean in ((found.cost, 3.0), (found.quality, 0.5)):
+        assert isinstance(figure, Interval)
+        assert figure.mean == mean
+        assert isinstance(figure.low, Missing)

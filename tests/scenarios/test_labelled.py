@@ -207,7 +207,7 @@ def test_locomo_and_its_corrections(tmp_path: Path) -> None:
 
 
 NAMES = ("Question", "gold answers", "prediction", "rater 1", "rater 2")
-SPEC = ["question=Question,gold=gold answers", "answer=prediction,label=rater 1,label=rater 2"]
+SPEC = "question=Question,gold=gold answers,answer=prediction,label=rater 1,label=rater 2"
 ROWS = (
     ("Who wrote it?", "Ann Lee", 'It was "Ann", of course.', "1", "yes"),
     ("Which?", '["kiwi", "fig"]', "fig", "true", "false"),
@@ -231,7 +231,7 @@ def table(folder: Path, form: str) -> Path:
     return path
 
 
-def in_columns(path: Path, spec: list[str] = SPEC) -> tuple[list[Labelled], Problems]:
+def in_columns(path: Path, spec: str = SPEC) -> tuple[list[Labelled], Problems]:
     problems = Problems()
     return list(read([path], problems, Columns.parse(spec))), problems
 
@@ -257,7 +257,7 @@ def test_json_values_need_no_quotes(tmp_path: Path) -> None:
     path = tmp_path / "own.json"
     row = {"q": "How many?", "g": ["six", 6], "a": "6", "l": True, "i": 7, "s": "m1", "k": "temporal"}
     path.write_text(json.dumps([row, {**row, "i": 7, "l": 0}]))
-    answers, problems = in_columns(path, ["question=q,gold=g,answer=a,label=l,id=i,system=s,kind=k"])
+    answers, problems = in_columns(path, "question=q,gold=g,answer=a,label=l,id=i,system=s,kind=k")
     assert [(each.id, each.system, each.kind) for each in answers] == [
         ("7", "m1", "temporal"),
         ("7~2", "m1", "temporal"),
@@ -270,13 +270,13 @@ def test_json_values_need_no_quotes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        (["question=q,gold=g"], "--columns lacks answer, label: write question="),
-        (["question=q,answer=a,answer=b,gold=g,label=l"], "--columns names answer twice"),
-        (["questions=q"], "--columns 'questions=q': write NAME=COLUMN"),
-        (["question"], "--columns 'question': write NAME=COLUMN"),
+        ("question=q,gold=g", "--columns lacks answer, label: write question="),
+        ("question=q,answer=a,answer=b,gold=g,label=l", "--columns names answer twice"),
+        ("questions=q", "--columns 'questions=q': write NAME=COLUMN"),
+        ("question", "--columns 'question': write NAME=COLUMN"),
     ],
 )
-def test_columns_that_cannot_be(spec: list[str], said: str) -> None:
+def test_columns_that_cannot_be(spec: str, said: str) -> None:
     """A misspelt name, one that is missing or there twice: the error says what to write."""
     with pytest.raises(SpecError) as error:
         Columns.parse(spec)
@@ -287,7 +287,7 @@ def test_columns_that_cannot_be(spec: list[str], said: str) -> None:
 def test_a_column_that_is_not_there(tmp_path: Path, form: str) -> None:
     """One error, with the columns that are."""
     answers, problems = in_columns(
-        table(tmp_path, form), ["question=Question,gold=golden,answer=prediction,label=rater 1"]
+        table(tmp_path, form), "question=Question,gold=golden,answer=prediction,label=rater 1"
     )
     assert not answers
     [error] = problems.errors
@@ -298,13 +298,13 @@ def test_bad_rows_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     """A label that is none, no gold: each with its row; bytes that are no text."""
     path = tmp_path / "bad.csv"
     path.write_text("q,g,a,l\nWho?,Ann,Bob,perhaps\nWho?,,Bob,0\nWho?,Ann,Bob,0\n")
-    answers, problems = in_columns(path, ["question=q,gold=g,answer=a,label=l"])
+    answers, problems = in_columns(path, "question=q,gold=g,answer=a,label=l")
     assert [each.correct for each in answers] == [False]
     texts = [str(error) for error in problems.errors]
     assert "bad.csv:1: l: no label: 'perhaps'" in texts[0]
     assert "bad.csv:2: g: no gold answer" in texts[1]
     path.write_bytes("q,g,a,l\nWo?,Köln,K\xf6ln,1\n".encode("latin-1"))
-    answers, problems = in_columns(path, ["question=q,gold=g,answer=a,label=l"])
+    answers, problems = in_columns(path, "question=q,gold=g,answer=a,label=l")
     assert not answers
     assert "cannot be read as a table: 'utf-8' codec can't decode" in str(problems.errors[0])
 

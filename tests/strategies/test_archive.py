@@ -213,37 +213,6 @@ def test_what_a_stage_before_rewrites_is_read_again() -> None:
     assert sum(isinstance(event, Archived) for step in made for event in step.events) == 4
 
 
-def test_before_a_window() -> None:
-    """`archive | window`: what would have filled the window is a placeholder, so more turns stay."""
-    talk = conversation(*[asking(at, f"q{at}", "gate", LONG + str(at)) for at in range(1, 6)])
-    alone = steps(parse("window(max_tokens=8000)"), talk)[-1].context.messages
-    after = steps(parse("archive | window(max_tokens=8000)"), talk)[-1].context.messages
-    assert len(after) > len(alone)
-    assert {message.id for message in after} >= {"s", "u1", "t1", "t5"}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "archive(threshold=0)",
-        "archive(summary_chars=600)",
-        "archive(query_chars=501)",
-        "archive(similarity=2)",
-        "archive(summariser='')",
-        "archive(trigger='keyword', keywords=())",
-        "archive(keep_days=0)",
-        "archive(scope='all')",
-        "archive(scope='thread', store='x.db')",
-        "archive(store='postgresql://me:secret@host/db')",
-    ],
-)
-def test_what_cannot_be_is_refused(text: str) -> None:
-    """A parameter that makes no sense is an error of the user's, which never prints a password."""
-    with pytest.raises(SpecError) as told:
-        parse(text)
-    assert "secret" not in str(told.value)
-
-
 SPECS = (
     "archive(threshold=20)",
     "archive(threshold=1, fresh=False, trigger='keyword', keywords=('no',), load_tokens=60, language='en')",

@@ -130,19 +130,6 @@ def test_a_store_that_cannot_be_is_refused(tmp_path: Path, store: str, said: str
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
 
 
-@pytest.mark.parametrize("state", ["new", "made", "empty", "locked"])
-def test_a_store_that_can_be_is_not_refused(tmp_path: Path, state: str) -> None:
-    """A file that is not there yet, has our table, has none, or is in use."""
-    file = tmp_path / "archive.db"
-    if state == "made":
-        ResultTable(str(file)).load("nobody")
-    if state == "empty":
-        file.touch()
-    with closing(sqlite3.connect(file if state == "locked" else ":memory:", isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
-        parse(f"archive(store='{file}', scope='all')")
-
-
 WRITER = """
 import sys
 from ctxbench.strategies.archive.record import Card, identify
@@ -246,43 +233,3 @@ def test_a_locked_store(tmp_path: Path) -> None:
     assert sent["t1"].startswith("📎")
     assert sent["t2"].startswith("📎")
     assert [type(each) for each in opened.events] == [Archived, Archived]
-
-
-@pytest.mark.parametrize(
-    ("pragma", "why"),
-    [
-        ("max_page_count = 1", "database or disk is full (free some space)"),
-        ("query_only = 1", "attempt to write a readonly database (make it writable)"),
-    ],
-)
-def test_a_store_that_takes_no_more(tmp_path: Path, pragma: str, why: str) -> None:
-    """Full, or to be read only: what is not in it is sent whole, and it is said; what is there is archived."""
-    strategy = at_file(tmp_path, fresh=False)
-    talk = conversation(asking(1, "a", "b", LONG), asking(2, "c", "d", LONG * 9))
-    Opening(strategy, talk).at("a1")
-    opened = Opening(strategy, talk)
-    store = opened.view.archives._store  # type: ignore[attr-defined]
-    store.load("nobody")
-    store._opened.execute(f"PRAGMA {pragma}")
-    assert opened.at("a1")["t1"].startswith("📎")
-    assert opened.at("a2")["t2"] == LONG * 9
-    assert opened.events == (Failed("archive", f"{strategy.store}: {why}", "what is left is sent whole, for now"),)
-    assert opened.calls(json.dumps({"uuid": identify("talk", "t1", LONG)})) == LONG
-
-
-@pytest.mark.parametrize("trouble", ["folder", "not a database", "another table"])
-def test_a_store_that_fails_later(tmp_path: Path, trouble: str) -> None:
-    """What goes wrong after the strategy was made: all is sent whole, and it is said."""
-    folder = tmp_path / "here"
-    folder.mkdir()
-    strategy = at_file(folder, fresh=False)
-    if trouble == "folder":
-        folder.rmdir()
-    elif trouble == "not a database":
-        (folder / "archive.db").write_text("these are no rows" * 100)
-    else:
-        with closing(sqlite3.connect(folder / "archive.db")) as connection:
-            connection.execute("CREATE TABLE tool_result_archive (name TEXT)")
-    opened = Opening(strategy, conversation(asking(1, "a", "b", LONG)))
-    assert opened.at("a1")["t1"] == LONG
-    assert [type(each) for each in opened.events] == [Failed]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import msgspec
 import pytest
@@ -95,13 +94,6 @@ def test_scores_by_hand() -> None:
     assert events(last, Recalled) == [
         Recalled(("m0", "m2"), (round(0.6 * cosine + 0.4 * 0.9, 4), round(0.4 * 0.85, 4)))
     ]
-
-
-def test_without_context_confidence_alone_counts() -> None:
-    """Where nothing was said that has a word, the surest facts come first."""
-    store = FactStore(0.5)
-    store.take([StatedFact("one two three", 0.5, "a"), StatedFact("four five six", 0.9, "b")])
-    assert [store.facts[number].source for number, _ in Facts()._best(store, [])] == ["b", "a"]
 
 
 def test_the_old_behaviour_is_reached_by_parameters() -> None:
@@ -277,14 +269,6 @@ def test_what_a_model_fails_at_is_done_by_rules(reply: str | None) -> None:
     assert reply is None or reply not in failed[0].why  # type: ignore[union-attr]
 
 
-def test_an_empty_list_is_an_answer() -> None:
-    """A model that finds no facts is believed."""
-    said = talk(("user", "I prefer the window seat"), ("assistant", "ok"))
-    step = played(Facts(extractor="model"), said, Stub())[0]
-    assert written(step, "facts") == ""
-    assert events(step, Failed) == []
-
-
 def test_a_rewritten_message_changes_its_facts() -> None:
     """If a stage before it changes what was said, what it said before is forgotten."""
     from ctxbench.harness.replay import ConversationIndex, RecordedContext
@@ -300,14 +284,6 @@ def test_a_rewritten_message_changes_its_facts() -> None:
     assert "coffee" in changed.messages[0].text
     shorter = view(Context(Messages.of((said.messages[1],))))
     assert list(shorter.messages) == [said.messages[1]]
-
-
-@pytest.mark.parametrize("bad", ["max_tokens=0", "turns=0", "limit=0", "outdated=2", "similarity=-1"])
-def test_parameters_are_checked(bad: str) -> None:
-    """What cannot be is refused when the strategy is made."""
-    with pytest.raises(Exception, match="must"):
-        parse(f"facts({bad})")
-    assert replace(Facts(), limit=15).limit == 15
 
 
 def test_the_recording_s_own_facts() -> None:

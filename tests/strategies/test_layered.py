@@ -90,13 +90,6 @@ def test_the_best_of_all_tiers_are_sent_in_order_of_weighted_score() -> None:
     assert [line.split(": ", 1)[1] for line in lines] == [by_source[source] for _, source in ranked]
 
 
-def test_only_the_tiers_that_are_chosen() -> None:
-    """A tier that is not among `tiers` gives nothing."""
-    for tier in ("working", "short", "long"):
-        last = played(parse(f"layered(recent=1, tiers=({tier!r},))"), PETS)[-1]
-        assert set(recalled(list(last.events))) == {tier}
-
-
 def test_the_document_s_search() -> None:
     """As the document has it, short-term memory gives nothing, and working memory what contains the whole question."""
     last = played(Layered(recent=1, search="document"), PETS)[-1]
@@ -243,17 +236,3 @@ def test_the_budget_is_kept() -> None:
     for step in played(Layered(max_tokens=300, recent=20), said):
         assert sum(map(COUNTER.message, step.context.messages)) <= 300
         assert step.context.messages[-1].id == f"m{step.at - 1}"
-
-
-def test_after_a_window_it_begins_anew() -> None:
-    """A stage before it that cuts the start away leaves no memory of what it cut."""
-    for step in played(parse("window(messages=5) | layered(recent=1)"), PETS):
-        sent = {message.id for message in PETS.messages[max(0, step.at - 5) : step.at]}
-        assert all(set(tier) <= sent for tier in recalled(list(step.events)).values())
-
-
-@pytest.mark.parametrize("bad", ["limit=0", "ttl_hours=-1", "working=-1", "memory_share=2", "promote_after=0"])
-def test_parameters_are_checked(bad: str) -> None:
-    """What cannot be is refused when the strategy is made."""
-    with pytest.raises(Exception, match="must"):
-        parse(f"layered({bad})")

@@ -8,7 +8,7 @@ import pytest
 
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.scenarios.errors import RunError, SpecError
-from ctxbench.strategies.chain import RECIPES, Chain, parse, spec
+from ctxbench.strategies.chain import parse, spec
 from tests.harness.runs import bytes_of, recording
 
 MINE = '''
@@ -147,16 +147,6 @@ def test_what_is_wrong_is_said(here: Path, text: str, said: str) -> None:
     with pytest.raises(SpecError) as caught:
         parse(text)
     assert said in str(caught.value)
-
-
-@pytest.mark.parametrize("name", sorted(RECIPES))
-def test_a_recipe_is_its_chain(name: str) -> None:
-    """A recipe parses to its chain, and prints as it; its name is no strategy's."""
-    chain = RECIPES[name].chain
-    assert parse(name) == parse(chain)
-    assert spec(parse(name)) == chain
-    assert isinstance(parse(name), Chain)
-    assert spec(parse(f"none | {name}")) == f"none | {chain}"
 
 
 def test_a_recipe_takes_no_parameters() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Failed, OverBudget, Recalled
-from ctxbench.strategies.parts.memories import SparseVectors, VectorMatrix, importance_of, kind_of
+from ctxbench.strategies.parts.memories import SparseVectors, VectorMatrix, kind_of
 from ctxbench.strategies.parts.passages import passages
 from ctxbench.strategies.retrieval import Retrieval
 from tests.builders import answering, calling, talk
@@ -231,13 +231,6 @@ def test_after_facts_nothing_is_embedded_again() -> None:
     assert max(sum(texts.count(message.text) for texts in models.embedded) for message in PETS.messages[:7]) <= 2
 
 
-def test_a_history_that_is_rewritten_is_followed() -> None:
-    """After a window only what the window keeps is remembered, at every step."""
-    for step in played(parse("window(messages=5) | retrieval(recent=1)"), PETS):
-        recalled = [source for event in events(step, Recalled) for source in event.sources]  # type: ignore[union-attr]
-        assert all(int(source[1:]) >= step.at - 5 for source in recalled)
-
-
 @pytest.mark.parametrize(
     ("role", "text", "kind"),
     [
@@ -258,13 +251,6 @@ def test_types_are_told_by_rules(role: str, text: str, kind: str) -> None:
     assert kind_of(role, text) == kind  # type: ignore[arg-type]
 
 
-def test_importance_is_between_0_and_10() -> None:
-    """Said by the user it counts more; next to nothing counts less."""
-    assert importance_of("preference", "user", "I prefer the window seat") == 8
-    assert importance_of("fact", "assistant", "the order is 4711 then") == 5.5
-    assert importance_of("session_context", "assistant", "ok") == 2
-
-
 @given(text=st.text("ab 。.\n你🧑‍", max_size=200), most_tokens=st.integers(3, 20), most=st.integers(1, 9))
 def test_passages_are_the_text(text: str, most_tokens: int, most: int) -> None:
     """Passages are stretches of the text in order, none blank, none over its limit, nothing between them but space."""
@@ -280,13 +266,6 @@ def test_passages_end_where_a_sentence_does() -> None:
     """A text that is too long is cut after a sentence, not in it."""
     text = "The first sentence is here. " * 12
     assert all(each.endswith("here.") for each in passages(text, 20, 9, COUNTER.text))
-
-
-@pytest.mark.parametrize("bad", ["limit=0", "recent=0", "importance=2", "max_tokens=0", "memory_share=-1"])
-def test_parameters_are_checked(bad: str) -> None:
-    """What cannot be is refused when the strategy is made."""
-    with pytest.raises(Exception, match=r"must be"):
-        parse(f"retrieval({bad})")
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 5), min_size=1, max_size=6), st.floats(0, 1))

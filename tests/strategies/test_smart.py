@@ -6,14 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ctxbench.harness.models import OFFLINE
 from ctxbench.harness.replay import ConversationIndex, RecordedContext
-from ctxbench.scenarios.embedded import scenario
-from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
-from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Dropped, Failed, OverBudget, Summarised
 from ctxbench.strategies.smart import MessageScores, Smart, scorer
 from tests.builders import answering, calling, talk
@@ -268,39 +264,7 @@ def test_a_stage_before_that_injects_and_rewrites() -> None:
     assert others == list(rest)[-len(others) :]
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_coding_conversation(language: str) -> None:
-    """An agent's long session stays within its window, call by call, with no fault and few rounds."""
-    conversation = next(each for each in scenario("coding") if each.language == language)
-    sent = sending(Smart(window=12_000, language=language), conversation, OFFLINE)  # type: ignore[arg-type]
-    assert max(step.tokens for step in sent) <= 12_000
-    assert 0 < len(summarised(sent)) < len(sent) / 2
-    for step in sent:
-        assert _answered(step)
-
-
 def _answered(step: Sent) -> bool:
     """Every call has its results and every result its call."""
     calls = [call.id for message in step.messages for call in message.calls]
     return calls == [message.answers for message in step.messages if message.role == "tool"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "smart(target=0.7)",
-        "smart(threshold=1.5)",
-        "smart(memory=1)",
-        "smart(system=-1)",
-        "smart(window=3000)",
-        "smart(last_messages=0)",
-        "smart(first_turns=-1)",
-        "smart(levels=(10, 20, 35, 50))",
-        "smart(keep='trivial')",
-        "smart(max_input_tokens=0)",
-    ],
-)
-def test_parameters_that_mean_nothing(text: str) -> None:
-    """They are refused with a reason."""
-    with pytest.raises(SpecError):
-        parse(text)

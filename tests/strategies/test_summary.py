@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.harness.replay import ConversationIndex, RecordedContext
-from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
@@ -102,13 +101,6 @@ class TestSessionForm:
                 == names
             )
 
-    def test_four_long_messages_stay(self) -> None:
-        """However long, the last 4 messages are not touched."""
-        assert sending(SessionSummary(user_first=False), chat(4, "word " * 5000), None, 5)[0].names == [
-            "s",
-            *numbered(1, 4),
-        ]
-
     def test_the_next_time_counts_the_summary(self) -> None:
         """After a round the summary and what came since must be over the threshold again."""
         conversation = chat(40, "word " * 96)
@@ -118,13 +110,6 @@ class TestSessionForm:
         sizes = [len(event.replaced) for event in summarised(sent)]
         assert sizes[0] == 7  # at 11 messages
         assert set(sizes[1:]) == {6}  # at 10 and the summary
-
-    def test_overhead_is_a_parameter(self) -> None:
-        """A message costs its tokens and the overhead."""
-        conversation = chat(9, system=False)
-        at = sum(COUNTER.text(message.text) for message in conversation.messages)
-        assert summarised(sending(SessionSummary(token_threshold=at, overhead=0), conversation, None, 9)) == []
-        assert len(summarised(sending(SessionSummary(token_threshold=at, overhead=1), conversation, None, 9))) == 1
 
     def test_the_document_s_prompt(self) -> None:
         """Prompt, limit and temperature are the document's, one line a message."""
@@ -197,13 +182,6 @@ class TestFailures:
             assert [type(event) for event in sent.events] == [Failed]
         assert three.names == ["s", "summary:1:m5", *numbered(6, 25)]
 
-    def test_a_later_failure_keeps_the_summary(self) -> None:
-        """The summary that there is stays, and what is not in it is sent."""
-        answers = iter([lambda prompt: "ok", refusing])
-        model = Replying(lambda prompt: next(answers)(prompt))
-        _, then = sending(Summary(user_first=False), chat(30), model, 26, 31)
-        assert then.names == ["s", "summary:1:m5", *numbered(6, 30)]
-
     def test_within_a_budget_the_newest_are_sent(self) -> None:
         """What was not summarised is cut like a window; the failure and the refusal say so."""
         conversation = chat(12, "word " * 96)
@@ -263,33 +241,6 @@ class TestFailures:
         (sent,) = sending(Summary(max_tokens=200, max_summary_tokens=60), conversation, None, 4)
         assert sent.names == ["m0"]
         assert isinstance(sent.events[-1], OverBudget)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "summary(threshold=0)",
-        "summary(every=0)",
-        "summary(max_tokens=8000, model='gpt-4')",
-        "summary(trigger=0.5)",
-        "summary(max_tokens=1000)",
-        "summary(levels=0)",
-        "summary(max_summary_tokens=0)",
-        "session_summary(preserve_recent=0)",
-        "session_summary(max_input_tokens=0)",
-        "session_summary(language='fr')",
-        "session_summary(temperature=-1)",
-    ],
-)
-def test_parameters_that_mean_nothing(text: str) -> None:
-    """They are refused with a reason."""
-    with pytest.raises(SpecError):
-        parse(text)
-
-
-def test_the_model_s_window() -> None:
-    """`model` takes the budget from the price map."""
-    assert Summary(model="gpt-4").budget == 8192
 
 
 @given(st.text(max_size=200), st.integers(0, 30))

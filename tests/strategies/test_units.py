@@ -39,7 +39,7 @@ def test_by_hand() -> None:
     units.read(Messages.of(said[:6]))
     assert units.starts == [0, 1, 4, 5]
     units.read(Messages.of(said))
-    assert units.bounds() == [(0, 1), (1, 4), (4, 7), (7, 8)]
+    assert [units.around(at) for at in units.starts] == [(0, 1), (1, 4), (4, 7), (7, 8)]
     assert [units.before(at) for at in range(9)] == [0, 1, 1, 1, 4, 4, 4, 7, 8]
 
 

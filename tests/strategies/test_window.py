@@ -101,12 +101,6 @@ def test_nothing_fits(size: int) -> None:
     assert names(Window(max_tokens=size, reserve=0), conversation) == ["m0"]
 
 
-def test_one_enormous_message_empties_the_window() -> None:
-    """A newest message over the budget is not sent, nor is anything before it sent in its stead."""
-    conversation = talk(("system", "s"), ("user", "small"), ("user", "word " * 500))
-    assert names(Window(max_tokens=200), conversation) == ["m0"]
-
-
 def test_the_user_message_of_a_turn_stays() -> None:
     """A window that begins within a turn keeps the message that opened it, unless it is told not to."""
     conversation = talk(
@@ -132,12 +126,6 @@ def test_the_user_message_of_a_turn_takes_its_room() -> None:
     assert names(Window(max_tokens=2 * size + opening, reserve=0), conversation) == ["m0", "m2", "m3"]
     assert names(Window(max_tokens=2 * size + opening - 1, reserve=0), conversation) == ["m0", "m3"]
     assert names(Window(max_tokens=size + opening - 1, reserve=0), conversation) == ["m3"]
-
-
-def test_the_model_s_window() -> None:
-    """`model` takes the window from the price map: gpt-4 has 8192 tokens."""
-    assert Window(model="gpt-4").budget == int(8192 * 0.9)
-    assert Window(model="openai/gpt-4o").budget == int(128_000 * 0.9)
 
 
 def test_last_turn_is_the_turn_that_goes_on() -> None:

@@ -26,7 +26,8 @@ from ctxbench.harness.folder.run import Run
 from ctxbench.harness.folder.run import load as load_folder
 from ctxbench.harness.folder.schema import Manifest
 from ctxbench.harness.folder.store import remove_empty
-from ctxbench.harness.models.settings import Settings, usual_access
+from ctxbench.harness.models import Settings
+from ctxbench.harness.models.base import usual_access
 from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.reports.render import count
 from ctxbench.reports.results import Results

@@ -165,6 +165,6 @@ def quality(
     if replies is not None and answers is not None:
         of_model = [figures for figures in answers.figures if figures.answerer == NAME]
         tallies |= dict.fromkeys(tally for figures in of_model for tally in figures.replies)
-        if replies.are_whole and record is not None:
+        if record is not None and not replies.lacking:
             say(f"written: {record}: {len(replies.asked):,} replies")
     end(list(tallies), strict, settings, out, anew="another --out with another --cassette")

@@ -102,8 +102,6 @@ def check_prices(models: Sequence[str] | None) -> Prices:
     return prices
 
 
-MOST_TOKENS = 10**12
-"""Most tokens that an option may name: a thousand times the largest cache of a GPU server."""
 MOST_OF_ANYTHING = 10**9
 """Most of whatever an option counts that costs nothing where there is less: sessions, answers of a set, seconds."""
 LAST_SEED = 2**32 - 1
@@ -264,7 +262,8 @@ class ModelOptions:
 
     def settings(self, **models: Any) -> Settings:
         """Return the settings of a command that uses some models: `summariser`, `embedder`, `answerer`."""
-        from ctxbench.harness.models.settings import Settings, usual_access
+        from ctxbench.harness.models import Settings
+        from ctxbench.harness.models.base import usual_access
 
         return Settings(
             cassette=str(self.cassette or ""),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,6 @@ import typer
 
 from .arguments import (
     LAST_SEED,
-    MOST_OF_ANYTHING,
     FormatOption,
     JsonOption,
     ModelOptions,
@@ -34,13 +32,6 @@ if TYPE_CHECKING:
 _MOST_NAMED = 8
 
 
-class LabelLanguage(StrEnum):
-    """LabelLanguage of the question."""
-
-    en = "en"
-    zh = "zh"
-
-
 @flat
 def calibrate(
     inputs: Annotated[
@@ -51,46 +42,37 @@ def calibrate(
         typer.Option("--grader", "-g", metavar="SPEC", help="A grader; repeat it to compare.", show_default="rules"),
     ] = None,
     sample: Annotated[
-        int | None,
+        str,
         typer.Option(
-            min=1,
-            max=MOST_OF_ANYTHING,
-            help="Use a sample of this many answers of each set, spread over the questions.",
+            metavar="N[,by=system]",
+            help="Use a sample of N answers of each set, spread over the questions, or drawn equally from each system.",
+            show_default="all",
         ),
-    ] = None,
-    by_system: Annotated[bool, typer.Option("--by-system", help="Draw the sample equally from each system.")] = False,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LAST_SEED, help="Seed of the sample, the halves and the resamples.")
-    ] = 0,
-    language: Annotated[LabelLanguage | None, typer.Option(help="Only questions in this language.")] = None,
-    kind: Annotated[
-        str | None, typer.Option(help="Only questions of this kind: plain, temporal, preference, update, unanswerable.")
-    ] = None,
-    system: Annotated[str | None, typer.Option(help="Only answers of this system.")] = None,
-    resamples: Annotated[int, typer.Option(min=1000, max=100_000, help="Resamples of the bootstrap.")] = 2000,
-    date: Annotated[
-        str, typer.Option(help="Date to store in the profile.", metavar="YYYY-MM-DD", show_default=False)
     ] = "",
+    where: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME=VALUE,…",
+            help="Only answers with these values of language, kind and system: language=zh,kind=temporal.",
+            show_default="all",
+        ),
+    ] = "",
+    seed: Annotated[int, typer.Option(min=0, max=LAST_SEED, help="Seed of the sample, the halves, the resamples.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out", "-o", metavar="FOLDER", help="Folder of the profiles.", show_default="~/.cache/ctxbench/profiles"
         ),
     ] = None,
-    figure: Annotated[Path | None, typer.Option(help="Draw the ROC curves, as .svg or .png.", metavar="FILE")] = None,
     columns: Annotated[
-        list[str] | None,
+        str,
         typer.Option(
             metavar="NAME=COLUMN,…",
-            help="Read CSV, TSV or JSON by columns: question=Q,gold=G,answer=A,label=L; also id, system, kind.",
+            help="Read CSV, TSV or JSON by columns: question=Q,gold=G,answer=A,label=L; also id, system, kind and "
+            "exact_dates (true where the question is about a conversation: a date less exact than the gold is wrong).",
+            show_default=False,
         ),
-    ] = None,
-    exact_dates: Annotated[
-        bool,
-        typer.Option(
-            "--exact-dates", help="The questions are about conversations: a date less exact than the gold is wrong."
-        ),
-    ] = False,
+    ] = "",
     as_json: JsonOption = False,
     strict: StrictOption = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
@@ -110,28 +92,25 @@ def calibrate(
     from ctxbench.metrics.grading.baselines import BASELINES
     from ctxbench.reports.calibration import as_json as exact
     from ctxbench.reports.calibration import tables
-    from ctxbench.reports.figures.style import check
-    from ctxbench.scenarios.errors import RunError, Stopped
+    from ctxbench.scenarios.errors import RunError, Stopped, UserError
 
     from .output import print_json, print_tables
     from .progress import counting
 
-    _check_date(date)
-    if figure is not None:
-        check(figure)
     if out is not None and out.exists() and not out.is_dir():
         raise RunError(f"{out}: is a file; name a folder for the profiles")
     settings = reach.settings()
     models = Models(settings)
     # Every grader is made before anything is graded: a misspelt one must not cost what the first one graded.
     graders = [named(part, settings, models) for part in dict.fromkeys(grader or ["rules"])]
-    chosen = {"language": language and language.value, "kind": kind, "system": system}
-    every = _sets(inputs, strict, columns, exact_dates)
-    sets = _parts(every, {name: value for name, value in chosen.items() if value is not None})
-    if sample is not None:
-        sets = [sample_of(part, sample, seed, by_system) for part in sets]
+    sets = _parts(_sets(inputs, strict, columns), where)
+    if sample:
+        number, _, by = sample.partition(",")
+        if not number.isdecimal() or by not in ("", "by=system"):
+            raise UserError(f"--sample {sample!r}: write 300, or 300,by=system")
+        sets = [sample_of(part, int(number[:9]), seed, bool(by)) for part in sets]
     size = len(graders) * sum(len(part.answers) for part in sets)
-    options = Options(resamples, seed, date)
+    options = Options(seed=seed)
     try:
         # Standard output is for figures, whatever a library prints.
         with redirect_stdout(sys.stderr), counting(size, "answers") as done:
@@ -139,11 +118,6 @@ def calibrate(
     except (Stopped, KeyboardInterrupt):
         say_stopped(f"replies of models are in {settings.path()}. To continue: {same_command()}")
         raise
-    if figure is not None:
-        from ctxbench.reports.figures.curves import roc
-        from ctxbench.reports.figures.style import save
-
-        save(roc(results), figure)
     if as_json:
         print_json(exact(results))
     else:
@@ -154,31 +128,15 @@ def calibrate(
     end(tallies, strict, settings, anew="a new --cassette", failed=failed)
 
 
-def _check_date(text: str) -> None:
-    """Raise UserError for a text that is no day."""
-    from datetime import date
-
-    from ctxbench.scenarios.errors import UserError
-
-    try:
-        if text and date.fromisoformat(text).isoformat() != text:
-            raise ValueError
-    except ValueError:
-        raise UserError(f"--date {text!r} is not a day: write it as 2026-11-22") from None
-
-
-def _sets(inputs: Sequence[Path], strict: bool, columns: Sequence[str] | None, exact_dates: bool) -> list[LabelledSet]:
+def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSet]:
     """Return the labelled sets of all files, and print problems of the reading. Raises UserError if there are none."""
-    from msgspec.structs import replace
-
     from ctxbench.harness.graders.labels import sets_of
     from ctxbench.scenarios.errors import RunError
     from ctxbench.scenarios.labelled import FORMATS, Columns, read
     from ctxbench.scenarios.source import Problems
 
     problems = Problems(strict=strict)
-    answers = read(inputs, problems, Columns.parse(columns) if columns else None)
-    sets = sets_of(replace(answer, exact_dates=answer.exact_dates or exact_dates) for answer in answers)
+    sets = sets_of(read(inputs, problems, Columns.parse(columns) if columns else None))
     if columns and not sets and problems.errors:
         raise problems.errors[0]
     for problem in problems.errors[:_MOST_NAMED]:
@@ -191,11 +149,15 @@ def _sets(inputs: Sequence[Path], strict: bool, columns: Sequence[str] | None, e
     return sets
 
 
-def _parts(sets: Sequence[LabelledSet], only: dict[str, str]) -> list[LabelledSet]:
+def _parts(sets: Sequence[LabelledSet], text: str) -> list[LabelledSet]:
     """Return the matching answers of each set, and name sets without any. Raises RunError if no set has any."""
-    from ctxbench.harness.graders.labels import part_of
-    from ctxbench.scenarios.errors import RunError
+    from ctxbench.harness.graders.labels import GROUPS, part_of
+    from ctxbench.scenarios.errors import RunError, UserError
 
+    pairs = [part.partition("=") for part in text.split(",") if part]
+    only = {name.strip(): value.strip() for name, _, value in pairs}
+    if wrong := [name for name in only if name not in GROUPS]:
+        raise UserError(f"--where {text!r}: {wrong[0]!r} is not one of {', '.join(GROUPS)}: write {GROUPS[0]}=en")
     parts = [part_of(labelled, only) for labelled in sets] if only else list(sets)
     mismatches = [
         f"{labelled.name} has {name} "

@@ -12,17 +12,11 @@ from typing import Annotated
 
 import typer
 
-from .arguments import BriefOption, EmbedderOption, JobsOption, JsonOption, ModelOptions, flat, run_folder
+from .arguments import BriefOption, EmbedderOption, JsonOption, ModelOptions, flat, run_folder
 from .replies import report_spending
 from .streams import say
 
-
-class Effort(StrEnum):
-    """How long the measurement may take."""
-
-    quick = "quick"
-    usual = "usual"
-    slow = "slow"
+Effort = StrEnum("Effort", ["quick", "usual", "slow"])
 
 
 @flat
@@ -47,7 +41,6 @@ def claims(
         ),
     ] = Effort.usual,
     embedder: EmbedderOption = "offline",
-    jobs: JobsOption = 1,
     in_brief: BriefOption = False,
     as_json: JsonOption = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
@@ -55,8 +48,9 @@ def claims(
     """Measure each claim by its protocol: it holds, fails, or cannot be told, and why.
 
     The 95 % interval decides, never a point. Strategies that the run lacks run on its conversations. If all claims are
-    measured, they are stored in the run folder and `ctxbench report` shows them. The exit code is 2, after the tables,
-    if the embedder gave no usable reply.
+    measured, they are stored in the run folder and `ctxbench report` shows them. Every core has its claims: what is
+    timed is least disturbed by itself (--only C28). The exit code is 2, after the tables, if the embedder gave no
+    usable reply.
     """
     from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings
     from ctxbench.harness.claims.registry import chosen, measure, write
@@ -79,7 +73,7 @@ def claims(
             quick=effort is Effort.quick,
             slow=effort is Effort.slow,
             models=models,
-            jobs=jobs or os.cpu_count() or 1,
+            jobs=os.cpu_count() or 1,
         )
         inputs = ClaimInputs(settings)
         _ = inputs.recorded  # so are those of the recordings

@@ -50,7 +50,7 @@ def compare(
     from .output import check_form, put
 
     check_form(as_json, markdown)
-    before, after = load(fetched(run)), other and load(fetched(other))
+    before, after = load(fetched(run)), None if other is None else load(fetched(other))
     compared, titles = comparison_of(before, after, against, strategy or (), metric or (), model or (), clock)
     put(lambda: exact(compared), lambda: tables(compared, titles), as_json, markdown)
 

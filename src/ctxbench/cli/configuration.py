@@ -39,7 +39,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
     "strategies": ("strategy", ("run",)),
     "model": ("model", (*_BILLED, "export mlflow", "export prometheus", "export wandb")),
     "window": ("window", ("run",)),
-    "encoding": ("encoding", ("run", "tune")),
+    "encoding": ("encoding", ("run",)),
     "policy": ("policy", ("gate",)),
     "adapter-python": ("adapter_python", ("run", "tune")),
 }
@@ -75,9 +75,9 @@ def find(folder: Path) -> tuple[Path, str] | None:
             except (OSError, UnicodeDecodeError) as error:
                 if file.name == PYPROJECT or isinstance(error, FileNotFoundError | NotADirectoryError):
                     continue
-                is_text = isinstance(error, OSError)
-                why = f"cannot be read: {error.strerror or error}" if is_text else "not UTF-8: save it as UTF-8"
-                raise UserError(f"{file}: {why}") from None
+                if isinstance(error, UnicodeDecodeError):
+                    raise UserError(f"{file}: not UTF-8: save it as UTF-8") from None
+                raise UserError(f"{file}: cannot be read: {error.strerror or error}") from None
             # It may name code that is run, and a server that is sent texts: another user's is not asked.
             if os.name == "posix" and file.stat().st_uid not in (os.getuid(), 0):
                 continue

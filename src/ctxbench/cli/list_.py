@@ -289,7 +289,7 @@ def _formats() -> dict[str, Entry]:
 def _metrics() -> dict[str, Entry]:
     from ctxbench.metrics.figures import BILLED, METRICS
 
-    every = METRICS | {f"{key}(MODEL)": metric for key, metric in BILLED.items()}
+    every = {**METRICS, **{f"{key}(MODEL)": metric for key, metric in BILLED.items()}}
     return {
         key: Entry(
             written=f"{key}: {metric.name}",

@@ -55,40 +55,26 @@ def report_replies(tallies: Sequence[Tally], strict: bool, again: str = AGAIN, a
     A strategy whose own model never replied counts alone: its figures show what it does without a model.
     """
     from ctxbench.harness.answers.tally import in_all
+    from ctxbench.reports.render import count
 
     some = [tally for tally in in_all(tallies) if tally.usable and tally.missing]
-    none = _without_any(tallies)
+    words = [
+        f"{tally.missing:,} of {count(tally.asked, 'reply', 'replies')} of the {tally.role} {tally.model} "
+        f"({_reason(tally)})"
+        for tally in some
+    ]
     if some:
-        say(f"missing: {'; '.join(map(_in_words, some))}. {_remedy(some, again, anew)}")
-    for strategies, tally in none:
-        asking = f"that {_some(strategies)} asked for" if strategies else "asked for"
+        say(f"missing: {'; '.join(words)}. {_remedy(some, again, anew)}")
+    unanswered = [tally for tally in tallies if not tally.usable]
+    for tally in in_all(unanswered):
+        strategies = [part.strategy for part in unanswered if part[:2] == tally[:2] and part.strategy]
+        more = len(strategies) - _MOST_STRATEGIES
+        named = ", ".join(strategies[:_MOST_STRATEGIES]) + (f" and {more:,} more" if more > 0 else "")
+        asking = f"that {named} asked for" if strategies else "asked for"
         what = f"the {tally.role} {tally.model} gave no usable reply, of {tally.asked:,} {asking}"
         reason = _reason(tally)
         say(f"error: {what}: {reason}{'' if reason.endswith('?') else '.'} {_remedy([tally], again, anew)}")
-    return bool(none) or (strict and bool(some))
-
-
-def _without_any(tallies: Sequence[Tally]) -> list[tuple[list[str], Tally]]:
-    """Return the models that gave no usable reply, each with the strategies that asked in vain, if strategies did."""
-    from ctxbench.harness.answers.tally import in_all
-
-    unanswered = [tally for tally in tallies if not tally.usable]
-    return [
-        ([part.strategy for part in unanswered if part[:2] == tally[:2] and part.strategy], tally)
-        for tally in in_all(unanswered)
-    ]
-
-
-def _some(strategies: Sequence[str]) -> str:
-    more = len(strategies) - _MOST_STRATEGIES
-    return ", ".join(strategies[:_MOST_STRATEGIES]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _in_words(tally: Tally) -> str:
-    from ctxbench.reports.render import count
-
-    what = f"{tally.missing:,} of {count(tally.asked, 'reply', 'replies')}"
-    return f"{what} of the {tally.role} {tally.model} ({_reason(tally)})"
+    return bool(unanswered) or (strict and bool(some))
 
 
 def _reason(tally: Tally) -> str:

@@ -21,7 +21,7 @@ def tiers(
         typer.Argument(
             metavar="SPEC",
             help="A tier and what to measure it on, written as a strategy is: 'rag(recordings=\"talks.jsonl\", k=10)'.",
-            show_default="all: a line for each tier",
+            show_default="all",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -30,13 +30,13 @@ def tiers(
 ) -> None:
     """Measure memory tiers alone, beside the best known alternatives and the bound that none can exceed.
 
-    Without a SPEC all tiers are measured on the acceptance loads of their design. The others are
+    Without a SPEC all tiers are measured on the acceptance loads of their design. There are
 
-        working(trace, policies, capacity, seeds, preload, seconds)   hit rates of cache policies
-        archive(recordings, format, level, dictionary)                sizes, losses and speed
-        focus(recordings, format, limit, truncations, beside)         what it keeps within its limit
-        rag(recordings, format, retrievers, k, index, words, embedder)  recall of evidence, latency
-        all(index, strategy, turns)                                   a line for each tier
+        all(index, strategy, turns)                                      a line for each tier
+        working(trace, policies, capacity, seeds, preload, seconds)      hit rates of cache policies
+        archive(recordings, format, level, dictionary)                   sizes, losses and speed
+        focus(recordings, format, limit, truncations, beside)            what it keeps within its limit
+        rag(recordings, format, retrievers, k, index, words, embedder)   recall of evidence, latency
 
     Where recordings are read, the exit code is 2 if one was left out, and with --strict if a reply of a model is
     missing.

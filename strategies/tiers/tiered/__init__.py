@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -159,7 +158,7 @@ class TieredSession:
         messages, places = self._messages, list[int]()
         read: list[tuple[str, str, float | None]] = []
         for start, score in sorted(units.items()):
-            members = [at for at in range(start, self._stop(start)) if messages[at].id not in here]
+            members = [at for at in range(*self._dialogue.units.around(start)) if messages[at].id not in here]
             loans = self._read_below([messages[at] for at in members], score is None, now)
             if loans is not None:
                 places += [self._dialogue.place(at) for at in members]
@@ -180,14 +179,14 @@ class TieredSession:
 
     def _units(self, history: Messages, here: set[str], room: int) -> Units:
         """Choose the units to recall: named ones first, then by score, while they fit in `room` tokens."""
-        messages, starts = self._messages, self._dialogue.units.starts
+        messages, units = self._messages, self._dialogue.units
         taken: Units = {}
         order = sorted(self.tiers.loans.called.items(), key=lambda item: item[1] is not None)
         for id, score in order:
             at = self._places.get(id)
             if at is None or id in here:
                 continue
-            start = starts[bisect_right(starts, at) - 1]
+            start = units.before(at)
             if start in taken or messages[start].role == "tool":  # results that have lost their call
                 continue
             tokens = self._tokens((start,), here)
@@ -211,16 +210,10 @@ class TieredSession:
             del taken[first]
         return taken
 
-    def _stop(self, start: int) -> int:
-        """Return the end of the unit that starts at a place."""
-        starts = self._dialogue.units.starts
-        after = bisect_right(starts, start)
-        return starts[after] if after < len(starts) else len(self._messages)
-
     def _tokens(self, starts: Iterable[int], here: set[str]) -> int:
         """Return the tokens of units without the messages that are sent anyway."""
-        messages, sizes = self._messages, self._sizes
-        places = (at for start in starts for at in range(start, self._stop(start)))
+        messages, sizes, units = self._messages, self._sizes, self._dialogue.units
+        places = (at for start in starts for at in range(*units.around(start)))
         return sum([sizes[at] for at in places if messages[at].id not in here])
 
     def _report(self, looked_up: Sequence[tuple[str, str, float | None]]) -> None:

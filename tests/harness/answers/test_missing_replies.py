@@ -223,16 +223,9 @@ def test_models_that_strategies_name(tmp_path: Path) -> None:
     spec = f'focus(recordings="{path}", truncations=["tail_cutoff"], beside=["{summary}"])'
     done = ctxbench("lab", "tiers", spec, cwd=tmp_path, code=2)
     assert said(done.stderr)[-1].startswith("error: the summariser openai/m gave no usable reply, of ")
-    search = (
-        "tune",
-        "summary(threshold=?, every=8, summariser='openai/m')",
-        path,
-        "-n",
-        2,
-        "--space",
-        "threshold=8..9",
+    done = ctxbench(
+        "tune", "summary(threshold=?[8..9], every=8, summariser='openai/m')", path, "-n", 2, cwd=tmp_path, code=2
     )
-    done = ctxbench(*search, cwd=tmp_path, code=2)
     assert said(done.stderr)[-1].startswith("error: the summariser openai/m gave no usable reply, of ")
     assert said(done.stderr)[-1].endswith(AGAIN)
 

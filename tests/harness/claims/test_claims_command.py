@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ctxbench.harness.claims.claim import Claimed, ClaimRow, Finding, exact
-from ctxbench.harness.claims.inputs import ClaimSettings
-from ctxbench.harness.claims.registry import digest_of, read, write
+from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings
+from ctxbench.harness.claims.registry import chosen, digest_of, measure, read, write
 from ctxbench.harness.folder.run import load
 from ctxbench.reports.claims import as_json, tables
 from ctxbench.reports.html.sections import claims_section
@@ -59,14 +59,19 @@ def test_the_whole_path(run: Path) -> None:
     assert not (run / "claims.json").exists(), "only all claims together are kept"
 
 
-def test_workers_measure_the_same(run: Path) -> None:
+def test_workers_measure_the_same(run: Path, tmp_path: Path) -> None:
     """Claims on the run, on scenarios of their own and on the strategies beside it, in one process and in two."""
-    words = [word for each in ("C01", "C04", "C10", "C16", "C18", "C21") for word in ("--only", each)]
+    some = chosen(["C01", "C04", "C10", "C16", "C18", "C21"])
+    strategies = tuple(name for claim in some for name in claim.strategies)
     one, two = (
-        ctxbench("lab", "claims", run, *words, "--effort", "quick", "--json", "--jobs", jobs, cwd=run.parent).stdout
-        for jobs in ("1", "2")
+        measure(
+            some,
+            ClaimInputs(ClaimSettings(str(tmp_path / str(jobs)), str(run), strategies, quick=True, jobs=jobs)),
+            lambda _: None,
+        )
+        for jobs in (1, 2)
     )
-    assert len(json.loads(one)["claims"]) == 6
+    assert len(one) == 6
     assert one == two
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 
-from ctxbench.harness.models import Access, Models, Settings
+from ctxbench.harness.models import ModelAccess, Models, Settings
 from ctxbench.harness.models.purse import Charge
 from ctxbench.harness.models.recorded import Choice, Likely, ModelAnswer, ModelRequest, Recorded
 from ctxbench.metrics.prices import TokenUsage
@@ -43,7 +43,7 @@ class Chooser:
 
 def talking(path: Path, model: Talker) -> Models:
     """Models of which the grader is that one."""
-    models = Models(Settings(cassette=str(path), usual=Access(parallel=3), command="test"))
+    models = Models(Settings(cassette=str(path), usual=ModelAccess(parallel=3), command="test"))
     models._chats[MODEL] = Recorded(MODEL, model, models.cassette, models.purse)
     return models
 

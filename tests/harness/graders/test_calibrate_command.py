@@ -33,9 +33,7 @@ def calibrate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def run(*words: object) -> Done:
-        made = CliRunner().invoke(
-            app, ["lab", "calibrate", "--resamples", "1000", *map(str, words)], env={"COLUMNS": "200", "NO_COLOR": "1"}
-        )
+        made = CliRunner().invoke(app, ["lab", "calibrate", *map(str, words)], env={"COLUMNS": "200", "NO_COLOR": "1"})
         if made.exception is not None and not isinstance(made.exception, (UserError, SystemExit)):
             raise made.exception
         error = str(made.exception) if isinstance(made.exception, UserError) else ""
@@ -59,7 +57,7 @@ def written(folder: Path, questions: int = 80, name: str = "mine.jsonl", **chang
 def test_from_a_file_to_a_profile(tmp_path: Path) -> None:
     """The tables show the grader beside the baselines; the profile has the same figures; --json has both."""
     path = written(tmp_path)
-    done = ctxbench("lab", "calibrate", path, "-o", "kept", "--date", "2026-11-22", cwd=tmp_path)
+    done = ctxbench("lab", "calibrate", path, "-o", "kept", cwd=tmp_path)
     assert "mine: 240 answers to 80 questions" in done.stdout
     for title in ("mine: labels and verdicts", "mine: by system", "mine: time and cost"):
         assert title in done.stdout
@@ -89,7 +87,7 @@ def test_the_same_bytes(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
 def test_a_part_and_a_sample(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
     """What the figures are over is said, and stands in the profile."""
     path = written(tmp_path)
-    shown = calibrate(path, "--system", "b", "--sample", 50, "-o", "kept").stdout
+    shown = calibrate(path, "--where", "system=b", "--sample", 50, "-o", "kept").stdout
     assert "mine: 50 answers to 50 questions" in shown
     assert "Only: system b." in shown
     assert "A sample of 50 of 80 answers, by question, seed 0." in shown
@@ -101,18 +99,19 @@ def table(folder: Path) -> Path:
     """A table of two raters: names that both call right, dates that are too vague, of which one is called right."""
     path = folder / "table.csv"
     rows = [
-        f"Who is {at}?,Bob{at},It is Bob{at}.,1,1\nWhen was {at}?,8 May 2023,In 2023.,{at % 2},0" for at in range(40)
+        f"Who is {at}?,Bob{at},It is Bob{at}.,1,1,1\nWhen was {at}?,8 May 2023,In 2023.,{at % 2},0,1"
+        for at in range(40)
     ]
-    path.write_text("Q,golden,pred,ann,ben\n" + "\n".join(rows) + "\n")
+    path.write_text("Q,golden,pred,ann,ben,talk\n" + "\n".join(rows) + "\n")
     return path
 
 
-COLUMNS = ("--columns", "question=Q,gold=golden,answer=pred", "--columns", "label=ann,label=ben")
+COLUMNS = "question=Q,gold=golden,answer=pred,label=ann,label=ben"
 
 
 def test_any_table_by_its_columns(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
     """People's own agreement stands beside the grader's, as a whole, by language and by kind of answer."""
-    done = calibrate(table(tmp_path), *COLUMNS, "-o", "kept", "--exact-dates")
+    done = calibrate(table(tmp_path), "--columns", f"{COLUMNS},exact_dates=talk", "-o", "kept")
     assert "table: 80 answers to 80 questions" in done.stdout
     assert "20 answers whose labels are split in halves" in done.stderr
     assert "table: what people disagree about" in done.stdout
@@ -123,7 +122,7 @@ def test_any_table_by_its_columns(tmp_path: Path, calibrate: Callable[..., Done]
     whole = profile.people["all"][""]
     assert (whole.answers, whole.people_same, whole.grader_same) == (80, 0.75, 0.875)
     assert profile.people["answer"].keys() == profile.by["answer"].keys() == {"date", "code"}
-    lax = json.loads(calibrate(table(tmp_path), *COLUMNS, "-o", "kept", "--json").stdout)
+    lax = json.loads(calibrate(table(tmp_path), "--columns", COLUMNS, "-o", "kept", "--json").stdout)
     assert lax[0]["wrong_accepted"]["rules(3)"]["value"] == 1
     assert lax[0]["graders"][0]["less_exact"] == 0
 
@@ -131,9 +130,9 @@ def test_any_table_by_its_columns(tmp_path: Path, calibrate: Callable[..., Done]
 def test_columns_that_are_not_there(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
     """One clear error, of the option or of the file; without --columns the error says that there is that option."""
     path = table(tmp_path)
-    assert "--columns lacks label" in calibrate(path, *COLUMNS[:2]).error
+    assert "--columns lacks label" in calibrate(path, "--columns", "question=Q,gold=golden,answer=pred").error
     wrong = calibrate(path, "--columns", "question=Q,gold=gold,answer=pred,label=ann")
-    assert "no column 'gold' (it has 'Q', 'golden', 'pred', 'ann', 'ben'" in wrong.error
+    assert "no column 'gold' (it has 'Q', 'golden', 'pred', 'ann', 'ben', 'talk'" in wrong.error
     assert not wrong.stderr
     assert "name the columns by --columns" in calibrate(path).stderr
 
@@ -158,8 +157,9 @@ def test_bad_records(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
         (["text.txt"], "no known format of labelled answers fits"),
         (["mine.jsonl", "-o", "text.txt"], "text.txt: is a file"),
         (["mine.jsonl", "-g", "ruels"], "unknown grader 'ruels'"),
-        (["mine.jsonl", "--date", "20261122"], "--date '20261122' is not a day: write it as 2026-11-22"),
-        (["mine.jsonl", "--system", "z"], "no answer has system 'z': mine has system a, b, c"),
+        (["mine.jsonl", "--where", "colour=z"], "'colour' is not one of language, kind, system"),
+        (["mine.jsonl", "--sample", "many"], "write 300, or 300,by=system"),
+        (["mine.jsonl", "--where", "system=z"], "no answer has system 'z': mine has system a, b, c"),
         (["mine.jsonl", "-g", "llm(model='no-such-model')"], "no-such-model"),
     ],
 )

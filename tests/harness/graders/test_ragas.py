@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.graders.registry import grader
-from ctxbench.harness.models import Access, Settings
+from ctxbench.harness.models import ModelAccess, Settings
 from ctxbench.harness.models.recorded import ModelRequest
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.value import Missing
@@ -90,7 +90,7 @@ def test_metrics_that_ask_a_model(tmp_path: Path, metric: str, calls: int) -> No
 @pytest.mark.parametrize("metric", ["faithfulness", "factual_correctness", "context_recall", "answer_relevancy"])
 def test_metrics_against_a_real_server(tmp_path: Path, metric: str, llama: str) -> None:
     """A model of 1.5 billion parameters behind llama.cpp: each metric comes to a score in its range."""
-    settings = Settings(cassette=str(tmp_path / "c"), usual=Access(llama, timeout=600))
+    settings = Settings(cassette=str(tmp_path / "c"), usual=ModelAccess(llama, timeout=600))
     (found,) = grader(f"ragas(metric={metric!r}, model='openai/local')", settings).grade([ITEM])
     assert isinstance(found, Grade), found
     assert 0 <= found.score <= 1

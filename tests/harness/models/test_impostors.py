@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from ctxbench.harness.models.base import ModelAccess
 from ctxbench.harness.models.provider import Provider
 from ctxbench.harness.models.recorded import ModelRequest
-from ctxbench.harness.models.settings import Access
 from ctxbench.strategies.base import ModelError
 from tests.harness.models.server import UNCLOSED, Server, serving
 
@@ -54,7 +54,7 @@ def test_a_redirect_is_not_followed(server: Server, other: Server, model: str) -
     for code in (302, 307):
         server.acts, asked = (
             [f"redirect {code} {other.url}/stolen?key=1"],
-            Provider(Access(server.url, retries=2, backoff=0.01)),
+            Provider(ModelAccess(server.url, retries=2, backoff=0.01)),
         )
         said = re.escape(f"{model}: the provider redirects ({code}) to {other.url}/stolen, which is not followed")
         for _ in range(2):
@@ -69,14 +69,14 @@ def test_a_redirect_of_embeddings_is_not_followed(server: Server, other: Server,
     """The same holds of embedding models."""
     server.acts = [f"redirect 307 {other.url}/stolen"]
     with pytest.raises(ModelError, match="which is not followed"):
-        Provider(Access(server.url, retries=0)).embed(model, ["secret words"])
+        Provider(ModelAccess(server.url, retries=0)).embed(model, ["secret words"])
     assert not other.seen
 
 
 @pytest.mark.parametrize("model", [*MODELS, *EMBEDDERS])
 def test_a_try_is_one_request(server: Server, model: str) -> None:
     """litellm and the clients below it try nothing again by themselves: such calls would be paid for unseen."""
-    server.acts, asked = ["status 500"] * 9, Provider(Access(server.url, retries=0))
+    server.acts, asked = ["status 500"] * 9, Provider(ModelAccess(server.url, retries=0))
     with pytest.raises(ModelError):
         asked.embed(model, ["x"]) if model in EMBEDDERS else asked.chat(ModelRequest(model, "x", 0.0, 5))
     assert len(server.seen) == 1

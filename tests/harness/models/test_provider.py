@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ctxbench.harness.models.base import ModelAccess
 from ctxbench.harness.models.provider import Provider
 from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest
-from ctxbench.harness.models.settings import Access
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.strategies.base import ModelError
 from tests.harness.models.server import UNCLOSED, Server
@@ -25,7 +25,7 @@ ASK = ModelRequest("openai/m", "Summarise this.", 0.3, 50)
 
 def provider(server: Server, **given: float) -> Provider:
     """A client of the server that does not wait long."""
-    return Provider(Access(server.url, **{"timeout": 5.0, "retries": 2, "backoff": 0.01, **given}))  # type: ignore[arg-type]
+    return Provider(ModelAccess(server.url, **{"timeout": 5.0, "retries": 2, "backoff": 0.01, **given}))  # type: ignore[arg-type]
 
 
 def test_an_answer(server: Server) -> None:
@@ -188,8 +188,8 @@ socket.socket.connect = lambda self, to: (seen.append(to), connect(self, to))[1]
 socket.getaddrinfo = lambda host, *a, **k: (seen.append((host, a[0])), look_up(host, *a, **k))[1]
 from ctxbench.harness.models.provider import Provider
 from ctxbench.harness.models.recorded import ModelRequest
-from ctxbench.harness.models.settings import Access
-print(Provider(Access(sys.argv[1])).chat(ModelRequest("openai/m", "x", 0.3, 5)).text)
+from ctxbench.harness.models.base import ModelAccess
+print(Provider(ModelAccess(sys.argv[1])).chat(ModelRequest("openai/m", "x", 0.3, 5)).text)
 print({host for host, *_ in (to for to in seen if isinstance(to, tuple))})
 """
     done = subprocess.run([sys.executable, "-c", program, server.url], capture_output=True, text=True, check=True)
@@ -214,7 +214,7 @@ def test_what_fails_twice_is_given_up(server: Server, act: str) -> None:
 
 def test_what_is_not_there_is_given_up_at_once() -> None:
     """Where no connection can be made, the first call is the last that is tried."""
-    asked = Provider(Access("http://127.0.0.1:9/v1", retries=1, backoff=0.2))
+    asked = Provider(ModelAccess("http://127.0.0.1:9/v1", retries=1, backoff=0.2))
     with pytest.raises(ModelError, match=r"the connection failed .* \(2 tries\)$"):
         asked.chat(ASK)
     began = time.monotonic()

@@ -18,7 +18,7 @@ from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.schema import Spending
 from ctxbench.harness.folder.store import account
-from ctxbench.harness.models import Access, Reply, Settings
+from ctxbench.harness.models import ModelAccess, Reply, Settings
 from ctxbench.harness.models.cassette import Cassette
 from ctxbench.harness.models.provider import Provider
 from ctxbench.harness.models.purse import Charge, Purse
@@ -48,7 +48,7 @@ def cassette(tmp_path: Path):  # type: ignore[no-untyped-def]
 
 
 def recorded(cassette: Cassette, server: Server, limit: float | None = None, **given: float) -> Recorded:
-    provider = Provider(Access(server.url, **{"timeout": 5.0, "retries": 0, "backoff": 0.01, **given}))  # type: ignore[arg-type]
+    provider = Provider(ModelAccess(server.url, **{"timeout": 5.0, "retries": 0, "backoff": 0.01, **given}))  # type: ignore[arg-type]
     return Recorded(MODEL, provider, cassette, Purse(cassette, "run", limit))
 
 
@@ -155,7 +155,7 @@ def test_two_commands_on_one_folder(tmp_path: Path) -> None:
 
 def _run(server: Server, path: Path, folder: str, limit: float | None = None, **more: object) -> list[str]:
     """Run the summary over recordings as a command of its own; return its lines on what was spent."""
-    settings = Settings(MODEL, usual=Access(server.url, retries=0), spend_limit=limit, command=uuid4().hex)
+    settings = Settings(MODEL, usual=ModelAccess(server.url, retries=0), spend_limit=limit, command=uuid4().hex)
     settings = replace(settings, cassette=str(path.parent / "c"))
     settings = replace(settings, **more)
     out = path.parent / folder

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from ctxbench.harness.models.base import ModelAccess
 from ctxbench.harness.models.provider import Provider
 from ctxbench.harness.models.recorded import ModelRequest
-from ctxbench.harness.models.settings import Access
 from ctxbench.strategies.base import ModelError
 from tests.harness.models.server import UNCLOSED, Server
 
@@ -23,7 +23,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def provider(server: Server, retries: int = 2, backoff: float = 0.01) -> Provider:
-    return Provider(Access(server.url, timeout=5.0, retries=retries, backoff=backoff))
+    return Provider(ModelAccess(server.url, timeout=5.0, retries=retries, backoff=backoff))
 
 
 def error(http: int, message: str, **more: object) -> str:

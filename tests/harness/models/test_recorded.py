@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.folder.schema import Spending
-from ctxbench.harness.models import Access, Models, Reply, Settings, Unusable
+from ctxbench.harness.models import ModelAccess, Models, Reply, Settings, Unusable
 from ctxbench.harness.models.cassette import Cassette
 from ctxbench.harness.models.purse import Charge, Purse
 from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest, Recorded
@@ -148,7 +148,7 @@ def test_a_price_that_is_not_known(cassette: Cassette) -> None:
 def test_the_desk_charges_the_strategy(server: Server, tmp_path: Path) -> None:
     """A reply and an empty one are both events with their tokens and cost; only the reply stands for messages."""
     said = talk(("user", "hello there"), ("assistant", "hi"))
-    settings = Settings("openai/gpt-4o-mini", cassette=str(tmp_path / "c"), usual=Access(server.url))
+    settings = Settings("openai/gpt-4o-mini", cassette=str(tmp_path / "c"), usual=ModelAccess(server.url))
     services = RecordedContext(ConversationIndex(said, COUNTER), Models(settings))
     assert services.complete(Prompt("{conversation}", ("user: hello there",), 50, said.messages)) == "a summary"
     server.text = ""

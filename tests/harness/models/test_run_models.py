@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ctxbench.harness.engine.plan import Plan, RunInputs
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.schema import Spending
-from ctxbench.harness.models import Access, Settings
+from ctxbench.harness.models import ModelAccess, Settings
 from ctxbench.harness.models.cassette import Cassette, CassetteEntry, canonical, key_of
 from ctxbench.scenarios.errors import SetupError, SpecError
 from tests.harness.command import ctxbench, said
@@ -86,8 +86,8 @@ def test_a_run_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
 def test_a_search_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
     """All its trials together, and the same command again, spend no more; a higher limit completes it."""
     path = recording(tmp_path, conversations=4)
-    strategy = "summary(threshold=?, every=8, summariser='openai/gpt-4o-mini')"
-    search = ("tune", strategy, path, "-n", 3, "--space", "threshold=4..12", "--cassette", "c")
+    strategy = "summary(threshold=?[4..12], every=8, summariser='openai/gpt-4o-mini')"
+    search = ("tune", strategy, path, "-n", 3, "--cassette", "c")
     reached = ("-o", "r", "--spend-limit")
     first = ctxbench(*search, *reached, 0.001, cwd=tmp_path, code=2)
     calls = len(server.seen)
@@ -134,12 +134,12 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         (Settings("openai/m", cassette="."), r"^\.: "),
         (Settings("local"), "no weights for the model `local`: give local"),
         (Settings(f"local(gguf={__file__!r})"), "test_run_models.py: is no GGUF file"),
-        (Settings(usual=Access("foo")), "the api base 'foo' is no address of a server: write it like http://"),
+        (Settings(usual=ModelAccess("foo")), "the api base 'foo' is no address of a server: write it like http://"),
         (
             Settings("openai/m(api_base='https://me:pw@host/v1')"),
             "the api base at host has a user or password in it",
         ),
-        (Settings(usual=Access("http://host:port/v1")), "is no address of a server"),
+        (Settings(usual=ModelAccess("http://host:port/v1")), "is no address of a server"),
     ],
 )
 def test_what_cannot_be_run(settings: Settings, says: str) -> None:
@@ -151,11 +151,11 @@ def test_what_cannot_be_run(settings: Settings, says: str) -> None:
 
 def test_parameters_of_models() -> None:
     """They are taken out of the name, over those of the environment; a wrong one is said with what there is."""
-    settings = Settings("openai/m(timeout=5)", answerer="local(gguf='m.gguf', rounds=0)", usual=Access(retries=9))
+    settings = Settings("openai/m(timeout=5)", answerer="local(gguf='m.gguf', rounds=0)", usual=ModelAccess(retries=9))
     assert (settings.summariser, settings.answerer) == ("openai/m", "local")
-    assert settings.access_of("openai/m") == Access(timeout=5.0, retries=9)
-    assert settings.access_of("local:m@1") == Access(gguf="m.gguf", rounds=0, retries=9)
-    assert settings.access_of("openai/other") == Access(retries=9)
+    assert settings.access_of("openai/m") == ModelAccess(timeout=5.0, retries=9)
+    assert settings.access_of("local:m@1") == ModelAccess(gguf="m.gguf", rounds=0, retries=9)
+    assert settings.access_of("openai/other") == ModelAccess(retries=9)
     for text, says in (
         ("openai/m(timeot=5)", "model 'openai/m' has no parameter 'timeot'; .* did you mean 'timeout'"),
         ("openai/m(timeout=0)", "model 'openai/m': timeout must be above 0"),

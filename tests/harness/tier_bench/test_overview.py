@@ -71,5 +71,5 @@ def test_the_command(tmp_path: Path) -> None:
     assert moves.keys() == EDGES
     assert min(moves.values()) > 0
     assert TIERED in DEFAULT_STRATEGIES
-    assert (figures["rag"]["index"], figures["rag"]["nearest"]["mean"]) == ("exact", 1)
+    assert figures["rag"]["evidence"] == figures["rag"]["exact"]
     assert {row["policy"] for row in figures["working"]["rows"]} > {"lru_k_document", "belady"}

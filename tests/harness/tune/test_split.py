@@ -19,9 +19,9 @@ def names(conversations: list[Conversation]) -> list[str]:
 
 
 def test_a_share_is_held_out() -> None:
-    """Three in ten of twenty are six; each is on one side, in the order in which it was read."""
-    train, held = split(MANY, 0.3)
-    assert (len(train), len(held)) == (14, 6)
+    """Half of twenty are ten; each is on one side, in the order in which it was read."""
+    train, held = split(MANY)
+    assert (len(train), len(held)) == (10, 10)
     assert sorted(names(train) + names(held)) == sorted(names(MANY))
     assert names(train) == [each.id for each in MANY if each.id in names(train)]
 

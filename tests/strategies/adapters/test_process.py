@@ -23,7 +23,6 @@ from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.adapters import process
 from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.chain import strategies, use_pythons
-from ctxbench.strategies.services import ChatServices
 from tests.builders import talk
 from tests.harness.command import ctxbench
 from tests.harness.runs import bytes_of, plan, recording
@@ -86,20 +85,6 @@ def test_messages_and_events_are_those_of_this_process(
     assert [(step.context, step.events) for step in there] == [(step.context, step.events) for step in here]
     assert models[0].prompts == models[1].prompts
     assert (len(models[0].prompts) > 0) == (also == "summarise")
-
-
-def test_a_token_count_is_asked_for_once(python: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worker remembers the tokens of a text: one conversation asks for each of its texts once."""
-    asked: list[str] = []
-
-    def count(services: ChatServices, text: str) -> int:
-        asked.append(text)
-        return 1
-
-    monkeypatch.setattr(ChatServices, "count_tokens", count)
-    use_pythons([python])
-    sent(also="count")
-    assert asked == [message.text for message in SAID.messages[:-1]]
 
 
 def test_prints_of_a_library_do_not_reach_the_protocol(python: str, capfd: pytest.CaptureFixture[str]) -> None:
@@ -176,16 +161,6 @@ def test_a_program_that_adapters_cannot_run_in(script: str, why: str, tmp_path: 
     path = program(tmp_path, "other", script)
     use_pythons([path])
     with pytest.raises(WorkerError, match=f"^{re.escape(f'{path}: {why.format(path)}')}$"):
-        NEWEST()
-
-
-def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
-    """A file without an interpreter is an error in a line."""
-    path = tmp_path / "broken"
-    path.write_text("#!/no/such/interpreter\n")
-    path.chmod(0o755)
-    use_pythons([str(path)])
-    with pytest.raises(WorkerError, match="broken: cannot be started: No such file or directory"):
         NEWEST()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,17 +30,6 @@ def test_each_limit_is_crossed_once_on_the_way_up_and_once_on_the_way_down() -> 
     ]
 
 
-def test_one_step_may_cross_every_limit() -> None:
-    """Up from below, down from above."""
-    quotas, found = opened()
-    assert not quotas.want("focus", 500)
-    assert quotas.want("focus", 0)
-    assert [(each.level, each.up) for each in found] == [
-        *(("warning", True), ("soft", True), ("hard", True)),
-        *(("hard", False), ("soft", False), ("warning", False)),
-    ]
-
-
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 120))))
 def test_the_events_say_which_levels_are_crossed(wanted: list[tuple[str, int]]) -> None:
     """Replayed, each is crossed when it was not, and left when it was."""
@@ -57,13 +45,3 @@ def test_the_events_say_which_levels_are_crossed(wanted: list[tuple[str, int]]) 
                 assert (each.level in crossed) != each.up
                 crossed ^= {each.level}
         assert len(crossed) == each_quota[tier].level(tokens)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [({"hard": 0}, "hard must be at least 1, not 0"), ({"soft": 1.5}, "soft"), ({"warning": 0.99}, "warning must be")],
-)
-def test_a_quota_that_is_none(change: dict[str, float], says: str) -> None:
-    """No hard limit, limits in the wrong order: the error names the one."""
-    with pytest.raises(ValueError, match=says):
-        Quota(**{"hard": 100, **change})  # type: ignore[arg-type]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -78,18 +77,6 @@ class AgainstADict(RuleBasedStateMachine):
 
 TestAgainstADict = AgainstADict.TestCase
 TestAgainstADict.settings = examples(40, steps=12)
-
-
-def test_put_get_and_what_is_not_there(tmp_path: Path) -> None:
-    """A message is there as soon as it is put, and after the archive is opened again."""
-    file = str(tmp_path / "archive.db")
-    ArchiveTier(BlockTable(file)).put([item(1, "hello")])
-    archive = ArchiveTier(BlockTable(file))
-    assert archive.get("talk/m1").message.text == "hello"
-    assert "talk/m1" in archive
-    assert "talk/m2" not in archive
-    with pytest.raises(KeyError):
-        archive.get("talk/m2")
 
 
 def test_a_copy_goes_on_by_itself() -> None:

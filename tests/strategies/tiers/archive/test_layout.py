@@ -19,7 +19,7 @@ from ctxbench.strategies.tiers.archive.part import (
     join_shape,
     split_shape,
 )
-from tests.strategies.tiers.archive.builders import JSON, MESSAGES, TEXTS
+from tests.strategies.tiers.archive.builders import JSON, MESSAGES
 
 SPACED = st.sampled_from([(", ", ": "), (",", ":"), (" ,\n", "  :\t")])
 
@@ -39,13 +39,6 @@ def test_any_json_comes_back_to_the_byte(
     text = json.dumps(value, separators=spaced, indent=indent, ensure_ascii=plain)
     assert again(text) in (text, None)
     assert (again(text) is None) == (not isinstance(value, dict | list))
-
-
-@given(TEXTS)
-def test_any_text_comes_back_or_has_no_shape(text: str) -> None:
-    """What is no JSON is left as it is."""
-    assert again(text) in (text, None)
-    assert again("{" + text) in ("{" + text, None)
 
 
 def test_shape_by_hand() -> None:

@@ -82,7 +82,7 @@ def obvious(said: tuple[Message, ...], room: int) -> list[str]:
     made.read(Messages.of(said), 0)
     units.read(Messages.of(said))
     scores = made.scores(Messages.of(said))
-    pieces = [list(range(start, stop)) for start, stop in units.bounds()]
+    pieces = [list(range(start, stop)) for start, stop in map(units.around, units.starts)]
     cost = {piece[0]: sum(COUNTER.message(said[at]) for at in piece) for piece in pieces}
     taken: list[list[int]] = []
 

@@ -25,14 +25,6 @@ def test_the_most_urgent_is_first_and_of_equals_who_asked_first() -> None:
     assert drained(queue, 0) == ["f", "m", "n", "p"]
 
 
-def test_what_is_over_its_deadline_goes_first() -> None:
-    """Decay has a minute; after that it is not overtaken by what came later."""
-    queue = Queue()
-    queue.push(job("d", Trigger.HOTNESS_DECAY, 0))
-    queue.push(job("f", Trigger.FOCUS_REFERENCE, 61))
-    assert drained(queue, 61) == ["d", "f"]
-
-
 def test_an_item_waits_once() -> None:
     """A more urgent reason takes the place of a lesser one, and not the other way round."""
     queue = Queue()

@@ -59,24 +59,3 @@ def test_by_hand() -> None:
         index.add(text)
     assert index.search("apple", 5).numbers.tolist() == [2, 1, 0]
     assert index.search("apple quince", 1).numbers.tolist() == [3]
-
-
-@pytest.mark.parametrize("query", ["", " \n", "the of and", "предложение", "天气怎么样", "🙂"])
-def test_nothing_shared_nothing_found(query: str) -> None:
-    """An empty question, one of stop words, and one in another script find nothing, and raise nothing."""
-    index = Bm25()
-    index.add("The apple is red.")
-    assert index.search(query, 5).numbers.tolist() == []
-    assert Bm25().search(query, 5).numbers.tolist() == []
-
-
-def test_forgotten_words_leave() -> None:
-    """When most texts were deleted, nothing of them is stored any more."""
-    index = Bm25()
-    for at in range(4000):
-        index.add(f"number{at} common")
-    for at in range(3990):
-        index.delete(at)
-    assert index._postings.terms < 1500
-    assert index._postings.entries < 3000
-    assert index.search("number3995", 5).numbers.tolist() == [3995]

@@ -77,12 +77,3 @@ def test_reaches_over_what_is_shared() -> None:
     assert graph.search("Anna", 5).numbers.tolist() == [0, 1]
     graph.delete(0)
     assert graph.search("Anna", 5).numbers.tolist() == []
-
-
-@pytest.mark.parametrize("query", ["", "the", "天气怎么样", "Nobody Known"])
-def test_nothing_known_nothing_found(query: str) -> None:
-    """A question without a known entity finds nothing, in an empty graph too."""
-    graph = EntityGraph()
-    assert graph.search(query, 5).numbers.tolist() == []
-    graph.add("Anna Berg rents the cabin")
-    assert graph.search(query, 5).numbers.tolist() == []

@@ -55,13 +55,6 @@ def test_deleted_passages_are_not_found(gone: set[str]) -> None:
     assert set(ids(rag, question, by=["vector"], fusing=Fusion(floor=-2.0))) == left
 
 
-@pytest.mark.parametrize("query", ["", "   ", "\n\t"])
-def test_empty_question(query: str) -> None:
-    """An empty question finds nothing, in a full tier and in an empty one."""
-    assert tier().search(query) == []
-    assert Rag(RagRules(), embed).search("Anna") == []
-
-
 def test_the_same_id_twice() -> None:
     """A second passage of an id is refused by name, with all that came with it; deleted, the id is free again."""
     rag = tier()
@@ -74,18 +67,6 @@ def test_the_same_id_twice() -> None:
     rag.delete(["m1"])
     rag.add([Passage("m1", "Anna Berg sold the cabin")])
     assert ids(rag, "Anna")[0] == "m1"
-
-
-def test_bad_rules() -> None:
-    """Rules and searches that cannot be name what to give."""
-    with pytest.raises(ValueError, match="give some of vector, bm25, graph"):
-        RagRules(retrievers=("bm25", "bm25"))
-    with pytest.raises(ValueError, match="needs an embedder"):
-        Rag()
-    with pytest.raises(ValueError, match="the retrievers of this tier are vector, bm25, graph"):
-        tier().search("x", by=["bm52"])  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="k must be at least 1"):
-        tier().search("x", 0)
 
 
 def test_an_embedder_that_fails() -> None:

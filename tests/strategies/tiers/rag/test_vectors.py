@@ -83,20 +83,3 @@ def test_without_hnswlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hnswlib", None)
     with pytest.raises(MissingExtra, match=r"ctxbench\[hnswlib\]"):
         Vectors(DIMENSION, "hnsw")
-
-
-@pytest.mark.parametrize(
-    ("numbers", "vectors", "why"),
-    [
-        ([0, 1], unit(2, dimension=9), "9 coordinates, the index has 8"),
-        ([0], unit(2), "2 vectors for 1 documents"),
-        ([1, 1], unit(2), "has a vector already"),
-        ([0], np.full((1, DIMENSION), np.nan, np.float32), "no number"),
-    ],
-)
-def test_refused_whole(numbers: list[int], vectors: NDArray[np.float32], why: str) -> None:
-    """Vectors that do not fit are refused with the reason, and none of them is added."""
-    store = Vectors(DIMENSION)
-    with pytest.raises(ValueError, match=why):
-        store.add(np.array(numbers), vectors)
-    assert len(store) == store.different == 0

@@ -108,15 +108,3 @@ def test_what_cannot_be_moved_stays_and_is_named_again() -> None:
     migration.forget("a", 4)
     migration.put("d", b"d", 10, "cache", 5)
     assert migration.ids("below") == ["c"]
-
-
-def test_a_policy_knows_nobody_who_is_cold() -> None:
-    """Soft pressure and decay are for tiers that go by heat: a cache lets nobody go without need."""
-    by_policy = ByPolicy(parse("lru").sized(100))
-    rows = [Tier("cache", DictStore(), Quota(100), replacement=by_policy), Tier("below", DictStore(), Quota(10**9))]
-    migration = Migration(rows, lambda event: None)
-    for id in "abcdefghi":
-        migration.put(id, id.encode(), 10, "cache", 0)
-    assert migration.decay(100_000) == 0
-    migration.run(100_000)
-    assert len(migration.ids("cache")) == 9

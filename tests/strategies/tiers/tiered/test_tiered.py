@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.harness.replay import ConversationIndex, RecordedContext, replay
+from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.structure import calls_and_results
 from ctxbench.scenarios.embedded import scenario
-from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.strategies.base import ModelError
-from ctxbench.strategies.chain import PRESETS, parse
 from ctxbench.strategies.events import Alarmed, Event, Failed, Moved, OverBudget, Recalled
 from ctxbench.strategies.tiers.jobs import Trigger
 from ctxbench.strategies.tiers.tiered import Tiered
@@ -203,36 +201,6 @@ def test_an_embedder_that_fails() -> None:
         *_, last = talk.play()
         assert last.of(Failed)
         assert ("u1" in last.ids) == found
-
-
-@pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("tiered")])
-def test_presets_send_what_they_promise(name: str) -> None:
-    """Each preset runs through a scenario that its Focus does not hold, within its budget."""
-    strategy = parse(name)
-    conversation = next(scenario("mem_001"))
-    services = RecordedContext(ConversationIndex(conversation, COUNTER))
-    for step in replay(conversation, strategy, services):
-        assert services.total(step.context.messages) <= strategy.budget  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("tiered(limit=0)", "limit must be at least 1, not 0"),
-        ("tiered(working=0)", "working must be at least 1, not 0"),
-        ("tiered(archive=-1)", "archive must be at least 1, not -1"),
-        ("tiered(k=0)", "k must be at least 1, not 0"),
-        ("tiered(recall=8192)", "recall must be below limit, 8192, not 8192"),
-        ("tiered(recall=7000)", "without the 7000 tokens of recall, limit=1192 leaves no tokens"),
-        ("tiered(policy='lru_j')", "policy: unknown policy 'lru_j'; did you mean 'lru_k'"),
-        ("tiered(policy='belady')", "needs future accesses"),
-        ("tiered(retrievers=())", "retrievers"),
-    ],
-)
-def test_values_that_cannot_be(text: str, says: str) -> None:
-    """The error names the parameter and what it was given."""
-    with pytest.raises(SpecError, match=says):
-        parse(text)
 
 
 # the memory alone

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -104,16 +102,6 @@ def test_the_accesses_of_a_recording() -> None:
     like = trace.likeness(0)
     assert like[1] == pytest.approx(1)
     assert rates(replay(trace, parse("lru_k"), 100).hits, trace.tokens, trace.counted).hits == 1.0
-
-
-def test_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiled version needs numba; without it a long replay takes the slow way by itself."""
-    trace = zipf(0, length=200, items=50)
-    expected = replay(trace, parse("lru_k"), 2_000)
-    monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "ctxbench.strategies.tiers.working.compiled", raising=False)
-    monkeypatch.setattr(module, "LONG", 0)
-    assert replay(trace, parse("lru_k"), 2_000).hits.tolist() == expected.hits.tolist()
 
 
 def test_what_usually_follows_is_predicted() -> None:
