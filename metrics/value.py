@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ class Total:
         """Return the sum of what rows add to it."""
         if np.isnan(top).any():
             return Missing("unsupported", self.unknown)
-        return int(top.sum()) if top.dtype.kind in "iub" else float(top.sum())
+        return int(top.sum()) if top.dtype.kind in "iub" else math.fsum(top)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isnan
 from typing import NamedTuple
 
 import msgspec
@@ -37,26 +36,28 @@ class OwnCompaction(NamedTuple):
     """Summaries whose call has no recorded usage."""
 
 
+@dataclass(frozen=True)
 class Audit:
     """A run with `recorded` in it, read as an audit of the recorded agents."""
 
-    def __init__(self, results: Results) -> None:
-        self.results = results
-        self.against_whole = verdict(results)
+    results: Results
+
+    @cached_property
+    def against_whole(self) -> RunVerdict:
         """Every strategy against sending everything."""
+        return verdict(self.results)
 
     @cached_property
     def own(self) -> OwnCompaction:
         """The agents' own compactions and edits, counted."""
-        run, uneven = self.results.run, self.results.summary.uneven
-        events = run.table("events")
-        events = events[(events.strategy == RECORDED) & ~events.conversation.isin(uneven)]
-        deeds = events[events.kind.isin(("summarised", "dropped", "cleared"))]
-        first = deeds.astype({"conversation": str}).groupby("conversation").step.min()
+        events = self.results.run.table("events")
+        events = events[(events.strategy == RECORDED) & ~events.conversation.isin(self.results.summary.uneven)]
+        actions = events[events.kind.isin(("summarised", "dropped", "cleared"))]
+        first = actions.astype({"conversation": str}).groupby("conversation").step.min()
         after = (self.calls.reindex(first.index) - first).clip(lower=0)
         calls = [msgspec.json.decode(text) for text in events.event[events.kind == "called"]]
         estimated = sum(call["basis"] == "estimated" for call in calls)
-        return OwnCompaction(len(first), len(deeds), int(after.sum()), len(calls), estimated)
+        return OwnCompaction(len(first), len(actions), int(after.sum()), len(calls), estimated)
 
     @cached_property
     def calls(self) -> pd.Series[int]:
@@ -72,23 +73,12 @@ class Audit:
     @property
     def is_comparable(self) -> bool:
         """Whether the agents changed something, and it can be measured."""
-        points = self.against_whole.points
-        return bool(self.own.sessions) and RECORDED in points and WHOLE in points
+        return bool(self.own.sessions) and {RECORDED, WHOLE} <= self.against_whole.points.keys()
 
     @cached_property
     def places(self) -> RunVerdict:
         """Every strategy against the agents' own compaction, or against sending everything where there was none."""
         return replace(self.against_whole, base=RECORDED) if self.is_comparable else self.against_whole
-
-    @property
-    def nearest(self) -> str | None:
-        """The strategy that comes nearest to being better, of those that break nothing; None if none ever is."""
-        keeps = {
-            name: share
-            for name, share in self.places.keeps.items()
-            if name not in (*self.places.broken, RECORDED) and not isnan(share) and share
-        }
-        return max(keeps, key=lambda name: keeps[name], default=None)
 
     @property
     def better(self) -> str | None:
@@ -141,7 +131,7 @@ def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
 def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
     """Yield the strategy that would have been better, or comes nearest, with how sure that is."""
     places, better = audit.places, audit.better
-    name = better or audit.nearest
+    name = better or places.nearest
     if places.units < FEWEST:
         yield "why", too_few(places)
     if name is None or places.base not in places.points:
@@ -179,8 +169,8 @@ def as_json(audit: Audit) -> dict[str, object]:
     return {
         "use": audit.better,
         "against": audit.places.base,
-        "own": audit.own._asdict(),
-        "left_out": dict(audit.left_out),
+        "own": audit.own,
+        "left_out": audit.left_out,
         "against_everything": verdict_json(audit.against_whole),
         "against_own": verdict_json(audit.places) if audit.is_comparable else None,
     }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from math import inf
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -18,26 +18,11 @@ from ctxbench.metrics.models import storage_source
 from ctxbench.metrics.thinking import thinking_rule, thinking_tokens
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.media import media_counts
-from ctxbench.scenarios.model import Media
+from ctxbench.scenarios.model import MediaKind
 
-from .render import MARKS, Table, count, dollars, percent, tokens
+from .render import MARKS, Column, Table, about, count, dollars, percent, table_of, tokens
 
 _KEYS = ["model", "placement", "strategy"]
-_HEADS = (
-    *(
-        "strategy",
-        "cost",
-        "own calls",
-        "with re-fetching",
-        "saved against none",
-        "breaks even",
-        "saved against uncached",
-    ),
-    *("cache hit rate", "calls with a hit"),
-)
-_MORE_HEADS = ("read", "written", "fresh")
-# Columns that a narrow terminal leaves out, the first to go first.
-_SPARE = ("fresh", "written", "read", "calls with a hit", "own calls", "with re-fetching", "saved against uncached")
 _MOST_CAUSES = 3
 # Share of a cost below which a range is none.
 _NARROW = 0.01
@@ -49,10 +34,6 @@ HOW = (
     "that get there. Cache hit rate: the share of input tokens read from the cache.",
     "With re-fetching is a model, no measurement: the cost, and one further call for each call whose context lacks "
     "what the recorded model used next. It sends the context again and behind it the messages that have the values.",
-)
-_BREAKS_NOTE = (
-    "A call breaks the prefix where it does not begin with the whole prompt before it. Tokens lost are those behind "
-    "the break, which could have been read from the cache."
 )
 
 
@@ -83,31 +64,22 @@ def tables(
 ) -> list[Table]:
     """Return the savings under each of several models, the bill under each, and what broke the prefixes.
 
-    `found` are the sums of `totals`, `breaks` those of `harness.bill.prefix_breaks`; each strategy made `calls` calls.
+    `sums` are those of `totals`, `breaks` those of `harness.bill.prefix_breaks`; each strategy made `calls` calls.
     Savings of those that are `lacking` the newest message in some calls are marked.
     """
-    placements = sums.placement.nunique()
-    shown = [against(sums, lacking)] if sums.model.nunique() > 1 or placements > 1 else []
-    for (model, _), rows in sums.groupby(["model", "placement"], observed=True, sort=False):
-        if placements == 1:
-            shown.append(bill_of(f"What does it cost under {model}?", rows, lacking))
-    if placements > 1:
-        shown += [_placements(str(model), rows) for model, rows in sums.groupby("model", observed=True, sort=False)]
+    placements = list(sums.placement.unique())
+    shown = [against(sums, lacking)] if sums.model.nunique() > 1 or len(placements) > 1 else []
+    for model, rows in sums.groupby("model", observed=True, sort=False):
+        title = f"What does it cost under {model}"
+        if len(placements) == 1:
+            shown.append(bill_of(f"{title}?", rows, lacking))
+        else:
+            cost = rows.pivot(index="strategy", columns="placement", values="cost").reindex(rows.strategy.unique())
+            columns = (Column("strategy", "strategy"), *(Column(name, name, dollars) for name in placements))
+            by_placement = cost.reset_index().to_dict(orient="records")
+            shown.append(table_of(f"{title}, by where the cache marks are?", columns, by_placement))
     shown.append(broken(breaks, list(sums.strategy.unique()), calls))
     return [*shown, Table("How it was billed", (), (), (*HOW, *notes))]
-
-
-def as_json(sums: pd.DataFrame, breaks: pd.DataFrame, notes: Sequence[str]) -> dict[str, Any]:
-    """Return the exact figures of the bill."""
-    return {
-        "bills": _exact(sums),
-        "breaks": _exact(causes(breaks)),
-        "assumed": list(notes),
-    }
-
-
-def _exact(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict(orient="records")]
 
 
 def causes(breaks: pd.DataFrame) -> pd.DataFrame:
@@ -117,134 +89,118 @@ def causes(breaks: pd.DataFrame) -> pd.DataFrame:
     return sums.set_axis(["strategy", "cause", "reported", "breaks", "tokens_lost"], axis=1)
 
 
+def _saved(head: str, key: str, lacking: Collection[str], spare: int = 0) -> Column:
+    """Return a column of savings; those with calls that lack the newest message are marked: these would fail."""
+
+    def share(row: Mapping[str, Any]) -> Value:
+        value = float(row.get(key, math.nan))
+        why = "there is nothing to compare with, or a price is not known"
+        return Missing("undefined", why) if math.isnan(value) else value
+
+    return Column(head, share, percent, spare, lambda row: MARKS[0] * (row["strategy"] in lacking))
+
+
+def _star(rows: pd.DataFrame, lacking: Collection[str]) -> list[str]:
+    note = f"{MARKS[0]} Part of this saving comes from calls that lack the newest message."
+    return [note] * bool(set(rows.strategy.astype(str)) & set(lacking))
+
+
 def against(sums: pd.DataFrame, lacking: Collection[str], *more: str) -> Table:
     """Return the savings against none, a column for each model and placement, with `more` notes."""
-    columns = list(dict.fromkeys(zip(sums.model, sums.placement, strict=True)))
-    saved = sums.set_index(["strategy", "model", "placement"]).saved_against_none
-    heads = tuple(
-        model if sums.placement.nunique() == 1 else placement if sums.model.nunique() == 1 else f"{model} {placement}"
-        for model, placement in columns
-    )
-    rows = tuple(
-        (strategy, *(_saved(strategy, saved.get((strategy, *column), math.nan), lacking) for column in columns))
-        for strategy in sums.strategy.unique()
-    )
-    notes = [
-        "Against the bill of the whole history under the same rules, cached as well. The strategy's own model calls "
-        "are included."
+    several = [name for name in ("model", "placement") if sums[name].nunique() > 1] or ["model"]
+    heads = sums[several].astype(str).agg(" ".join, axis=1)
+    saved = sums.assign(head=heads, strategy=sums.strategy.astype(str))
+    rows = [
+        {"strategy": name, **dict(zip(own["head"], own.saved_against_none, strict=True))}
+        for name, own in saved.groupby("strategy", sort=False)
     ]
-    notes += [*_star(sums, lacking), *more]
+    # Heads are names of models, which have dots.
+    columns = [_saved(head, head, lacking) for head in dict.fromkeys(heads)]
+    notes = [
+        about("bill_against_none"),
+        *_star(sums, lacking),
+        *more,
+    ]
     if BOUND in set(sums.placement):
         notes.append("hindsight is the offline optimum: the lowest bill that any placement of marks could reach.")
-    return Table("How much of the bill of none is saved?", ("strategy", *heads), rows, tuple(notes))
-
-
-def _placements(model: str, rows: pd.DataFrame) -> Table:
-    """Return the cost of each strategy for each placement of cache marks."""
-    cost = rows.set_index(["strategy", "placement"]).cost
-    placements = tuple(rows.placement.unique())
-    cells = tuple(
-        (strategy, *(dollars(cost[strategy, placement]) for placement in placements))
-        for strategy in rows.strategy.unique()
-    )
-    return Table(f"What does it cost under {model}, by where the cache marks are?", ("strategy", *placements), cells)
+    return table_of("How much of the bill of none is saved?", (Column("strategy", "strategy"), *columns), rows, notes)
 
 
 def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
     """Return one model's bill, a row for each strategy."""
-    stored = bool((rows.token_hours > 0).any())
-    heads = (*_HEADS, *(("storage",) if stored else ()), *_MORE_HEADS)
-    cells = tuple(
-        (
-            row.strategy,
-            _range(row.cost, row.cost_missed),
-            dollars(row.cost_own),
-            "–" if row.placement == BOUND else dollars(row.cost + row.cost_own + row.cost_refetch),
-            _saved(row.strategy, row.saved_against_none, lacking),
-            _even(row),
-            _saved(row.strategy, row.saved_against_uncached, lacking),
-            percent(row.hit_rate),
-            "–" if row.placement == BOUND else percent(row.hit_share),
-            *((dollars(row.cost_storage),) if stored else ()),
-            tokens(row.read),
-            tokens(row.written + row.written_1h + row.created),
-            tokens(row.fresh),
-        )
-        for row in _rows(rows)
-    )
+    columns = [
+        Column("strategy", "strategy"),
+        Column("cost", _cost),
+        Column("own calls", "cost_own", dollars, spare=5),
+        Column("with re-fetching", lambda row: row["cost"] + row["cost_own"] + row["cost_refetch"], dollars, spare=6),
+        _saved("saved against none", "saved_against_none", lacking),
+        Column("breaks even", _break_even),
+        _saved("saved against uncached", "saved_against_uncached", lacking, spare=7),
+        Column("cache hit rate", "hit_rate", percent),
+        Column("calls with a hit", "hit_share", percent, spare=4),
+        *[Column("storage", "cost_storage", dollars)] * bool((rows.token_hours > 0).any()),
+        Column("read", "read", tokens, spare=3),
+        Column("written", lambda row: row["written"] + row["written_1h"] + row["created"], tokens, spare=2),
+        Column("fresh", "fresh", tokens, spare=1),
+    ]
+    if (rows.placement == BOUND).all():  # a sum over a conversation, which has no calls
+        lacks = ("with re-fetching", "calls with a hit")
+        columns = [Column(column.head, lambda _: "–") if column.head in lacks else column for column in columns]
     model = str(rows.model.iloc[0]) if len(rows) else ""
-    return Table(title, heads, cells, tuple(_star(rows, lacking)), spare=_SPARE, model=model)
+    return table_of(title, columns, rows.to_dict(orient="records"), _star(rows, lacking), model=model)
 
 
-def _range(cost: float, missed: float) -> str:
+def _cost(row: Mapping[str, Any]) -> str:
     """Return the cost if every call finds the newest cached prefix, and if only as many do as recordings show.
 
     The second is left out where it is not 1 % more.
     """
+    cost, missed = row["cost"], row["cost_missed"]
     return f"{dollars(cost)}–{dollars(cost + missed)}" if missed > _NARROW * cost else dollars(cost)
 
 
-def _saved(strategy: str, share: float, lacking: Collection[str]) -> str:
-    """Return what is saved, marked where calls without the newest message are part of it: they would fail."""
-    return _share(share) + MARKS[0] * (strategy in lacking)
-
-
-def _star(rows: pd.DataFrame, lacking: Collection[str]) -> Iterator[str]:
-    if set(rows.strategy.astype(str)) & set(lacking):
-        yield f"{MARKS[0]} Part of this saving comes from calls that lack the newest message."
+def _break_even(row: Mapping[str, Any]) -> str:
+    if row["strategy"] == "none" or row["placement"] == BOUND:
+        return "–"
+    return f"turn {row['break_even']:.0f}, {percent(row['break_even_share'])}" if row["break_even_share"] else "never"
 
 
 def broken(breaks: pd.DataFrame, strategies: Sequence[str], calls: int) -> Table:
     """Return what broke the prefixes under each strategy, the cause that lost most tokens first."""
-    rows = []
-    for strategy in strategies:
+
+    def row(strategy: str) -> dict[str, Any]:
         own = breaks[breaks.strategy == strategy]
         lost = int(own.lost.sum())
-        by = own.groupby("cause").lost.sum().sort_values(ascending=False, kind="stable")
-        why = [f"{cause} {percent(part / lost)}" for cause, part in by.head(_MOST_CAUSES).items()]
-        actions = own[own.deeds != ""].groupby("deeds").lost.sum().sort_values(ascending=False, kind="stable")
-        reuse = (own.before - own.lost) / own.before
-        rows.append(
-            (
-                strategy,
-                f"{len(own):,}",
-                percent(len(own) / calls) if calls else "–",
-                tokens(lost),
-                percent(reuse.median()) if len(own) else "–",
-                ", ".join(why) or "–",
-                str(actions.index[0]) if len(actions) else "–",
-            )
+        by_cause, by_action = (
+            rows.lost.sum().sort_values(ascending=False, kind="stable")
+            for rows in (own.groupby("cause"), own[own.deeds != ""].groupby("deeds"))
         )
-    heads = ("strategy", "breaks", "of calls", "tokens lost", "prefix before it", "cause", "action at the break")
-    spare = ("action at the break", "prefix before it")
-    return Table("What broke the prefix?", heads, tuple(rows), (_BREAKS_NOTE,), spare=spare)
+        causes = [f"{cause} {percent(part / lost)}" for cause, part in by_cause.head(_MOST_CAUSES).items()]
+        return {
+            "strategy": strategy,
+            "breaks": len(own),
+            "share": percent(len(own) / calls) if calls else "–",
+            "lost": lost,
+            "before": percent(((own.before - own.lost) / own.before).median()) if len(own) else "–",
+            "causes": ", ".join(causes) or "–",
+            "action": str(by_action.index[0]) if len(by_action) else "–",
+        }
 
-
-def _rows(frame: pd.DataFrame) -> Iterable[Any]:
-    """Return rows with a field for each column, whose types only the table knows."""
-    return frame.itertuples()
-
-
-def _even(row: Any) -> str:
-    if row.strategy == "none" or row.placement == BOUND:
-        return "–"
-    return f"turn {row.break_even:.0f}, {percent(row.break_even_share)}" if row.break_even_share else "never"
-
-
-def _share(value: float) -> str:
-    missing: Value = Missing("undefined", "there is nothing to compare with, or a price is not known")
-    return percent(missing if math.isnan(value) else value)
+    columns = (
+        Column("strategy", "strategy"),
+        Column("breaks", "breaks", "{:,}".format),
+        Column("of calls", "share"),
+        Column("tokens lost", "lost", tokens),
+        Column("prefix before it", "before", spare=2),
+        Column("cause", "causes"),
+        Column("action at the break", "action", spare=1),
+    )
+    return table_of("What broke the prefix?", columns, map(row, strategies), [about("bill_breaks")])
 
 
 def _sum(column: pd.Series) -> float:
     """Return a sum that does not depend on the order of the conversations, also of fractions."""
     return math.fsum(column) if column.dtype == float else int(column.sum())
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return None if math.isnan(value) else value
-    return value.item() if hasattr(value, "item") else value
 
 
 _RULES = {
@@ -258,10 +214,7 @@ _RULES = {
 def assumptions(billed: Billed, schemes: Sequence[Scheme]) -> list[str]:
     """Return what was assumed, and what could not be billed."""
     requests, notes = billed.requests, [f"Prices: {billed.prices.source}."]
-    notes.append(
-        "Summaries are asked for as each strategy does it: in a prompt of their own unless its documentation says "
-        "otherwise."
-    )
+    notes.append(about("bill_summaries"))
     notes.append(_RULES[billed.schemes[0].rules])
     encoding = requests.run.manifest.plan.encoding
     notes.append(
@@ -317,20 +270,19 @@ def _recorded(billed: Billed, scheme: Scheme) -> Iterator[str]:
 
 def _media(billed: Billed, model: str) -> Iterator[str]:
     """Yield how many of the recorded images, sounds, films and files the bill has, and why it has not the others."""
-    recorded = [
-        medium for places in billed.requests.run.media.values() for media in places.values() for medium in media
-    ]
-    by_reason: dict[str, list[Media]] = {}
-    for medium in recorded:
+    by_reason: dict[str, list[MediaKind]] = {}
+    places = (media for places in billed.requests.run.media.values() for media in places.values())
+    for medium in chain.from_iterable(places):
         tokens = media_tokens(model, medium)
-        by_reason.setdefault(tokens.detail if isinstance(tokens, Missing) else "", []).append(medium)
+        by_reason.setdefault(tokens.detail if isinstance(tokens, Missing) else "", []).append(medium.kind)
     parts = [
-        f"{_counted(media)} not billed, {reason}" if reason else f"{_counted(media)} billed by its rule"
-        for reason, media in sorted(by_reason.items())
+        f"{media_counts(kinds)} not billed, {reason}" if reason else f"{media_counts(kinds)} billed by its rule"
+        for reason, kinds in sorted(by_reason.items())
     ]
     if parts:
         rule = media_rule(model)
-        yield f"{model}, of {_counted(recorded)}: {'; '.join(parts)}{f' ({rule.source})' if rule else ''}."
+        every = media_counts(chain.from_iterable(by_reason.values()))
+        yield f"{model}, of {every}: {'; '.join(parts)}{f' ({rule.source})' if rule else ''}."
 
 
 def _thinking(billed: Billed, model: str) -> Iterator[str]:
@@ -367,7 +319,7 @@ def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
     yield from _thinking(billed, scheme.model)
     if rule is None:
         yield f"No cache rule is known for {scheme.model}: nothing is cached."
-    elif isinstance(rule.rules, (AutomaticRules, UnitRules)) and rule.rules.lifetime < inf:
+    elif isinstance(rule.rules, (AutomaticRules, UnitRules)) and rule.rules.lifetime < math.inf:
         minutes = f"{rule.rules.lifetime / 60:g} minutes"
         yield f"Assumed: {scheme.model} keeps an unused prefix for {minutes}; no exact time is published."
         if rule.rules.reuse < 1:
@@ -380,7 +332,3 @@ def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
     if over := billed.over_window(scheme) if scheme in billed.usages else 0:
         larger = count(over, "request is", "requests are")
         yield f"{larger} larger than the window of {scheme.model}, and billed as if it took them."
-
-
-def _counted(media: Iterable[Media]) -> str:
-    return media_counts(medium.kind for medium in media)

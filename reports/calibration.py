@@ -3,66 +3,151 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import methodcaller
 from typing import Any, NamedTuple
 
+import msgspec
+
 from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers
-from ctxbench.harness.graders.calibration import Baseline, Calibrated
+from ctxbench.harness.graders.calibration import Calibrated
 from ctxbench.harness.graders.labels import LabelledSet
 from ctxbench.harness.graders.profiles import Profile, QuotedProfile, corrected_by, unversioned
 from ctxbench.metrics.grading.agreement import Agreement, Estimate
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
 
-from .render import Column, Table, count, percent, reasons, shares, table_of
+from .render import Column, Table, about, count, percent, reasons, shares, table_of
 
-_HOW = (
-    "In brackets: 95 % intervals from a BCa bootstrap of the questions. Kappa (Cohen's) is agreement beyond chance; "
-    "recall is the share of right answers called right, wrong accepted that of wrong answers called right.",
-)
-_IN_SAMPLE = (
-    "At best is no grader but the mark to beat: a score at the threshold that suits these very answers best, for "
-    "accuracy and for kappa separately."
-)
 _GROUPS = {"language": "language", "kind": "kind", "system": "system", "answer": "kind of answer"}
 """Groups of a profile, with the words for them in tables."""
-_VARIANT = re.compile(r"(?:, )?\bvariant='(\w+)'")
-_PROFILE_NOTE = (
-    "Kappa (Cohen's) is agreement beyond chance; in brackets: 95 % intervals over questions. Of a set that the grader "
-    "was fitted on, only the other answers count."
-)
 # Labelled sets that shares are corrected by.
 _MOST_SETS = 2
-_CORRECTED_NOTE = (
-    "Corrected: the share if the grader errs as often here as on the answers of that set, which people labelled (Rogan "
-    "and Gladen; interval by Lang and Reiczigel). Where two sets disagree, the grader errs differently on one of them."
+_VARIANT = re.compile(r"(?:, )?\bvariant='(\w+)'")
+_UNKNOWN = "How far {} agrees with people is not known: `ctxbench lab calibrate` measures it."
+
+
+def figure(value: Value) -> str:
+    """Return a share or coefficient as 0.716 or −0.021. A value close to 0 or 1 never reads so."""
+    if isinstance(value, Missing):
+        return f"({value.why})"
+    text = f"{value:.3f}"
+    if text.lstrip("-") in ("0.000", "1.000") and value not in (0, 1, -1):
+        text = f"{value:.5f}"
+    return text.replace("-", "−")
+
+
+def interval(estimate: Estimate) -> str:
+    """Return a figure with its interval: 0.716 (0.699 to 0.732); 0.0012 (0.0004 to 0.0029)."""
+    value, ends = estimate.value, estimate.interval
+    if isinstance(value, Missing):
+        return figure(value)
+    if isinstance(ends, Missing):
+        return f"{figure(value)} (–)"
+    digits = 4 if 0 < abs(value) < 0.01 else 3
+    whole = f"{value:.4f}" if digits == 4 else figure(value)
+    low, high = ends
+    return f"{whole} ({low:.{digits}f} to {high:.{digits}f})".replace("-", "−")
+
+
+def _alone(estimate: Estimate) -> str:
+    """Return a figure without its interval."""
+    return figure(estimate.value)
+
+
+_NONE = Missing("undefined", "it has no interval")
+
+
+def _or_dash(show: Callable[[Any], str], value: Any) -> str:
+    return "–" if value is None else show(value)
+
+
+_integer = "{:,}".format
+_GRADER, _ANSWERS = Column("grader", "grader"), Column("answers", "answers", _integer)
+_SET = Column("labelled set", "set")
+_ACCURACY, _KAPPA = Column("accuracy", "accuracy", interval), Column("kappa", "kappa", interval)
+_RECALL, _SPECIFICITY = Column("recall", "recall", _alone), Column("specificity", "specificity", _alone)
+_WRONG_ACCEPTED = Column("wrong accepted", "wrong_accepted", interval)
+_MAIN = [
+    Column(head, methodcaller("get", key), partial(_or_dash, show), spare)
+    for head, key, show, spare in (
+        ("accuracy", "accuracy", interval, 0),
+        ("kappa", "kappa", interval, 0),
+        ("wrong accepted", "wrong_accepted", interval, 0),
+        ("AUC", "auc", interval, 4),
+        ("precision", "precision", _alone, 2),
+        ("recall", "recall", _alone, 3),
+        ("F1", "f1", _alone, 1),
+    )
+]
+_BY_GROUP = (_ANSWERS._replace(spare=2), _ACCURACY, _KAPPA, _RECALL._replace(spare=1), _WRONG_ACCEPTED)
+_CONFUSION = (
+    _GRADER,
+    Column("graded", "graded", _integer),
+    *(
+        Column(head, f"whole.confusion.{key}", _integer)
+        for head, key in {
+            "right, called right": "true_positive",
+            "right, called wrong": "false_negative",
+            "wrong, called right": "false_positive",
+            "wrong, called wrong": "true_negative",
+        }.items()
+    ),
 )
+_THRESHOLD = (
+    _GRADER,
+    Column("threshold", "threshold.threshold", figure),
+    Column("accuracy", "threshold.accuracy", interval),
+    Column("kappa", "threshold.kappa", interval),
+    Column("own accuracy", "threshold.own_accuracy", _alone),
+    Column("own kappa", "threshold.own_kappa", _alone),
+)
+_PEOPLE = (
+    _GRADER,
+    Column("by", "by"),
+    Column("of", "of"),
+    _ANSWERS,
+    Column("people: kappa", "people", interval),
+    Column("grader: kappa", "agreement", interval),
+    Column("people: same", "people_same", figure),
+    Column("grader: same", "grader_same", figure),
+)
+_VARIANTS = ("grader", "strict", "lenient", "kappa, strict", "kappa, lenient")
+
+
+def _row(profile: Profile, of: Agreement, **more: object) -> dict[str, Any]:
+    """Return the figures of a profile's agreement as a row."""
+    figures = msgspec.structs.asdict(of)
+    return {"grader": profile.grader, "set": profile.set, "wrong_accepted": of.wrong_accepted, **figures, **more}
 
 
 def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
     """Yield for each set: agreement, confusion, groups, thresholds, variants, missing grades, time, cost."""
     for at, calibrated in enumerate(results):
+        name, profiles = calibrated.labels.name, calibrated.profiles
         yield _main(calibrated, first=not at)
-        yield table_of(f"{calibrated.labels.name}: labels and verdicts", _CONFUSION, calibrated.profiles)
-        for name, title in _GROUPS.items():
-            if rows := [row for profile in calibrated.profiles for row in _by(profile, name)]:
-                columns = (
-                    Column("grader", lambda row: row[0].grader),
-                    Column(title, lambda row: row[1] or "(none)"),
-                    Column("answers", lambda row: row[2].answers, _integer),
-                    Column("accuracy", lambda row: row[2].accuracy, interval),
-                    Column("kappa", lambda row: row[2].kappa, interval),
-                    Column("recall", lambda row: row[2].recall.value, figure),
-                    Column("wrong accepted", lambda row: row[2].wrong_accepted, interval),
-                )
-                title = f"{calibrated.labels.name}: by {title}"
-                yield table_of(title, columns, rows, names=2, spare=("recall", "answers"))
-        yield from people_tables(calibrated)
-        yield thresholds(calibrated)
-        yield from variants_tables(calibrated)
-        yield from missing(calibrated)
-        yield effort(calibrated)
+        yield table_of(f"{name}: labels and verdicts", _CONFUSION, profiles)
+        for group, title in _GROUPS.items():
+            rows = [
+                _row(profile, of, group=value or "(none)")
+                for profile in profiles
+                for value, of in profile.by.get(group, {}).items()
+            ]
+            if rows:
+                yield table_of(f"{name}: by {title}", (_GRADER, Column(title, "group"), *_BY_GROUP), rows, names=2)
+        yield from _people(calibrated)
+        yield table_of(f"{name}: a threshold learned from the labels", _THRESHOLD, profiles, [about("threshold")])
+        if variants := tuple(_variants(profiles)):
+            note = "The share of answers called right, by two rubrics for the same answers."
+            yield Table(f"{name}: strict and lenient", _VARIANTS, variants, (note,))
+        if missing := [
+            (profile.grader, f"{answers:,} of {profile.asked:,} ({percent(answers / profile.asked)})", why)
+            for profile in profiles
+            for why, answers in profile.missing.items()
+        ]:
+            yield Table(f"{name}: without a grade", ("grader", "answers", "why"), tuple(missing), prose=True)
+        yield _effort(calibrated)
 
 
 def as_json(results: Sequence[Calibrated]) -> list[dict[str, Any]]:
@@ -76,9 +161,7 @@ def as_json(results: Sequence[Calibrated]) -> list[dict[str, Any]]:
             "beside": calibrated.beside,
             "graders": calibrated.profiles,
             "wrong_accepted": {profile.grader: profile.whole.wrong_accepted for profile in calibrated.profiles},
-            "seconds": {
-                grader.grader: taken for grader, taken in zip(calibrated.profiles, calibrated.seconds, strict=True)
-            },
+            "seconds": dict(zip((of.grader for of in calibrated.profiles), calibrated.seconds, strict=True)),
         }
         for calibrated in results
     ]
@@ -86,59 +169,44 @@ def as_json(results: Sequence[Calibrated]) -> list[dict[str, Any]]:
 
 def quoted(grader: str, profiles: Sequence[QuotedProfile]) -> list[str]:
     """Return what stands beside a grader's scores: its agreement with each labelled set, a sentence each."""
-    if not profiles:
-        return [f"How far {grader} agrees with people is not known: `ctxbench lab calibrate` measures it."]
-    return [_quoted(profile) for profile in profiles]
+    return [_quoted(profile) for profile in profiles] or [_UNKNOWN.format(grader)]
 
 
 def _quoted(quote: QuotedProfile) -> str:
     profile, of = quote.profile, quote.profile.quoted
-    part = "".join(f", {name} {value}" for name, value in sorted(profile.only.items()))
     stale = f" This is out of date: {quote.stale}." if quote.stale else ""
     whom = "people" if profile.labelled_by == "people" else f"labels by a {profile.labelled_by}"
     return (
-        f"{profile.grader} agrees with {whom} on {profile.set}{part}: kappa {interval(of.kappa)}, accuracy "
+        f"{profile.grader} agrees with {whom} on {profile.set}{_part(profile)}: kappa {interval(of.kappa)}, accuracy "
         f"{interval(of.accuracy)}, over {count(of.answers, 'answer')}.{stale}"
     )
 
 
+def _part(profile: Profile) -> str:
+    """Return the part of its set that a profile is of."""
+    return "".join(f", {name} {value}" for name, value in sorted(profile.only.items()))
+
+
 def _main(calibrated: Calibrated, first: bool) -> Table:
-    heads = ("grader", "accuracy", "kappa", "wrong accepted", "AUC", "precision", "recall", "F1")
-    rows = [_row(profile.grader, profile.whole) for profile in calibrated.profiles]
-    rows += [_held_out(profile) for profile in calibrated.profiles if profile.held_out is not None]
-    rows += [_baseline(baseline) for baseline in calibrated.beside.baselines]
-    if calibrated.beside.raters is not None:
-        same = calibrated.beside.raters.same
-        rows.append((_who(calibrated.labels), figure(same), interval(calibrated.beside.raters.verdicts), *["–"] * 5))
-    notes = (
-        *_notes(calibrated),
-        *(_HOW if first else ()),
-        *((_IN_SAMPLE,) if first and calibrated.beside.baselines else ()),
-    )
-    return Table(_title(calibrated), heads, tuple(rows), notes, spare=("F1", "precision", "recall", "AUC"))
-
-
-def _row(name: str, agreement: Agreement) -> tuple[str, ...]:
-    rest = (agreement.precision, agreement.recall, agreement.f1)
-    around = (agreement.accuracy, agreement.kappa, agreement.wrong_accepted, agreement.auc)
-    return (name, *map(interval, around), *(figure(estimate.value) for estimate in rest))
-
-
-def _held_out(profile: Profile) -> tuple[str, ...]:
-    return _row(f"{profile.grader}, held out", profile.quoted)
-
-
-def _baseline(baseline: Baseline) -> tuple[str, ...]:
-    name = f"{baseline.name}, at best"
-    return (name, interval(baseline.accuracy), interval(baseline.kappa), "–", interval(baseline.auc), *["–"] * 3)
-
-
-def _title(calibrated: Calibrated) -> str:
-    labels = calibrated.labels
-    answers = count(len(labels.answers), "answer")
-    questions = count(len(set(labels.questions)), "question")
+    labels, beside = calibrated.labels, calibrated.beside
+    rows = [_row(profile, profile.whole) for profile in calibrated.profiles]
+    rows += [
+        _row(profile, profile.quoted, grader=f"{profile.grader}, held out")
+        for profile in calibrated.profiles
+        if profile.held_out is not None
+    ]
+    rows += [{**msgspec.structs.asdict(of), "grader": f"{of.name}, at best"} for of in beside.baselines]
+    if (raters := beside.raters) is not None:
+        rows.append({"grader": _who(labels), "accuracy": Estimate(raters.same, _NONE), "kappa": raters.verdicts})
+    notes = list(_notes(calibrated))
+    if first:
+        notes.append(about("calibration"))
+    if first and beside.baselines:
+        notes.append(about("at_best"))
     who = "people" if labels.labelled_by == "people" else f"a {labels.labelled_by}"
-    return f"{labels.name}: {answers} to {questions}, {percent(calibrated.beside.right)} right, as labelled by {who}"
+    sizes = f"{count(len(labels.answers), 'answer')} to {count(len(set(labels.questions)), 'question')}"
+    title = f"{labels.name}: {sizes}, {percent(beside.right)} right, as labelled by {who}"
+    return table_of(title, (_GRADER, *_MAIN), rows, notes)
 
 
 def _notes(calibrated: Calibrated) -> Iterator[str]:
@@ -175,215 +243,96 @@ def _who(labels: LabelledSet) -> str:
     return "people among themselves" if labels.labelled_by == "people" else "the labelling model with itself"
 
 
-_integer = "{:,}".format
-
-_CONFUSION = (
-    Column("grader", lambda profile: profile.grader),
-    Column("graded", lambda profile: profile.graded, _integer),
-    Column("right, called right", lambda profile: profile.whole.confusion.true_positive, _integer),
-    Column("right, called wrong", lambda profile: profile.whole.confusion.false_negative, _integer),
-    Column("wrong, called right", lambda profile: profile.whole.confusion.false_positive, _integer),
-    Column("wrong, called wrong", lambda profile: profile.whole.confusion.true_negative, _integer),
-)
-
-
-def _by(profile: Profile, name: str) -> Iterator[tuple[Profile, str, Agreement]]:
-    """Yield the values of a group, each with the agreement on its answers."""
-    for value, agreement in profile.by.get(name, {}).items():
-        yield profile, value, agreement
-
-
-def people_tables(calibrated: Calibrated) -> Iterator[Table]:
+def _people(calibrated: Calibrated) -> Iterator[Table]:
     """Yield how far people agree among themselves, and the grader with one of them, by group."""
     rows = [
-        (profile.grader, "all answers" if name == "all" else _GROUPS[name], value or "–", figures)
+        {
+            **msgspec.structs.asdict(figures),
+            "agreement": figures.grader,
+            "grader": profile.grader,
+            "by": "all answers" if name == "all" else _GROUPS[name],
+            "of": value or "–",
+        }
         for profile in calibrated.profiles
         for name, by_value in profile.people.items()
         for value, figures in by_value.items()
     ]
-    if not rows:
-        return
-    columns = (
-        *(Column(head, itemgetter(at)) for at, head in enumerate(("grader", "by", "of"))),
-        Column("answers", lambda row: row[3].answers, _integer),
-        Column("people: kappa", lambda row: row[3].people, interval),
-        Column("grader: kappa", lambda row: row[3].grader, interval),
-        Column("people: same", lambda row: row[3].people_same, figure),
-        Column("grader: same", lambda row: row[3].grader_same, figure),
-    )
-    note = (
-        "Two labels of an answer by people, and the grader's verdict with one label: where people disagree, no grader "
-        "can agree with all. Same is the share that are equal."
-    )
-    yield table_of(f"{calibrated.labels.name}: what people disagree about", columns, rows, (note,), names=3)
+    if rows:
+        yield table_of(
+            f"{calibrated.labels.name}: what people disagree about", _PEOPLE, rows, [about("people")], names=3
+        )
 
 
-def thresholds(calibrated: Calibrated) -> Table:
-    """Return how well a threshold on the score does that is learned on one half of the questions."""
-    columns = (
-        Column("grader", lambda profile: profile.grader),
-        Column("threshold", lambda profile: profile.threshold.threshold, figure),
-        Column("accuracy", lambda profile: profile.threshold.accuracy, interval),
-        Column("kappa", lambda profile: profile.threshold.kappa, interval),
-        Column("own accuracy", lambda profile: profile.threshold.own_accuracy.value, figure),
-        Column("own kappa", lambda profile: profile.threshold.own_kappa.value, figure),
-    )
-    note = (
-        "The threshold of the score with the highest kappa on one half of the questions, tried on the other half. Own: "
-        "the grader's own verdicts there."
-    )
-    thresholds = [profile.threshold.threshold for profile in calibrated.profiles]
-    whys = dict.fromkeys(threshold.detail for threshold in thresholds if isinstance(threshold, Missing))
-    title = f"{calibrated.labels.name}: a threshold learned from the labels"
-    return table_of(title, columns, calibrated.profiles, (note, *(f"(undefined): {why}." for why in whys)))
-
-
-def variants_tables(calibrated: Calibrated) -> Iterator[Table]:
-    """Yield how far the strict and the lenient variant of a grader differ."""
-    if rows := tuple(variants(calibrated.profiles)):
-        heads = ("grader", "strict", "lenient", "kappa, strict", "kappa, lenient")
-        note = "The share of answers called right, by two rubrics for the same answers."
-        yield Table(f"{calibrated.labels.name}: strict and lenient", heads, rows, (note,))
-
-
-def variants(profiles: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
+def _variants(profiles: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
     """Yield the share called right and kappa of each grader that has a strict and a lenient variant."""
+
+    def called(of: Agreement) -> str:
+        right = of.confusion.true_positive + of.confusion.false_positive
+        return percent(right / of.answers) if of.answers else "(undefined)"
+
     both: dict[str, dict[str, Profile]] = {}
     for profile in profiles:
         variant = _VARIANT.search(profile.grader)
         name = _VARIANT.sub("", unversioned(profile.grader))
         both.setdefault(name, {})[variant[1] if variant else "strict"] = profile
     for name, by_variant in both.items():
-        if "lenient" in by_variant and "strict" in by_variant:
-            strict, lenient = by_variant["strict"].whole, by_variant["lenient"].whole
-            yield name, _called(strict), _called(lenient), interval(strict.kappa), interval(lenient.kappa)
+        if by_variant.keys() >= {"strict", "lenient"}:
+            pair = [by_variant[variant].whole for variant in ("strict", "lenient")]
+            yield (name, *map(called, pair), *(interval(of.kappa) for of in pair))
 
 
-def _called(agreement: Agreement) -> str:
-    """Return the share of answers that the grader calls right."""
-    right = agreement.confusion.true_positive + agreement.confusion.false_positive
-    return percent(right / agreement.answers) if agreement.answers else "(undefined)"
-
-
-def missing(calibrated: Calibrated) -> Iterator[Table]:
-    """Yield the answers without a grade, and why."""
-    if rows := tuple(_missing(calibrated.profiles)):
-        yield Table(f"{calibrated.labels.name}: without a grade", ("grader", "answers", "why"), rows, prose=True)
-
-
-def _missing(profiles: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
-    for profile in profiles:
-        for why, answers in profile.missing.items():
-            yield profile.grader, f"{answers:,} of {profile.asked:,} ({percent(answers / profile.asked)})", why
-
-
-def effort(calibrated: Calibrated) -> Table:
+def _effort(calibrated: Calibrated) -> Table:
     """Return time and cost of grading."""
-    heads = ("grader", "time per answer", "cost per 1,000", "model calls", "tokens per answer")
     rows = []
     for profile, seconds in zip(calibrated.profiles, calibrated.seconds, strict=True):
-        cost = profile.cost
-        if cost is None:
-            money = ("nothing", "none", "–")
-        else:
+        money, cost = ("nothing", "none", "–"), profile.cost
+        if cost is not None:
             per_thousand = 1000 * cost.dollars / profile.asked
-            dollars = (f"${per_thousand:,.4f}" if per_thousand else "$0") + (
-                f", {cost.unpriced:,} without a price" if cost.unpriced else ""
-            )
+            dollars = f"${per_thousand:,.4f}" if per_thousand else "$0"
+            unpriced = f", {cost.unpriced:,} without a price" if cost.unpriced else ""
             used = (cost.input_tokens + cost.output_tokens) / profile.asked
-            money = (dollars, f"{cost.calls:,}", f"{used:,.0f}")
-        rows.append((profile.grader, _seconds(seconds), *money))
+            money = (dollars + unpriced, f"{cost.calls:,}", f"{used:,.0f}")
+        size, unit, digits = (1, "s", 2) if seconds >= 1 else (1e3, "ms", 1) if seconds >= 1e-3 else (1e6, "µs", 0)
+        rows.append((profile.grader, f"{seconds * size:,.{digits}f} {unit}", *money))
+    heads = ("grader", "time per answer", "cost per 1,000", "model calls", "tokens per answer")
     note = "Times differ from run to run, and replies from a cassette take almost none. Costs count replayed calls too."
     return Table(f"{calibrated.labels.name}: time and cost", heads, tuple(rows), (note,))
 
 
-def _seconds(value: float) -> str:
-    """14 µs · 3.2 ms · 1.25 s."""
-    if value < 1e-3:
-        return f"{value * 1e6:,.0f} µs"
-    return f"{value * 1e3:,.1f} ms" if value < 1 else f"{value:,.2f} s"
-
-
-def figure(value: Value) -> str:
-    """Return a share or coefficient as 0.716 or −0.021. A value close to 0 or 1 never reads so."""
-    match value:
-        case Missing(why=why):
-            return f"({why})"
-        case _:
-            text = f"{value:.3f}"
-    if text.lstrip("-") in ("0.000", "1.000") and value not in (0, 1, -1):
-        text = f"{value:.5f}"
-    return text.replace("-", "−")
-
-
-def interval(estimate: Estimate) -> str:
-    """Return a figure with its interval: 0.716 (0.699 to 0.732); 0.0012 (0.0004 to 0.0029)."""
-    match estimate.value, estimate.interval:
-        case Missing(), _:
-            return figure(estimate.value)
-        case _, Missing():
-            return f"{figure(estimate.value)} (–)"
-        case value, (low, high):
-            digits = 4 if 0 < abs(value) < 0.01 else 3
-            ends = f"{low:.{digits}f} to {high:.{digits}f}"
-            whole = f"{value:.4f}" if digits == 4 else figure(value)
-            return f"{whole} ({ends})".replace("-", "−")
-    raise AssertionError
-
-
 def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator[Table]:
     """Yield the profiles of graders: agreement by set and by language, strict and lenient variants."""
-    rows = tuple(_row_profiles(quote.profile) for quotes in by_grader.values() for quote in quotes)
-    stale = [
+    quotes = [quote for quotes in by_grader.values() for quote in quotes]
+    profiles = [quote.profile for quote in quotes]
+    rows = [
+        _row(
+            profile,
+            profile.quoted,
+            set=profile.set
+            + _part(profile)
+            + " (a sample)" * (profile.sample is not None)
+            + " (held out)" * (profile.held_out is not None),
+            labelled_by=profile.labelled_by,
+        )
+        for profile in profiles
+    ]
+    columns = (_GRADER, _SET, Column("labelled by", "labelled_by"), _ANSWERS, _ACCURACY, _KAPPA, _RECALL, _SPECIFICITY)
+    notes = [about("profiles")]
+    notes += [
         f"{quote.profile.grader} on {quote.profile.set} is out of date: {quote.stale}."
-        for quotes in by_grader.values()
         for quote in quotes
         if quote.stale
     ]
-    unknown = [
-        f"How far {name} agrees with people is not known: `ctxbench lab calibrate` measures it."
-        for name, quotes in by_grader.items()
-        if not quotes
-    ]
-    heads = ("grader", "labelled set", "labelled by", "answers", "accuracy", "kappa", "recall", "specificity")
-    yield Table(
-        "How far do graders agree with labelled answers?", heads, rows, (_PROFILE_NOTE, *stale, *unknown), names=3
-    )
-    profiles = [quote.profile for quotes in by_grader.values() for quote in quotes]
-    if parts := tuple(row for quote in profiles for row in _by_language(quote)):
-        yield Table(
-            "Does agreement differ by language?",
-            ("grader", "labelled set", "language", "answers", "accuracy", "kappa"),
-            parts,
-            names=3,
-        )
-    if spans := tuple(variants(profiles)):
-        yield Table(
-            "How much do strict and lenient grading differ?",
-            ("grader", "strict", "lenient", "kappa, strict", "kappa, lenient"),
-            spans,
-        )
-
-
-def _row_profiles(profile: Profile) -> tuple[str, ...]:
-    of = profile.quoted
-    part = "".join(f", {name} {value}" for name, value in sorted(profile.only.items()))
-    sample = " (a sample)" if profile.sample is not None else ""
-    held = " (held out)" if profile.held_out is not None else ""
-    return (profile.grader, f"{profile.set}{part}{sample}{held}", profile.labelled_by, *_figures(of), *_rates(of))
-
-
-def _figures(of: Agreement) -> tuple[str, ...]:
-    return (f"{of.answers:,}", interval(of.accuracy), interval(of.kappa))
-
-
-def _rates(of: Agreement) -> tuple[str, ...]:
-    return (figure(of.recall.value), figure(of.specificity.value))
-
-
-def _by_language(profile: Profile) -> Iterator[tuple[str, ...]]:
-    for language, of in profile.by.get("language", {}).items():
-        yield (profile.grader, profile.set, language or "(none)", *_figures(of))
+    notes += [_UNKNOWN.format(name) for name, known in by_grader.items() if not known]
+    yield table_of("How far do graders agree with labelled answers?", columns, rows, notes, names=3)
+    if parts := [
+        _row(profile, of, language=language or "(none)")
+        for profile in profiles
+        for language, of in profile.by.get("language", {}).items()
+    ]:
+        of_language = (_GRADER, _SET, Column("language", "language"), _ANSWERS, _ACCURACY, _KAPPA)
+        yield table_of("Does agreement differ by language?", of_language, parts, names=3)
+    if variants := tuple(_variants(profiles)):
+        yield Table("How much do strict and lenient grading differ?", _VARIANTS, variants)
 
 
 class Corrected(NamedTuple):
@@ -421,38 +370,26 @@ def _corrected(strategy: StrategyAnswers, profile: Profile) -> Estimate:
     return Estimate(estimate.value * part, Ends(estimate.interval.low * part, estimate.interval.high * part))
 
 
-def corrected_json(corrected: Sequence[Corrected]) -> dict[str, object]:
-    """Return the exact figures by strategy."""
-    return {strategy.strategy: {"seen": strategy.seen, "by": strategy.by} for strategy in corrected}
+def _corrected_by(name: str, row: Corrected) -> Estimate:
+    return row.by[name]
 
 
 def corrected_table(corrected: Sequence[Corrected]) -> Table:
     """Return a row for each strategy, a column for each labelled set."""
-    sets = list(dict.fromkeys(name for strategy in corrected for name in strategy.by))
-    rows = tuple(
-        (strategy.strategy, percent(strategy.seen), *(_cell(strategy.by[name]) for name in sets))
-        for strategy in corrected
-    )
-    notes = (
-        [_CORRECTED_NOTE]
-        if sets
-        else ["The grader is not calibrated, so nothing can be corrected: `ctxbench lab calibrate` does it."]
-    )
-    notes += filter(None, [reasons(value.value for strategy in corrected for value in strategy.by.values())])
-    return Table(
-        "How many answers are correct, corrected for the grader's errors?",
-        ("strategy", "as graded", *(f"by {name}" for name in sets)),
-        rows,
-        tuple(notes),
-    )
 
-
-def _cell(estimate: Estimate) -> str:
-    match estimate.value, estimate.interval:
-        case Missing(), _:
+    def cell(estimate: Estimate) -> str:
+        if isinstance(estimate.value, Missing):
             return percent(estimate.value)
-        case _, Missing():
-            return f"{percent(estimate.value)} (–)"
-        case value, (low, high):
-            return f"{percent(value)} ({shares(low, high)})"
-    raise AssertionError
+        ends = estimate.interval
+        return f"{percent(estimate.value)} ({'–' if isinstance(ends, Missing) else shares(*ends)})"
+
+    sets = list(dict.fromkeys(name for row in corrected for name in row.by))
+    columns = [Column("strategy", "strategy"), Column("as graded", "seen", percent)]
+    columns += [Column(f"by {name}", partial(_corrected_by, name), cell) for name in sets]
+    notes = [
+        about("corrected")
+        if sets
+        else "The grader is not calibrated, so nothing can be corrected: `ctxbench lab calibrate` does it.",
+        reasons(value.value for row in corrected for value in row.by.values()),
+    ]
+    return table_of("How many answers are correct, corrected for the grader's errors?", columns, corrected, notes)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ctxbench.harness.compare.compare import Comparison, RunComparison, Unpaired
-from ctxbench.metrics.statistics.comparison import Margin
+from ctxbench.metrics.statistics.comparison import Difference, Margin
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
 
-from .render import Table, amount, count, independent, library_column, sample
+from .render import Column, Table, amount, count, exact, independent, library_column, sample, table_of
 
 # Verdicts, those that need a look first.
 _WORDS = ("worse", "lost", "incomparable", "cannot tell", "better", "new", "same")
@@ -100,56 +100,45 @@ def _of_metric(
 ) -> Table:
     first = comparisons[0]
     still = [comparison.strategy for comparison in comparisons if _is_still(comparison)]
-    moved = [comparison for comparison in comparisons if not _is_still(comparison)]
+    rows = [comparison for comparison in comparisons if not _is_still(comparison)]
     by_reason: dict[str, list[str]] = {}
-    for comparison in moved:
+    for comparison in rows:
         if comparison.verdict.why and not says_all(comparison):
             by_reason.setdefault(comparison.verdict.why, []).append(comparison.strategy)
     notes = [f"{', '.join(dict.fromkeys(names))}: {why}." for why, names in by_reason.items()]
     if still:
         notes.append(f"Nothing moved: {', '.join(still)}.")
-    brought = library_column(libraries, [comparison.strategy for comparison in moved])
-    rows = tuple(
-        (comparison.strategy, *library, *cells(comparison))
-        for comparison, library in zip(moved, brought.cells, strict=True)
-    )
     title = f"{metric} ({first.rule.better} is better, {margin(first.rule.margin, first.about.unit)})"
-    heads = (
-        *(
-            "strategy",
-            *brought.head,
-            *titles,
-            "difference",
-            "95 % interval",
-            "typical conversation",
-            "verdict",
-            "detects",
-        ),
-        "conversations",
-    )
-    spare = ("conversations", "detects", *titles, "typical conversation")
-    return Table(title, heads, rows, tuple(notes), spare=spare)
+    library = library_column(libraries, [comparison.strategy for comparison in rows])
+    return table_of(title, (Column("strategy", "strategy"), *library, *columns(titles)), rows, notes)
 
 
-def cells(comparison: Comparison) -> tuple[str, ...]:
-    """Return before, after, difference, interval, the typical conversation's, verdict, detectable change, and number
-    of conversations."""
-    difference, unit = comparison.found, comparison.about.unit
-    if difference is None:
-        return ("–", "–", "–", "–", "–", comparison.verdict.word, "–", "–")
-    typical = difference.typical
-    return (
-        amount(unit, whole(unit, difference.before)),
-        amount(unit, whole(unit, difference.after)),
-        moved(difference.value, unit, difference.relative),
-        between(difference.shown, unit, difference.relative),
-        "–" if typical is None else f"{moved(typical.value, unit, True)} ({between(typical.shown, unit, True)})",
-        comparison.verdict.word,
-        "–"
-        if isinstance(comparison.detects, Missing)
-        else f"±{moved(comparison.detects, unit, difference.relative)[1:]}",
-        f"{difference.conversations:,}",
-    )
+def columns(titles: tuple[str, str] = ("was", "is")) -> list[Column]:
+    """Return the columns of a comparison. `titles` are the heads of the two figures."""
+
+    def column(head: str, spare: int, text: Callable[[Comparison, Difference, str], str]) -> Column:
+        def cell(row: Comparison) -> str:
+            return "–" if row.found is None else text(row, row.found, row.about.unit)
+
+        return Column(head, cell, spare=spare)
+
+    def typical(_: Comparison, found: Difference, unit: str) -> str:
+        change = found.typical
+        return "–" if change is None else f"{moved(change.value, unit, True)} ({between(change.shown, unit, True)})"
+
+    def detects(row: Comparison, found: Difference, unit: str) -> str:
+        return "–" if isinstance(row.detects, Missing) else f"±{moved(row.detects, unit, found.relative)[1:]}"
+
+    return [
+        column(titles[0], 3, lambda _, found, unit: amount(unit, whole(unit, found.before))),
+        column(titles[1], 4, lambda _, found, unit: amount(unit, whole(unit, found.after))),
+        column("difference", 0, lambda _, found, unit: moved(found.value, unit, found.relative)),
+        column("95 % interval", 6, lambda _, found, unit: between(found.shown, unit, found.relative)),
+        column("typical conversation", 5, typical),
+        Column("verdict", "verdict.word"),
+        column("detects", 2, detects),
+        column("conversations", 1, lambda _, found, __: f"{found.conversations:,}"),
+    ]
 
 
 def whole(unit: str, value: Value) -> Value:
@@ -205,46 +194,32 @@ def as_json(compared: RunComparison) -> dict[str, Any]:
         "conversations": compared.conversations,
         "independent_units": compared.units,
         "corrected_for": compared.family,
-        "unpaired": [comparison._asdict() for comparison in compared.unpaired],
-        "comparisons": [
-            _comparison(comparison) | {"library": compared.libraries.get(comparison.strategy)}
-            for comparison in compared.comparisons
-        ],
+        "unpaired": exact(compared.unpaired),
+        "comparisons": [exact(_row(row, compared.libraries.get(row.strategy))) for row in compared.comparisons],
     }
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
-    difference = comparison.found
-    row: dict[str, Any] = {
-        "strategy": comparison.strategy,
-        "against": comparison.against,
-        "metric": comparison.metric,
-        "unit": comparison.about.unit,
-        "version": comparison.about.version,
-        "better": comparison.rule.better,
-        "margin": {"amount": comparison.rule.margin.amount, "relative": comparison.rule.margin.relative},
-        "verdict": comparison.verdict.word,
-        "why": comparison.verdict.why,
-        "no_worse": comparison.verdict.no_worse,
+def _row(comparison: Comparison, library: str | None) -> dict[str, Any]:
+    verdict, found, typical = comparison.verdict, comparison.found, comparison.found and comparison.found.typical
+    row = {
+        **{name: getattr(comparison, name) for name in ("strategy", "against", "metric")},
+        **{name: getattr(comparison.about, name) for name in ("unit", "version")},
+        **{name: getattr(comparison.rule, name) for name in ("better", "margin")},
+        "verdict": verdict.word,
+        "why": verdict.why,
+        "no_worse": verdict.no_worse,
+        "library": library,
     }
-    if difference is None:
+    if found is None:
         return row
     return row | {
-        "conversations": difference.conversations,
-        "independent_units": difference.units,
-        "before": difference.before,
-        "after": difference.after,
-        "relative": difference.relative,
-        "difference": difference.value,
-        "interval_95": difference.shown if isinstance(difference.shown, Missing) else list(difference.shown),
-        "interval_90": difference.tested if isinstance(difference.tested, Missing) else list(difference.tested),
-        "error": difference.error,
-        "typical": None
-        if difference.typical is None
-        else {"difference": difference.typical.value, "interval_95": list(difference.typical.shown)},
-        "p": difference.p,
+        **{name: getattr(found, name) for name in ("conversations", "before", "after", "relative", "error", "p")},
+        **{name: getattr(comparison, name) for name in ("moved", "beyond")},
+        "independent_units": found.units,
+        "difference": found.value,
+        "interval_95": found.shown,
+        "interval_90": found.tested,
+        "typical": typical and {"difference": typical.value, "interval_95": typical.shown},
         "p_adjusted": comparison.p,
         "finds": comparison.detects,
-        "moved": [moved._asdict() for moved in comparison.moved],
-        "beyond": list(comparison.beyond),
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 from urllib.parse import urlencode
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -14,8 +16,8 @@ from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.text import printable
 
 from .compare import as_json as compared_json
-from .compare import between, cells, how_to_read, margin, moved, says_all, some, unpaired, whole
-from .render import Table, amount, count
+from .compare import between, columns, how_to_read, margin, moved, says_all, some, unpaired, whole
+from .render import Column, Table, amount, count, table_of
 
 _TITLES: dict[Result, str] = {
     "passes": "The gate passes",
@@ -34,16 +36,14 @@ def tables(gate: Gate, step: Step) -> Iterator[Table]:
     """Yield the result, failures, the conversations that moved most, what is unknown, and what got better."""
     yield Table(_TITLES[gate.result], (), (), tuple(_summary(gate)))
     shown = gate.failing
-    sections = [_of("Fails", shown)] if shown else []
-    if named := list(_moved(shown, step)):
-        sections.append(named_table(named))
+    sections = [_of("Fails", shown)] * bool(shown)
+    # The worst conversation of each comparison, then the second worst of each.
+    worse = [[(row, change) for change in row.moved if change.gain < 0] for row in shown]
+    if named := [pair for rank in zip_longest(*worse) for pair in rank if pair is not None]:
+        sections.append(_moved_table(named, step))
     for title, word in (("Cannot tell", "cannot tell"), ("Better", "better")):
-        rows = [
-            comparison
-            for comparison in gate.compared.comparisons
-            if comparison.verdict.word == word and comparison not in shown
-        ]
-        if rows := [comparison for comparison in rows if not _is_nothing(comparison)]:
+        rows = [row for row in gate.compared.comparisons if row.verdict.word == word and row not in shown]
+        if rows := [row for row in rows if not _is_nothing(row)]:
             sections.append(_of(title, rows))
     yield from sections
     if sections:
@@ -56,7 +56,12 @@ def _summary(gate: Gate) -> Iterator[str]:
     counts = ", ".join(f"{number:,} {word}" for word in words if (number := compared.counted(word)))
     pairs = count(compared.conversations, "pair")
     yield f"{compared.after} against {compared.before}: {pairs} of conversations; {counts or 'nothing compared'}."
-    if single := [comparison for comparison in compared.comparisons if _is_single(comparison)]:
+    single = [
+        comparison
+        for comparison in compared.comparisons
+        if comparison.verdict.word == "cannot tell" and _is_nothing(comparison, of=1)
+    ]
+    if single:
         names = some(list(dict.fromkeys(comparison.metric for comparison in single)))
         yield f"In {len(single):,} of these one conversation alone has the figure, and it did not move ({names})."
     yield power(gate)
@@ -74,38 +79,26 @@ def _summary(gate: Gate) -> Iterator[str]:
         yield f"Not guarded, because the policy does not name them: {some(gate.not_guarded)}."
 
 
-def _is_nothing(comparison: Comparison) -> bool:
-    """Return whether a figure that is in no danger did not move at all."""
-    difference = comparison.found
-    return difference is not None and not isinstance(difference.value, Missing) and not difference.value
-
-
-def _is_single(comparison: Comparison) -> bool:
-    difference = comparison.found
-    return (
-        comparison.verdict.word == "cannot tell"
-        and difference is not None
-        and difference.conversations == 1
-        and _is_nothing(comparison)
-    )
+def _is_nothing(comparison: Comparison, of: int = 0) -> bool:
+    """Return whether a figure did not move at all; with `of`, one that so many conversations have."""
+    found = comparison.found
+    if found is None or isinstance(found.value, Missing) or found.value:
+        return False
+    return not of or found.conversations == of
 
 
 def power(gate: Gate) -> str:
     """Return the smallest detectable change of each metric that moved, under the strategy where it is largest."""
     sizes: dict[str, tuple[float, str]] = {}
     finer: dict[str, None] = {}
-    for comparison in gate.compared.comparisons:
-        if comparison.found is None or isinstance(comparison.detects, Missing):
+    for row in gate.compared.comparisons:
+        found, detects, limit = row.found, row.detects, row.rule.margin
+        if found is None or isinstance(detects, Missing):
             continue
-        size = moved(comparison.detects, comparison.about.unit, comparison.found.relative)[1:]
-        sizes[comparison.metric] = max(
-            sizes.get(comparison.metric, (0.0, "")), (float(comparison.detects), f"{comparison.metric} ±{size}")
-        )
-        if (
-            0 < comparison.rule.margin.amount < comparison.detects
-            and comparison.found.relative == comparison.rule.margin.relative
-        ):
-            finer[comparison.metric] = None
+        text = f"{row.metric} ±{moved(detects, row.about.unit, found.relative)[1:]}"
+        sizes[row.metric] = max(sizes.get(row.metric, (0.0, "")), (float(detects), text))
+        if 0 < limit.amount < detects and found.relative == limit.relative:
+            finer[row.metric] = None
     if not sizes:
         return "Power: nothing moved in any conversation, so there is no spread to estimate it from."
     texts = [text for _, text in sizes.values()]
@@ -117,55 +110,36 @@ def power(gate: Gate) -> str:
 
 
 def _of(title: str, rows: Sequence[Comparison]) -> Table:
-    heads = (
-        *("strategy", "metric", "was", "is", "difference", "95 % interval", "typical conversation", "verdict"),
-        *("detects", "conversations"),
+    reasons = (
+        f"{row.strategy}, {row.metric}: {row.verdict.why}." for row in rows if row.verdict.why and not says_all(row)
     )
-    body = tuple((comparison.strategy, comparison.metric, *cells(comparison)) for comparison in rows)
-    unclear = [comparison for comparison in rows if comparison.verdict.why and not says_all(comparison)]
-    notes = list(
-        dict.fromkeys(
-            f"{comparison.strategy}, {comparison.metric}: {comparison.verdict.why}." for comparison in unclear
-        )
-    )
-    margins = {comparison.metric: margin(comparison.rule.margin, comparison.about.unit) for comparison in rows}
-    notes.append("; ".join(f"{metric}: {text}" for metric, text in margins.items()) + ".")
-    spare = ("conversations", "detects", "was", "is", "typical conversation", "95 % interval")
-    return Table(f"{title}: {len(rows):,}", heads, body, tuple(notes), names=2, spare=spare)
+    margins = {row.metric: margin(row.rule.margin, row.about.unit) for row in rows}
+    notes = [*dict.fromkeys(reasons), "; ".join(f"{metric}: {text}" for metric, text in margins.items()) + "."]
+    names = (Column("strategy", "strategy"), Column("metric", "metric"))
+    return table_of(f"{title}: {len(rows):,}", (*names, *columns()), rows, notes, names=2)
 
 
-def _moved(rows: Sequence[Comparison], step: Step) -> Iterator[tuple[str, ...]]:
-    """Yield the conversations that got worse: the worst of each comparison, then the second worst of each."""
-    worse = [(comparison, [changes for changes in comparison.moved if changes.gain < 0]) for comparison in rows]
-    for rank in range(max((len(changes) for _, changes in worse), default=0)):
-        for comparison, changes in worse:
-            if rank < len(changes):
-                yield _named(comparison, changes[rank], step)
-
-
-def _named(comparison: Comparison, change: MetricChange, step: Step) -> tuple[str, ...]:
-    unit = comparison.about.unit
-    was, now = (amount(unit, whole(unit, value)) for value in (change.before, change.after))
-    where = step(comparison.metric, change.conversation, comparison.strategy)
-    return (
-        change.conversation,
-        comparison.strategy,
-        comparison.metric,
-        was,
-        now,
-        anchor(change.conversation, comparison.strategy, where),
-    )
-
-
-def named_table(rows: Sequence[tuple[str, ...]]) -> Table:
+def _moved_table(pairs: Sequence[tuple[Comparison, MetricChange]], step: Step) -> Table:
     """Return the conversations that moved most."""
-    heads = ("conversation", "strategy", "metric", "was", "is", "look at it")
-    left = len(rows) - _MOST_CONVERSATIONS
-    notes = ("The link opens the step that worsens the figure most.",)
-    more = (f"{left:,} more in --json.",) if left > 0 else ()
-    return Table(
-        "Which conversations moved most?", heads, tuple(rows[:_MOST_CONVERSATIONS]), (*more, *notes), prose=True
+
+    def figure(which: str) -> Callable[[tuple[Comparison, MetricChange]], str]:
+        return lambda pair: amount(pair[0].about.unit, whole(pair[0].about.unit, getattr(pair[1], which)))
+
+    def look(pair: tuple[Comparison, MetricChange]) -> str:
+        row, change = pair
+        return anchor(change.conversation, row.strategy, step(row.metric, change.conversation, row.strategy))
+
+    shown = (
+        Column("conversation", lambda pair: pair[1].conversation),
+        Column("strategy", lambda pair: pair[0].strategy),
+        Column("metric", lambda pair: pair[0].metric),
+        Column("was", figure("before")),
+        Column("is", figure("after")),
+        Column("look at it", look),
     )
+    left = len(pairs) - _MOST_CONVERSATIONS
+    notes = [f"{left:,} more in --json."] * (left > 0) + ["The link opens the step that worsens the figure most."]
+    return table_of("Which conversations moved most?", shown, pairs[:_MOST_CONVERSATIONS], notes, prose=True)
 
 
 def anchor(conversation: str, strategy: str, step: int | None) -> str:
@@ -177,10 +151,10 @@ def anchor(conversation: str, strategy: str, step: int | None) -> str:
 def as_json(gate: Gate, step: Step) -> dict[str, Any]:
     """Return the result with all exact figures."""
     result = compared_json(gate.compared)
-    for row, comparison in zip(result["comparisons"], gate.compared.comparisons, strict=True):
-        for change in row.get("moved", []):
-            at = step(comparison.metric, change["conversation"], comparison.strategy)
-            change["look"] = anchor(change["conversation"], comparison.strategy, at)
+    for row in result["comparisons"]:
+        for change in row.get("moved", ()):
+            at = step(row["metric"], change["conversation"], row["strategy"])
+            change["look"] = anchor(change["conversation"], row["strategy"], at)
     return {
         "result": gate.result,
         "failing": [{"strategy": comparison.strategy, "metric": comparison.metric} for comparison in gate.failing],
@@ -193,61 +167,43 @@ def as_json(gate: Gate, step: Step) -> dict[str, Any]:
 
 def why(comparison: Comparison) -> str:
     """Return a comparison in one line, for formats without tables."""
-    difference, unit = comparison.found, comparison.about.unit
-    if difference is None:
-        return f"{comparison.verdict.word}: {comparison.verdict.why}"
-    size, ends = (
-        moved(difference.value, unit, difference.relative),
-        between(difference.shown, unit, difference.relative),
-    )
-    reason = f"; {comparison.verdict.why}" if comparison.verdict.why else ""
-    return f"{comparison.verdict.word}: {size} (95 % {ends}; {margin(comparison.rule.margin, unit)}){reason}"
+    found, unit, verdict = comparison.found, comparison.about.unit, comparison.verdict
+    if found is None:
+        return f"{verdict.word}: {verdict.why}"
+    size, ends = moved(found.value, unit, found.relative), between(found.shown, unit, found.relative)
+    reason = f"; {verdict.why}" if verdict.why else ""
+    return f"{verdict.word}: {size} (95 % {ends}; {margin(comparison.rule.margin, unit)}){reason}"
 
 
 def as_junit(gate: Gate) -> str:
     """Return JUnit XML: failures, errors for what cannot be compared, skipped for new or undecided figures."""
+    suites: dict[str, list[tuple[str, str, str]]] = {}
+    kinds = {"lost": "failure", "incomparable": "error", "cannot tell": "skipped", "new": "skipped"}
+    for row in gate.compared.comparisons:
+        kind = "failure" if row in gate.failing else kinds.get(row.verdict.word, "")
+        more = f"; {_RENEW}" if kind == "error" else ""
+        suites.setdefault(row.strategy, []).append((row.metric, kind, f"{why(row)}{more}"))
+    apart = []
+    for group in gate.compared.unpaired:
+        name = f"{group.word} {group.what}" + (f" under {group.strategy}" if group.strategy else "")
+        apart.append((name, kinds[group.word], f"{some(group.names)}: {group.why}"))
+    apart += [(metric, "error", f"not in the baseline; {_RENEW}") for metric in gate.unknown]
+    if apart:
+        suites["what was measured"] = apart
     top = Element("testsuites", name="ctxbench gate")
-    for strategy in dict.fromkeys(comparison.strategy for comparison in gate.compared.comparisons):
-        suite = SubElement(top, "testsuite", name=_text(strategy))
-        for comparison in gate.compared.comparisons:
-            if comparison.strategy == strategy:
-                _case(suite, comparison, comparison in gate.failing)
-        _counts(suite)
-    if gate.compared.unpaired or gate.unknown:
-        _counts(_unpaired(SubElement(top, "testsuite", name="what was measured"), gate))
+    for strategy, cases in suites.items():
+        counts = Counter(kind for _, kind, _ in cases)
+        sizes = {"failures": counts["failure"], "errors": counts["error"], "skipped": counts["skipped"]}
+        numbers = {name: str(number) for name, number in {"tests": len(cases), **sizes}.items()}
+        suite = SubElement(top, "testsuite", numbers, name=_text(strategy))
+        for name, kind, message in cases:
+            case = SubElement(suite, "testcase", classname=_text(strategy), name=_text(name))
+            if kind:
+                SubElement(case, kind, message=_text(message))
     indent(top)
     return tostring(top, encoding="unicode", xml_declaration=False).join(
         ("<?xml version='1.0' encoding='utf-8'?>\n", "\n")
     )
-
-
-def _case(suite: Element, comparison: Comparison, fails: bool) -> None:
-    case = SubElement(suite, "testcase", classname=_text(comparison.strategy), name=_text(comparison.metric))
-    word = comparison.verdict.word
-    if fails:
-        SubElement(case, "failure", message=_text(why(comparison)))
-    elif word == "incomparable":
-        SubElement(case, "error", message=_text(f"{why(comparison)}; {_RENEW}"))
-    elif word in ("cannot tell", "new"):
-        SubElement(case, "skipped", message=_text(why(comparison)))
-
-
-def _unpaired(suite: Element, gate: Gate) -> Element:
-    kinds = {"lost": "failure", "incomparable": "error", "new": "skipped"}
-    for group in gate.compared.unpaired:
-        name = f"{group.word} {group.what}" + (f" under {group.strategy}" if group.strategy else "")
-        case = SubElement(suite, "testcase", classname="what was measured", name=_text(name))
-        SubElement(case, kinds[group.word], message=_text(f"{some(group.names)}: {group.why}"))
-    for metric in gate.unknown:
-        case = SubElement(suite, "testcase", classname="what was measured", name=_text(metric))
-        SubElement(case, "error", message=f"not in the baseline; {_RENEW}")
-    return suite
-
-
-def _counts(suite: Element) -> None:
-    suite.set("tests", str(len(suite)))
-    for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        suite.set(name, str(len(suite.findall(f"testcase/{kind}"))))
 
 
 def _text(text: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import reduce
+from functools import cache, partial, reduce
 from html import escape as escape_html
+from importlib import resources
 from io import StringIO
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +19,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from ctxbench.metrics.figures import METRICS, NOTHING_EVICTED
-from ctxbench.metrics.statistics.intervals import Interval
+from ctxbench.metrics.statistics.intervals import Ends, Interval
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.text import csv_text, printable
 
@@ -35,6 +37,8 @@ _GAP = 2
 _NAME = 32
 # Reasons for missing figures that stand under a table.
 _MOST_REASONS = 4
+OF_FEW = ("compression_ratio", "lru_k_hit_rate", "constraint_recall")
+"""Metrics that most strategies, or runs, have nothing to measure of (`figure_of_few`)."""
 MARKS = ("*", "†")
 """Marks that may follow a figure or a name, and are explained under the table."""
 CROSS = "✗"
@@ -60,75 +64,108 @@ class Table:
     model: str = ""
     """The billed model that the figures are of; the page shows one at a time."""
 
+    @property
+    def left(self) -> int:
+        """Number of columns, from the left, that are aligned there."""
+        return len(self.heads) if self.prose else self.names
+
 
 class Column(NamedTuple):
-    """A column of a table of figures: one list of them is the head, the cells, and the keys of the rows in JSON."""
+    """A column of a table: a list of them gives the head and the cells."""
 
     head: str
-    """Empty = only in JSON."""
     of: str | Callable[[Any], Any]
-    """Key of the figure in its row, dotted where rows are nested; or a function of the row, which JSON lacks."""
+    """Key or attribute of the value in its row, dotted where rows are nested; or a function of the row."""
     show: Callable[[Any], str] = str
-    """Function from the figure to a cell."""
+    """Function from the value to a cell."""
+    spare: int = 0
+    """Place among the columns that a narrow terminal leaves out, 1 the first to go; 0 = it always stays."""
+    mark: Callable[[Any], str] = lambda _: ""
+    """Function from the row to a mark behind the cell."""
 
     def value(self, row: Any) -> Any:
-        """Return the figure of a row."""
+        """Return the value of a row."""
         if not isinstance(self.of, str):
             return self.of(row)
-        return reduce(lambda part, key: part[key], self.of.split("."), row)
+        return reduce(
+            lambda part, key: part[key] if isinstance(part, Mapping) else getattr(part, key), self.of.split("."), row
+        )
 
 
 def table_of(
-    title: str, columns: Sequence[Column], rows: Iterable[Any], notes: Sequence[str] = (), **options: Any
+    title: str,
+    columns: Iterable[Column],
+    rows: Iterable[Any],
+    notes: Iterable[str] = (),
+    spare: Sequence[str] = (),
+    **options: Any,
 ) -> Table:
-    """Return a table of rows by its columns; `options` are other fields of the table."""
-    shown = [column for column in columns if column.head]
-    cells = tuple(tuple(column.show(column.value(row)) for column in shown) for row in rows)
-    return Table(title, tuple(column.head for column in shown), cells, tuple(notes), **options)
+    """Return a table of rows by its columns; `options` are other fields of the table.
+
+    `spare` are the heads of columns that a narrow terminal leaves out, where the columns themselves do not say.
+
+    The last note says why cells are only a reason in brackets. Empty notes are left out.
+    """
+    columns, missing, body = list(columns), list[Missing](), []
+    for row in rows:
+        values = [column.value(row) for column in columns]
+        cells = [column.show(value) for column, value in zip(columns, values, strict=True)]
+        for value, cell in zip(values, cells, strict=True):
+            if cell.startswith("("):
+                missing += [
+                    part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Missing)
+                ]
+        body.append(tuple(cell + column.mark(row) for column, cell in zip(columns, cells, strict=True)))
+    ranked = [column.head for column in sorted(columns, key=lambda column: column.spare) if column.spare]
+    every_note, heads = tuple(filter(None, (*notes, reasons(missing)))), tuple(column.head for column in columns)
+    return Table(title, heads, tuple(body), every_note, spare=tuple(spare or ranked), **options)
 
 
 def exact(value: Any) -> Any:
-    """Return figures for JSON, however nested: what is missing, or not a number, is null."""
+    """Return figures for JSON, however nested: a named tuple or data class by its fields, NaN as null.
+
+    What is missing stays `{"why": "undefined", "detail": "no second step"}`.
+    """
     match value:
-        case Mapping():
-            return {str(key): exact(each) for key, each in value.items()}
-        case list():
-            return [exact(each) for each in value]
         case Missing():
-            return None
+            return value
+        case Mapping():
+            return {str(key): exact(item) for key, item in value.items()}
+        case tuple() if hasattr(value, "_asdict"):
+            return exact(value._asdict())
+        case list() | tuple() | frozenset():
+            return [exact(item) for item in value]
         case float() if math.isnan(value):
             return None
+        case _ if is_dataclass(value):
+            return {item.name: exact(getattr(value, item.name)) for item in fields(value)}
+        case _ if hasattr(value, "to_dict"):
+            return exact(value.to_dict(orient="records"))
         case _:
             return value.item() if hasattr(value, "item") else value
 
 
-def by_name(value: Any) -> Any:
-    """Return dataclasses and named tuples as mappings of their fields, however nested; what is missing stays."""
-    if isinstance(value, Missing):
-        return value
-    if is_dataclass(value):
-        return {field.name: by_name(getattr(value, field.name)) for field in fields(value)}
-    if hasattr(value, "_asdict"):
-        return by_name(value._asdict())
-    if isinstance(value, Mapping):
-        return {key: by_name(item) for key, item in value.items()}
-    return [by_name(item) for item in value] if isinstance(value, (list, tuple)) else value
+@cache
+def _texts() -> Mapping[str, str]:
+    return tomllib.loads(resources.files(__package__).joinpath("notes.toml").read_text("utf-8"))
 
 
-class LibraryColumn(NamedTuple):
-    """The column with the packages of strategies, which a table without such strategies does not have."""
-
-    head: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
-    """One for each row: empty without the column."""
+def about(name: str) -> str:
+    """Return a note of `notes.toml`: how to read a table."""
+    return " ".join(_texts()[name].split())
 
 
-def library_column(libraries: Mapping[str, str], strategies: Iterable[str]) -> LibraryColumn:
-    """Return the packages of the strategies of a table's rows, each with its version."""
-    names = list(strategies)
-    if not any(name in libraries for name in names):
-        return LibraryColumn((), ((),) * len(names))
-    return LibraryColumn(("library",), tuple((libraries.get(name, "–"),) for name in names))
+def library_column(libraries: Mapping[str, str], strategies: Iterable[str]) -> list[Column]:
+    """Return the column with the package of each strategy and its version; none where no strategy has one."""
+    if not any(name in libraries for name in strategies):
+        return []
+    return [Column("library", "strategy", lambda name: libraries.get(name, "–"))]
+
+
+def metric_column(key: str, head: str = "", spare: int = 0, mark: Callable[[Any], str] = lambda _: "") -> Column:
+    """Return the column of a metric, under its display name unless another head is given."""
+    show = partial(figure_of_few if key in OF_FEW else figure, key)
+    return Column(head or METRICS[key].name, key, show, spare, mark)
 
 
 def show(console: Console, tables: Sequence[Table]) -> None:
@@ -201,23 +238,56 @@ def _show_labelled(console: Console, table: Table) -> None:
 
 
 def _show_figures(console: Console, table: Table) -> None:
-    rows = [[printable(cell).replace("\n", "·") for cell in row] for row in table.rows]
     width = min(console.width, _LINE) if table.page else console.width
-    fit = fitted(table.heads, rows, table.names, table.spare, width)
+    rows = [[printable(cell).replace("\n", "·") for cell in row] for row in table.rows]
+    columns = [_Fitted(head, [row[at] for row in rows]) for at, head in enumerate(table.heads)]
+    names, figures = columns[: table.names], columns[table.names :]
+    room = width + _GAP
+    for head in table.spare:
+        if sum(name.least + _GAP for name in names) + sum(figure.width + _GAP for figure in figures) <= room:
+            break
+        figures = [figure for figure in figures if figure.head != head]
+    left_out = [column.head for column in columns[table.names :] if column not in figures]
+    # Names share what is left: the first ones shrink first, down to their least.
+    over = sum(name.whole + _GAP for name in names) + sum(figure.width + _GAP for figure in figures) - room
     grid = _grid()
-    for at, head in enumerate(fit.heads):
-        if at < len(fit.names):
-            grid.add_column(escape(head), width=fit.names[at], overflow="fold")
-        else:
-            grid.add_column(escape(head), no_wrap=True)
-    for row in fit.rows:
-        grid.add_row(*map(escape, row), style="dim strike" if row[0].startswith(CROSS) else None)
+    tall = max((figure.lines[0].count("\n") for figure in figures), default=0)
+    for name in names:
+        shrunk = name.whole - min(max(over, 0), name.whole - name.least)
+        over -= name.whole - shrunk
+        grid.add_column(escape("\n" * tall + name.head), width=shrunk, overflow="fold")
+    for figure in figures:
+        grid.add_column(escape("\n" * (tall - figure.lines[0].count("\n")) + figure.lines[0]), no_wrap=True)
+    for at, row in enumerate(rows, 1):
+        cells = (*row[: table.names], *(figure.lines[at] for figure in figures))
+        grid.add_row(*map(escape, cells), style="dim strike" if row[0].startswith(CROSS) else None)
     # On a terminal that is too narrow all the same, rows wrap: rich would cut cells.
     usual, console.width = console.width, WIDE
     console.print(grid, crop=False)
     console.width = usual
-    if fit.left_out:
-        _print_paragraph(console, f"No room for: {', '.join(fit.left_out)}.", "dim")
+    if left_out:
+        _print_paragraph(console, f"No room for: {', '.join(left_out)}.", "dim")
+
+
+class _Fitted:
+    """Head and cells of a column, as names or as figures on the right under a head broken into lines."""
+
+    def __init__(self, head: str, cells: Sequence[str]) -> None:
+        self.head = head
+        words = [cell_len(word) for cell in (head, *cells) for word in cell.split()]
+        self.whole = max(map(cell_len, (head, *cells)))
+        self.least = min(self.whole, max(words, default=0), _NAME)
+        # A cell without a mark leaves its place free.
+        marked = any(cell.endswith(MARKS) for cell in cells)
+        padded = [cell + " " * (marked and not cell.endswith(MARKS)) for cell in cells]
+        self.width = max([max(map(cell_len, head.split()), default=0) + marked, *map(cell_len, padded)])
+        broken = wrap(head, max(1, self.width - marked), break_on_hyphens=False)
+        top = [_right(line, self.width - marked) for line in broken]
+        self.lines = ["\n".join(top), *(_right(cell, self.width) for cell in padded)]
+
+
+def _right(text: str, width: int) -> str:
+    return " " * (width - cell_len(text)) + text
 
 
 def _grid() -> RichTable:
@@ -230,11 +300,9 @@ def markdown(tables: Sequence[Table], level: int = 2) -> str:
     for table in tables:
         parts.append(f"{'#' * level} {line(table.title)}\n")
         if table.heads:
-            names = len(table.heads) if table.prose else table.names
-            parts.append("| " + " | ".join(map(line, table.heads)) + " |")
-            parts.append("|" + "---|" * names + "---:|" * (len(table.heads) - names))
-            parts += ["| " + " | ".join(map(line, row)) + " |" for row in table.rows]
-            parts.append("")
+            rule = "|" + "---|" * table.left + "---:|" * (len(table.heads) - table.left)
+            head, *rows = ("| " + " | ".join(map(line, row)) + " |" for row in (table.heads, *table.rows))
+            parts += [head, rule, *rows, ""]
         parts += [f"{line(note)}\n" for note in table.notes]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -251,102 +319,21 @@ def html(tables: Sequence[Table]) -> str:
 
 
 def _html_table(table: Table) -> str:
-    names = len(table.heads) if table.prose else table.names
-    aligned = ["left" if at < names else "right" for at in range(len(table.heads))]
-    head = "".join(f"<th{_align(side)}>{_html(text)}</th>" for text, side in zip(table.heads, aligned, strict=True))
-    rows = "".join(
-        f"<tr{_STRUCK if row[0].startswith(CROSS) else ''}>"
-        + "".join(f"<td{_align(side)}>{_html(text)}</td>" for text, side in zip(row, aligned, strict=True))
-        + "</tr>"
-        for row in table.rows
-    )
-    body = f"<thead><tr>{head}</tr></thead>" * any(table.heads) + f"<tbody>{rows}</tbody>" * bool(rows)
+    def cells(tag: str, row: Sequence[str]) -> str:
+        sides = ("left" if at < table.left else "right" for at in range(len(row)))
+        shown = zip(sides, row, strict=True)
+        return "".join(f'<{tag} style="text-align: {side}">{_html(text)}</{tag}>' for side, text in shown)
+
+    struck = ' style="opacity: 0.6; text-decoration: line-through"'
+    rows = "".join(f"<tr{struck * row[0].startswith(CROSS)}>{cells('td', row)}</tr>" for row in table.rows)
+    head = f"<thead><tr>{cells('th', table.heads)}</tr></thead>" * any(table.heads)
+    body = head + f"<tbody>{rows}</tbody>" * bool(rows)
     notes = "".join(f"<p><small>{_html(note)}</small></p>" for note in table.notes)
     return f"<p><strong>{_html(table.title)}</strong></p>" + f"<table>{body}</table>" * bool(body) + notes
 
 
-_STRUCK = ' style="opacity: 0.6; text-decoration: line-through"'
-
-
-def _align(side: str) -> str:
-    return f' style="text-align: {side}"'
-
-
 def _html(text: str) -> str:
     return escape_html(printable(text)).replace("\n", " ")
-
-
-class Fitted(NamedTuple):
-    """Table that fits a width, its figures aligned on the right."""
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    names: tuple[int, ...]
-    """Widths of the columns of names."""
-    left_out: tuple[str, ...]
-    """Heads of the columns that there was no room for."""
-
-
-def fitted(heads: Sequence[str], rows: Sequence[Sequence[str]], names: int, spare: Sequence[str], width: int) -> Fitted:
-    """Return a table whose first columns are names so that it takes at most `width`, if possible.
-
-    `spare` are the heads of the columns that may be left out, the first to go first.
-    """
-    columns = [_Column(head, [row[at] for row in rows]) for at, head in enumerate(heads)]
-    titles, figures = columns[:names], columns[names:]
-    least = sum(column.least for column in titles) + _GAP * (names - 1)
-    for head in spare:
-        if least + _taken(figures) <= width:
-            break
-        figures = [column for column in figures if column.head != head]
-    left_out = tuple(head for head in heads[names:] if head not in {column.head for column in figures})
-    widths = _shrunk(titles, width - _taken(figures))
-    shown = [(title.head, *title.cells) for title in titles] + [tuple(column.aligned()) for column in figures]
-    tall = max(column[0].count("\n") for column in shown)
-    top, *body = zip(*shown, strict=True)
-    return Fitted(tuple("\n" * (tall - head.count("\n")) + head for head in top), tuple(body), tuple(widths), left_out)
-
-
-class _Column:
-    """Head and cells of a column. Over figures, the head is broken into lines no wider than the cells, if possible."""
-
-    def __init__(self, head: str, cells: Sequence[str]) -> None:
-        self.head, self.cells = head, cells
-        words = [cell_len(word) for cell in (head, *cells) for word in cell.split()]
-        # Width of the column as names, whole and at least.
-        self.whole = max(map(cell_len, (head, *cells)))
-        self.least = min(self.whole, max(words, default=0), _NAME)
-        self.marked = any(cell.endswith(MARKS) for cell in cells)
-        longest = max(map(cell_len, head.split()))
-        # Width of the column as figures.
-        self.width = max([longest + self.marked, *map(cell_len, self._marked())])
-
-    def aligned(self) -> Iterator[str]:
-        """Yield the head and the cells as figures, on the right. A cell without a mark leaves its place free."""
-        lines = wrap(self.head, self.width - self.marked, break_on_hyphens=False)
-        yield "\n".join(_right(line, self.width - self.marked) for line in lines)
-        for cell in self._marked():
-            yield _right(cell, self.width)
-
-    def _marked(self) -> list[str]:
-        return [cell + " " * (self.marked and not cell.endswith(MARKS)) for cell in self.cells]
-
-
-def _right(text: str, width: int) -> str:
-    return " " * (width - cell_len(text)) + text
-
-
-def _taken(figures: Sequence[_Column]) -> int:
-    return sum(_GAP + column.width for column in figures)
-
-
-def _shrunk(titles: Sequence[_Column], room: int) -> Iterator[int]:
-    """Yield the widths of the names: whole if there is room, else the first ones shrink first, down to their least."""
-    over = sum(title.whole for title in titles) + _GAP * (len(titles) - 1) - room
-    for title in titles:
-        less = min(max(over, 0), title.whole - title.least)
-        over -= less
-        yield title.whole - less
 
 
 def figure(name: str, value: Value) -> str:
@@ -409,6 +396,16 @@ def with_reach(share: Interval | Missing) -> str:
 def shares(low: float, high: float) -> str:
     """Return a range of shares: 40.1 to 52.3 %."""
     return f"{percent(low).removesuffix(' %')} to {percent(high)}"
+
+
+def share_range(ends: Ends | Interval | Missing) -> str:
+    """Return the ends of an interval of a share; why there is none in brackets."""
+    if isinstance(ends, Missing):
+        return f"({ends.why})"
+    low, high = ends[-2:]
+    if isinstance(low, Missing):
+        return f"({low.why})"
+    return f"({high.why})" if isinstance(high, Missing) else shares(low, high)
 
 
 def tokens(value: float) -> str:

@@ -6,10 +6,11 @@ strategy that fails in all of them takes no part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -35,16 +36,22 @@ from ctxbench.metrics.value import Missing, Value, grouped
 from .answers import Answers, all_json, answers_of
 from .bill import totals
 from .probes import ProbeSummary, probes_of
-from .probes import as_json as probes_as_json
+from .render import exact
 from .steps import StepFigures, step_figures
-from .tier_actions import TierActions, tier_actions
-from .tier_actions import tier_actions_json as tiers_as_json
+from .tier_actions import TierActions, tier_actions, tier_actions_json
 
 # Separates a reason from what was done instead, while the two are grouped as one text.
 _SEPARATOR = "\0"
 
 # Turns at which the growth curve is shown as a table.
 _TURNS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+class Kept(NamedTuple):
+    """Number of values that the recorded model used next, and how many of them the contexts still had."""
+
+    values: int
+    kept: int
 
 
 @dataclass(frozen=True)
@@ -70,8 +77,8 @@ class RunSummary:
     strategies: dict[str, dict[str, Value]]
     failed_conversations: dict[str, int]
     """Number of conversations in which each strategy failed."""
-    grounding: dict[str, dict[str, tuple[int, int]]]
-    """By strategy and kind of value: values used next, and how many of them the contexts had."""
+    grounding: dict[str, dict[str, Kept]]
+    """By strategy and kind of value."""
     actions: dict[str, dict[str, int]]
     """By strategy: how many events of each kind it reported."""
     reasons: list[dict[str, str | int]]
@@ -128,6 +135,8 @@ def summarise(run: Run) -> RunSummary:
         return rows[~rows.conversation.isin(uneven)]
 
     events = compared_rows("events")
+    events_of = {name: events[events.strategy == name] for name in names}
+    followed = _sums(compared_rows("survival"), ["strategy", "kind", "age"])
     by_strategy = {name: figures_of(name) for name in names}
     return RunSummary(
         manifest=run.manifest,
@@ -147,51 +156,40 @@ def summarise(run: Run) -> RunSummary:
         unrepeatable={str(row.strategy): str(row.conversation) for row in results.itertuples() if row.repeats is False},
         replies=run_tallies(run),
         unanswered=unanswered(run_tallies(run, uneven)),
-        actions={name: _counted(events[events.strategy == name]) for name in names},
-        summariser_saw={name: _summariser_saw(events[events.strategy == name]) for name in names},
+        actions={name: dict(sorted(Counter(map(str, own.kind)).items())) for name, own in events_of.items()},
+        summariser_saw={
+            name: shown_share(own[["about", "shown"]].dropna().astype(int).itertuples(index=False))
+            for name, own in events_of.items()
+        },
         tiers=tier_actions(events, {name: values["working_hit_rate"] for name, values in by_strategy.items()}),
-        survival=_survival(compared_rows("survival"), names),
+        survival={
+            name: [Survival(kind, int(age), *sums) for (of, kind, age), *sums in followed if of == name]
+            for name in names
+        },
         make_probes=lambda: probes_of(run, uneven, [name for name in names if name not in taking_part]),
         answers=answers_of(run, uneven),
         steps=of_steps,
         failed=[
-            {"conversation": str(row.conversation), "strategy": str(row.strategy), "detail": str(row.detail)}
+            {key: str(getattr(row, key)) for key in ("conversation", "strategy", "detail")}
             for row in failed.itertuples()
         ],
     )
 
 
-def _grounding(run: Run, uneven: frozenset[str], names: Sequence[str]) -> dict[str, dict[str, tuple[int, int]]]:
-    counts: dict[tuple[str, str], list[int]] = {}
+def _grounding(run: Run, uneven: frozenset[str], names: Sequence[str]) -> dict[str, dict[str, Kept]]:
+    counts: dict[tuple[str, str], Kept] = {}
     for piece in run.pieces():
         rows = piece.table("grounding")
         for key, values, kept in _sums(rows[~rows.conversation.isin(uneven)], ["strategy", "kind"]):
-            sums = counts.setdefault(key, [0, 0])
-            sums[0] += values
-            sums[1] += kept
-    by_strategy: dict[str, dict[str, tuple[int, int]]] = {name: {} for name in names}
-    for name, kind in sorted(counts):
-        values, kept = counts[name, kind]
-        by_strategy[name][kind] = (values, kept)
-    return by_strategy
+            before = counts.get(key, Kept(0, 0))
+            counts[key] = Kept(before.values + values, before.kept + kept)
+    return {name: {kind: counts[of, kind] for of, kind in sorted(counts) if of == name} for name in names}
 
 
-def _survival(rows: pd.DataFrame, names: Sequence[str]) -> dict[str, list[Survival]]:
-    by_strategy: dict[str, list[Survival]] = {name: [] for name in names}
-    for (name, kind, age), values, kept in _sums(rows, ["strategy", "kind", "age"]):
-        by_strategy[name].append(Survival(kind, int(age), values, kept))
-    return by_strategy
-
-
-def _sums(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[Any, int, int]]:
+def _sums(rows: pd.DataFrame, by: list[str]) -> list[tuple[Any, int, int]]:
     """Return (names of the group, sum of values, sum of kept) for each group, in the order of the names."""
     sums = rows.astype(dict.fromkeys(set(by) - {"age"}, str)).groupby(by)[["values", "kept"]].sum()
-    return zip(sums.index, sums["values"].tolist(), sums.kept.tolist(), strict=True)
-
-
-def _counted(events: pd.DataFrame) -> dict[str, int]:
-    kinds = events.kind.astype(str).value_counts()
-    return {str(kind): int(kinds[kind]) for kind in sorted(kinds.index)}
+    return list(zip(sums.index, sums["values"].tolist(), sums.kept.tolist(), strict=True))
 
 
 def _reasons(events: pd.DataFrame) -> list[dict[str, str | int]]:
@@ -205,11 +203,6 @@ def _reasons(events: pd.DataFrame) -> list[dict[str, str | int]]:
         why, _, instead = reason.text.partition(_SEPARATOR)
         rows.append({"strategy": strategy, "what": what, "why": why, "instead": instead, "times": reason.times})
     return rows
-
-
-def _summariser_saw(events: pd.DataFrame) -> Value:
-    calls = events.dropna(subset=["about", "shown"])
-    return shown_share(zip(calls.about.astype(int), calls.shown.astype(int), strict=True))
 
 
 def without_text(summary: RunSummary) -> RunSummary:
@@ -238,19 +231,22 @@ def without_text(summary: RunSummary) -> RunSummary:
     )
 
 
-def by_conversation(run: Run, *, text: bool = True) -> list[tuple[str, str, dict[str, Value]]]:
-    """Return (conversation, strategy, figures) for every result that has steps or failed, in the order of the run.
+def by_conversation(run: Run, *, text: bool = True) -> list[dict[str, Any]]:
+    """Return conversation, strategy and figures of every result that has steps or failed, in the order of the run.
 
     Without `text` no reason is given for a failure: it may quote the recording.
     """
     groups = dict(iter(steps_of(run).groupby(["conversation", "strategy"], observed=True, sort=False)))
-    rows = []
+    rows: list[dict[str, Any]] = []
     for result in run.table("results").itertuples():
         key = (str(result.conversation), str(result.strategy))
+        values: dict[str, Value] | None = None
         if result.status == "failed":
-            rows.append((*key, _no_figures("failed", str(result.detail) if text else LEFT_OUT)))
+            values = _no_figures("failed", str(result.detail) if text else LEFT_OUT)
         elif key in groups:
-            rows.append((*key, figures(groups[key])))
+            values = figures(groups[key])
+        if values is not None:
+            rows.append({"conversation": key[0], "strategy": key[1], **values})
     return rows
 
 
@@ -375,44 +371,30 @@ def spent_json(manifest: Manifest) -> dict[str, float] | None:
     return None if manifest.spent is msgspec.UNSET else msgspec.structs.asdict(manifest.spent)
 
 
-def as_json(summary: RunSummary) -> dict[str, object]:
+_OF_MANIFEST = ("complete", "plan", "versions", "digest", "problems", "ignored")
+_OF_RUN = (
+    *("conversations", "subagents", "messages", "calls", "tokens", "compared", "failed_conversations", "strategies"),
+    *("actions", "reasons", "unanswered", "summariser_saw", "grounding", "survival", "probes", "failed"),
+)
+
+
+def as_json(summary: RunSummary) -> dict[str, Any]:
     """Return the exact figures for `--json`; a missing one is `{"why": "undefined", "detail": "no second step"}`.
 
     `strategies` and `growth` cover the `compared` conversations, the numbers before them all of them.
     """
-    return {
-        "complete": summary.manifest.complete,
-        "plan": summary.manifest.plan,
-        "versions": summary.manifest.versions,
-        "digest": summary.manifest.digest,
+    figures = {
+        **{name: getattr(summary.manifest, name) for name in _OF_MANIFEST},
+        **{name: getattr(summary, name) for name in _OF_RUN},
         "spent": spent_json(summary.manifest),
-        "conversations": summary.conversations,
         "independent_units": summary.units,
-        "subagents": summary.subagents,
-        "messages": summary.messages,
-        "calls": summary.calls,
-        "tokens": summary.tokens,
         "metrics": {name: {"unit": metric.unit, "version": metric.version} for name, metric in METRICS.items()},
-        "compared": summary.compared,
-        "failed_conversations": summary.failed_conversations,
-        "strategies": summary.strategies,
         "libraries": summary.manifest.libraries(),
-        "actions": summary.actions,
-        "reasons": summary.reasons,
         "replies": tallies_json(summary.replies),
-        "unanswered": summary.unanswered,
-        "summariser_saw": summary.summariser_saw,
-        "tiers": tiers_as_json(summary.tiers),
-        "grounding": {
-            name: {kind: {"values": values, "kept": kept} for kind, (values, kept) in kinds.items()}
-            for name, kinds in summary.grounding.items()
-        },
-        "survival": {name: [row._asdict() for row in rows] for name, rows in summary.survival.items()},
-        "probes": probes_as_json(summary.probes),
+        "tiers": tier_actions_json(summary.tiers),
         "answers": all_json(summary.answers),
         "growth": growth_rows(summary.steps.growth),
         "counter_error": summary.steps.counter,
-        "failed": summary.failed,
-        "problems": summary.manifest.problems,
-        "ignored": summary.manifest.ignored,
     }
+    found: dict[str, Any] = exact(figures)
+    return found

@@ -16,7 +16,7 @@ from ctxbench.metrics.probes import Latency
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Value
 
-from .render import REACH, Column, Table, by_name, count, figure_of_few, percent, shares, table_of, tokens, with_reach
+from .render import REACH, Column, Table, count, exact, figure_of_few, percent, shares, table_of, tokens, with_reach
 from .tier_actions import TierActions, tier_actions, tier_actions_json
 
 Measurement = WorkingMeasurement | ArchiveMeasurement | FocusMeasurement | RagMeasurement | OverviewMeasurement
@@ -46,8 +46,8 @@ def as_json(measurement: Measurement) -> dict[str, Any]:
     if isinstance(measurement, OverviewMeasurement):
         name, parts = measurement.strategy, ("working", "archive", "rag")
         actions = tier_actions_json({name: _overview_actions(measurement)})[name]
-        return {part: by_name(getattr(measurement, part)) for part in parts} | {"tiered": {"strategy": name, **actions}}
-    figures: dict[str, Any] = by_name(measurement)
+        return {part: exact(getattr(measurement, part)) for part in parts} | {"tiered": {"strategy": name, **actions}}
+    figures: dict[str, Any] = exact(measurement)
     return figures
 
 

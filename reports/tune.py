@@ -15,7 +15,7 @@ from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing, Value
 
 from .compare import between, moved
-from .render import Column, Table, by_name, count, percent, table_of
+from .render import Column, Table, count, exact, percent, table_of
 
 _HOW = (
     "Cost is the mean of a conversation; intervals are 95 %, over the conversations held out, in pairs where they are "
@@ -161,7 +161,7 @@ def _notes(tuned: Tuned) -> Iterator[str]:
 def as_json(tuned: Tuned) -> dict[str, Any]:
     """Return all exact figures. A missing figure is `{"why": "undefined", "detail": …}`."""
     beaten = dominated(tuned)
-    figures: dict[str, Any] = by_name(replace(tuned, problems=None))  # type: ignore[arg-type]
+    figures: dict[str, Any] = exact(replace(tuned, problems=None))  # type: ignore[arg-type]
     del figures["problems"]
     for setting in figures["settings"]:
         setting["on_held_out"] = beaten[setting["spec"]]

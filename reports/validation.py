@@ -9,7 +9,7 @@ from ctxbench.metrics.validation.comparison import UNKNOWN, ComparedCall
 from ctxbench.metrics.validation.validation import Figures, Validation
 from ctxbench.metrics.value import Missing, Value
 
-from .render import Column, Table, count, exact, percent, table_of
+from .render import Column, Table, about, count, percent, table_of
 
 # Calls that are listed.
 _MOST_CALLS = 20
@@ -50,11 +50,11 @@ _NAMES = (Column("model", "model"), Column("rule since", "rule_since", lambda si
 _AGREEMENT = (
     *_NAMES,
     Column("calls", "calls", _tokens),
-    Column("exact", _share("exact", "calls", "no calls"), percent),
+    Column("exact", _share("exact", "calls", "no calls"), percent, spare=3),
     Column("exact, later calls", _share("later_exact", "later_calls", "no calls after a first one"), percent),
     Column("reuse", "reuse", percent),
-    Column("tokens off", "read_absolute_error", _tokens),
-    Column("off, median call", "read_absolute_error_median", _tokens),
+    Column("tokens off", "read_absolute_error", _tokens, spare=2),
+    Column("off, median call", "read_absolute_error_median", _tokens, spare=1),
     Column("cache hit rate", "hit_rate", percent),
     Column("prediction error", "hit_rate_error", _points),
     Column("cost error", "money.error", _signed),
@@ -77,10 +77,10 @@ _OWN = (
     Column("model", "model"),
     Column("encoding", "own_counts.encoding"),
     Column("factor", "own_counts.factor", "{:.3f}".format),
-    Column("fitted on", lambda row: _fitted(len(row["own_counts"]["factors"]))),
+    Column("fitted on", lambda row: _fitted(len(row["own_counts"]["factors"])), spare=2),
     Column("prompts off, raw", "own_counts.prompt_error_raw", percent),
     Column("calibrated", "own_counts.prompt_error", percent),
-    Column("median call", "own_counts.prompt_error_median", percent),
+    Column("median call", "own_counts.prompt_error_median", percent, spare=1),
     Column("read tokens off", "own_counts.read_error", percent),
     Column("cache hit rate", "own_counts.hit_rate_error", _points),
     Column("cost error", "own_counts.money_error", _signed),
@@ -109,32 +109,17 @@ def tables(validation: Validation) -> list[Table]:
     """Return a row for each model and rule; then hits, our own counts, costs, disagreements and assumptions."""
     agreements, shown = validation.agreements, []
     if agreements:
-        exactly = (
-            "Exact: the tokens read from the cache are predicted to the token; later calls leave out the first of each "
-            "conversation, which reads what earlier runs left. Reuse: of those and the calls that read what an earlier "
-            "call could, the share that found the newest prefix (`ctxbench bill --reuse`). Cache hit rate is the "
-            "reported one; cost error is the cost of the predicted usage against that of the reported usage."
-        )
-        title, narrow = (
-            "How well do the cache models predict recorded usage?",
-            ("off, median call", "tokens off", "exact"),
-        )
-        shown.append(table_of(title, _AGREEMENT, agreements, [exactly], names=2, spare=narrow))
+        title = "How well do the cache models predict recorded usage?"
+        shown.append(table_of(title, _AGREEMENT, agreements, [about("validation_exact")], names=2))
         note = "A hit is a call that reads something from the cache."
         shown.append(table_of("Predicted and reported hits, in calls", _HITS, agreements, [note], names=2))
         if expired := [row for row in agreements if row["pauses"]]:
-            note = (
-                "Pauses between calls of a conversation that continue the same context. Gone: the call reads less than "
-                "the one before had read and written."
+            shown.append(
+                table_of("Pauses longer than the lifetime", _PAUSES, expired, [about("validation_pauses")], names=2)
             )
-            shown.append(table_of("Pauses longer than the lifetime", _PAUSES, expired, [note], names=2))
-        note = (
-            "The same caches with our token counts, over later calls: tokens = constant + factor × our count. The "
-            "constant comes from the first prompt of each conversation, the factor from the growth of prompts in the "
-            "other conversations."
+        shown.append(
+            table_of("And with our own token counts?", _OWN, agreements, [about("validation_own_counts")], names=2)
         )
-        spare = ("median call", "fitted on")
-        shown.append(table_of("And with our own token counts?", _OWN, agreements, [note], names=2, spare=spare))
     if validation.costs:
         shown.append(_costs(validation))
     reasons = [
@@ -143,12 +128,9 @@ def tables(validation: Validation) -> list[Table]:
         for reason, calls in sorted(row["reasons"].items(), key=lambda pair: (-pair[1], pair[0]))
     ]
     if reasons:
-        columns = (
-            Column("model", lambda row: row[0]),
-            Column("likely reason", lambda row: row[1]),
-            Column("calls", lambda row: row[2], _tokens),
-        )
-        shown += [table_of("Why do calls disagree?", columns, reasons, names=2), _calls(validation.rows)]
+        rows = tuple((model, reason, _tokens(calls)) for model, reason, calls in reasons)
+        heads = ("model", "likely reason", "calls")
+        shown += [Table("Why do calls disagree?", heads, rows, names=2), _calls(validation.rows)]
     if notes := tuple(_notes(validation)):
         shown.append(Table("Assumptions", (), (), notes))
     return shown
@@ -211,11 +193,11 @@ def _notes(validation: Validation) -> Iterator[str]:
 
 
 def as_json(validation: Validation) -> dict[str, Any]:
-    """Return the exact figures of `tables`; a missing one is null."""
+    """Return the exact figures of `tables`."""
     replayed = validation.replayed
     return {
-        "models": exact(validation.agreements),
-        "costs": exact(validation.costs),
+        "models": validation.agreements,
+        "costs": validation.costs,
         "calls": [_call(row) for row in validation.rows],
         "assumed": {agreement: _ASSUMED[agreement] for agreement in sorted(replayed.assumed)},
         "without_rule": dict(replayed.without_rule),

@@ -10,11 +10,11 @@ that the run has. Both are over the same conversations, for all strategies.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan, nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,9 +28,7 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.compactions import RECORDED
 
 from .answers import evidence_rows, sums_of
-from .render import (
-    count,
-)
+from .render import count, exact
 from .results import Results, RunSummary
 
 WHOLE = "none"
@@ -74,6 +72,10 @@ class RunVerdict:
             for model, rows in whole.groupby("model", observed=True, sort=False)
         }
 
+    def cost(self, name: str) -> float:
+        """Return the cost of a strategy under the model; NaN where it is not known."""
+        return self.costs.get(self.model, {}).get(name, nan)
+
     @cached_property
     def values(self) -> Mapping[str, Value]:
         """Quality of each strategy, over the conversations that are billed."""
@@ -101,8 +103,7 @@ class RunVerdict:
         """Cost and quality of each strategy that has both."""
         points = {}
         for name, value in self.values.items():
-            cost = self.costs.get(self.model, {}).get(name, float("nan"))
-            if name not in BOUNDS and not isinstance(value, Missing) and not isnan(cost):
+            if name not in BOUNDS and not isinstance(value, Missing) and not isnan(cost := self.cost(name)):
                 points[name] = Point(cost, value)
         return points
 
@@ -202,6 +203,12 @@ class RunVerdict:
         """Return the strategies that are sure to cost less than the base and to keep its quality."""
         return [name for name, share in self.keeps.items() if share >= SURE and self.is_cheaper(name)]
 
+    @property
+    def nearest(self) -> str | None:
+        """The strategy that comes nearest to being shipped, of those that break nothing; None if none ever is good."""
+        keeps = {name: share for name, share in self.keeps.items() if name not in self.broken and share > 0}
+        return max(keeps, key=lambda name: keeps[name], default=None)
+
     def is_cheaper(self, name: str) -> bool:
         """Return whether the interval of the bill's change is below zero."""
         # Where few conversations make up the bill, resamples agree too much: the interval knows how few they are.
@@ -229,11 +236,14 @@ class RunVerdict:
     @cached_property
     def _sums(self) -> _Sums:
         names = list(self.points)
+
+        def wide(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+            plain = rows.astype({"conversation": str, "strategy": str})
+            return plain.pivot(index="conversation", columns="strategy", values=column).reindex(columns=names)
+
         bills = self.results.bills[self.results.bills.model == self.model]
-        cost = _wide(bills.assign(whole=bills.cost + bills.cost_own), "whole", names).dropna()
-        got, wanted = (
-            _wide(self.quality.sums, part, names).reindex(cost.index).fillna(0) for part in ("got", "wanted")
-        )
+        cost = wide(bills.assign(whole=bills.cost + bills.cost_own), "whole").dropna()
+        got, wanted = (wide(self.quality.sums, part).reindex(cost.index).fillna(0) for part in ("got", "wanted"))
         return _Sums(cost, got, wanted)
 
 
@@ -243,11 +253,6 @@ class _Sums(NamedTuple):
     cost: pd.DataFrame
     got: pd.DataFrame
     wanted: pd.DataFrame
-
-
-def _wide(rows: pd.DataFrame, column: str, names: Sequence[str]) -> pd.DataFrame:
-    plain = rows.astype({"conversation": str, "strategy": str})
-    return plain.pivot(index="conversation", columns="strategy", values=column).reindex(columns=list(names))
 
 
 def _change(before: pd.Series[float], after: pd.Series[float], units: Sequence[str]) -> Difference:
@@ -266,44 +271,44 @@ def breakage(summary: RunSummary, name: str, model: str, base: str = WHOLE) -> l
     Requests that a provider rejects count if it is the provider of `model`. Calls over the window count where `base`
     has fewer.
     """
-    return list(_breakage(summary, name, model, base))
-
-
-def _breakage(summary: RunSummary, name: str, model: str, base: str) -> Iterator[str]:
+    broken = []
     # Where a recording does not say what its agent sent, `recorded` has nothing to replay: that breaks nothing.
     if (lost := summary.failed_conversations[name]) and name != RECORDED:
-        yield f"failed in {count(lost, 'conversation')}"
+        broken.append(f"failed in {count(lost, 'conversation')}")
     if name in summary.unrepeatable:
-        yield f"sends something else when it is replayed again ({summary.unrepeatable[name]})"
+        broken.append(f"sends something else when it is replayed again ({summary.unrepeatable[name]})")
     if name in summary.unanswered:
-        yield "no model answered"
+        broken.append("no model answered")
     if name == RECORDED:  # its requests were answered as they were
-        return
+        return broken
     usual = dict(summary.strategies.get(WHOLE, {}))
     if base != WHOLE:
         usual["overflows"] = summary.strategies[base]["overflows"]
-    yield from faults(summary.strategies[name], usual, model)
+    return [*broken, *faults(summary.strategies[name], usual, model)]
 
 
 def faults(values: Mapping[str, Value], usual: Mapping[str, Value], model: str) -> Iterator[str]:
     """Yield in words the structural faults that figures have and the usual ones have not, with their numbers."""
-    columns = {provider: f"rejected_{provider.lower()}" for provider in _providers(model)}
-    rejected = {provider: _more(values[column], usual.get(column)) for provider, column in columns.items()}
+
+    def more(column: str) -> int:
+        """Return how many more than usual; 0 where it is not known."""
+        value, before = values[column], usual.get(column, 0)
+        if isinstance(value, Missing):
+            return 0
+        return max(0, int(value) - (0 if isinstance(before, Missing) else int(before)))
+
+    # Those that may reject the requests of a model: all of them, where it is none of theirs.
+    own = [provider for provider, names in _PROVIDERS.items() if names.search(model)] or list(_PROVIDERS)
+    rejected = {provider: more(f"rejected_{provider.lower()}") for provider in own}
     if any(rejected.values()):
         yield "rejected: " + ", ".join(f"{number:,} by {provider}" for provider, number in rejected.items() if number)
     for column, words in _BROKEN.items():
-        if number := _more(values[column], usual.get(column)):
+        if number := more(column):
             yield f"{words}: {number:,}"
 
 
 _PROVIDERS = {"OpenAI": re.compile(r"\bgpt-|\bo\d\b|codex"), "Anthropic": re.compile(r"claude")}
 """Providers whose rejections are counted, with what the names of their models contain."""
-
-
-def _providers(model: str) -> list[str]:
-    """Return the providers that may reject the requests of a model: all of them, where it is none of theirs."""
-    own = [provider for provider, names in _PROVIDERS.items() if names.search(model)]
-    return own or list(_PROVIDERS)
 
 
 _BROKEN = {
@@ -313,13 +318,6 @@ _BROKEN = {
     "over_budget": "over budget",
     "overflows": "over the window",
 }
-
-
-def _more(value: Value, usual: Value | None) -> int:
-    """Return how many more than usual; 0 where it is not known."""
-    if isinstance(value, Missing):
-        return 0
-    return max(0, int(value) - (0 if usual is None or isinstance(usual, Missing) else int(usual)))
 
 
 @dataclass(frozen=True)
@@ -340,45 +338,42 @@ class MeasuredQuality:
         return METRICS[self.metric].name
 
 
-def grounding(results: Results) -> MeasuredQuality | None:
-    """Return grounding recall, which every run has."""
+def quality(results: Results) -> MeasuredQuality:
+    """Return the best measure of quality that the run has: the nearest to a right answer.
+
+    That is the share of right answers, else context recall, else grounding recall, which every run has.
+    """
+    summary = results.summary
+    if (measure := _right_answers(results)) is not None:
+        return measure
+    if (probes := summary.probes) is not None and probes.compared:
+        nothing = Missing("undefined", "nothing was sent for any probe")
+        known = {name: figures["context_recall"] for name, figures in probes.strategies.items()}
+        return MeasuredQuality(
+            "context_recall",
+            "the share of the messages that the answers to the recordings' questions rest on that is sent word for "
+            "word",
+            {name: known.get(name, nothing) for name in results.strategies},
+            sums_of("context_recall", evidence_rows(results.run, summary.uneven, probes.strategies)),
+        )
     return MeasuredQuality(
         "grounding",
         "the share of the values the recorded model used next that the context still has",
-        {name: figures["grounding"] for name, figures in results.summary.strategies.items()},
+        {name: figures["grounding"] for name, figures in summary.strategies.items()},
         sums_of("grounding", results.common),
     )
 
 
-def evidence(results: Results) -> MeasuredQuality | None:
-    """Return context recall, or None in a run without probes."""
-    probes = results.summary.probes
-    if probes is None or not probes.compared:
-        return None
-    rows = evidence_rows(results.run, results.summary.uneven, probes.strategies)
-    known = {name: figures.values["context_recall"] for name, figures in probes.strategies.items()}
-    nothing = Missing("undefined", "nothing was sent for any probe")
-    return MeasuredQuality(
-        "context_recall",
-        "the share of the messages that the answers to the recordings' questions rest on that is sent word for word",
-        {name: known.get(name, nothing) for name in results.strategies},
-        sums_of("context_recall", rows),
-    )
-
-
-def answers(results: Results) -> MeasuredQuality | None:
+def _right_answers(results: Results) -> MeasuredQuality | None:
     """Return the share of right answers, or None where nothing was answered and graded."""
     answered = results.summary.answers
     if answered is None or not answered.figures:
         return None
     best = answered.figures[0]
-    shares = {strategy.strategy: strategy for strategy in best.strategies}
-    nothing = Missing("undefined", "nothing was answered")
     apart = Missing("undefined", "too little of it is graded to be compared")
-    values: dict[str, Value] = {
-        name: nothing if name not in shares else shares[name].correct if shares[name].in_pairs else apart
-        for name in results.strategies
-    }
+    shares = {of.strategy: of.correct if of.in_pairs else apart for of in best.strategies}
+    nothing = Missing("undefined", "nothing was answered")
+    values = {name: shares.get(name, nothing) for name in results.strategies}
     if all(isinstance(value, Missing) for value in values.values()):
         return None
     baseline = " (the extractive baseline)" if best.answerer == USUAL[0] else ""
@@ -391,31 +386,31 @@ def answers(results: Results) -> MeasuredQuality | None:
     )
 
 
-# The first that the run has data for counts: the nearest to a right answer stands first.
-_SOURCES: tuple[Callable[[Results], MeasuredQuality | None], ...] = (answers, evidence, grounding)
-
-
-def quality(results: Results) -> MeasuredQuality:
-    """Return the best measure of quality that the run has."""
-    return next(measure for source in _SOURCES if (measure := source(results)) is not None)
-
-
 def in_order(verdict: RunVerdict) -> list[str]:
     """Return the strategy to ship, then the others from cheap to dear, and last what breaks."""
-    costs = verdict.costs.get(verdict.model, {})
 
     def place(name: str) -> tuple[bool, bool, float]:
-        cost = costs.get(name, nan)
+        cost = verdict.cost(name)
         return name != verdict.shipped, name in verdict.broken, np.inf if isnan(cost) else cost
 
     return sorted(verdict.results.strategies, key=place)
 
 
-def as_json(verdict: RunVerdict) -> dict[str, object]:
+def as_json(verdict: RunVerdict) -> dict[str, Any]:
     """Return the exact figures of the verdict."""
     points, base = verdict.points, verdict.base
-    compared = [name for name in points if name != base and base in points]
-    return {
+    strategies = {
+        name: {
+            **points[name]._asdict(),
+            "keeps": verdict.keeps[name],
+            "cost_change": verdict.cost_change(name),
+            "token_change": verdict.token_change(name),
+            "quality_gain": verdict.gain(name, base),
+        }
+        for name in points
+        if name != base and base in points
+    }
+    figures = {
         "ship": verdict.shipped,
         "model": verdict.model,
         "quality": verdict.quality.name,
@@ -425,15 +420,7 @@ def as_json(verdict: RunVerdict) -> dict[str, object]:
         "sure_enough": SURE,
         "frontier": verdict.best,
         "breaks": verdict.broken,
-        "strategies": {
-            name: {
-                "cost": points[name].cost,
-                "quality": points[name].quality,
-                "keeps": verdict.keeps[name],
-                "cost_change": verdict.cost_change(name)._asdict(),
-                "token_change": verdict.token_change(name)._asdict(),
-                "quality_gain": verdict.gain(name, base)._asdict(),
-            }
-            for name in compared
-        },
+        "strategies": strategies,
     }
+    found: dict[str, Any] = exact(figures)
+    return found

@@ -1,35 +1,48 @@
-"""Say in words and in one table what the verdict on a run is: what to ship, how sure that is, the five measures."""
+"""Say in words and in one table what the verdict on a run is: what to ship, how sure that is, the five measures.
+
+A run of the embedded traps has another table in its place. A trap is a small conversation that breaks context libraries
+for one reason: what a strategy saves on it means nothing.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from math import isnan
+from math import isnan, nan
 
 from ctxbench.harness.answers.store import USUAL
 from ctxbench.harness.folder.names import short_names
 from ctxbench.harness.graders.profiles import Profiles
-from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.frontier import DRAWS
 from ctxbench.metrics.statistics.comparison import Difference
+from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing
 
 from .calibration import interval
 from .render import (
     CROSS,
+    Column,
     Table,
     count,
     dollars,
-    figure,
-    figure_of_few,
     library_column,
+    metric_column,
     percent,
     reasons,
     sample,
     shares,
+    table_of,
 )
-from .results import RunSummary
-from .verdict import FEWEST, SURE, WHOLE, RunVerdict, in_order
+from .results import Results, RunSummary, by_conversation
+from .verdict import FEWEST, SURE, WHOLE, RunVerdict, faults, in_order
+
+MOST_ROWS = 12
+"""Strategies of a table up to which those that break something have a row of figures as well."""
+PREFIX = "traps/"
+"""Start of the ids of the traps."""
+_MODELS_NAMED = 3
+_NAME = 32
+_OF_SOME = ("compression_ratio", "lru_k_hit_rate")
 
 
 def answer(run_verdict: RunVerdict, more: str = "") -> Table:
@@ -56,9 +69,10 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
         yield "how sure", how_sure(verdict, name)
     else:
         yield ("Keep the whole history",)
-        yield "why", _why_nothing(verdict)
-        fit = {name: share for name, share in verdict.keeps.items() if name not in verdict.broken and not isnan(share)}
-        if fit and (nearest := max(fit, key=lambda name: fit[name])) and fit[nearest]:
+        sure, accepted = f"{100 * SURE:.0f} % sure", accepted_points(verdict)
+        nothing = f"no strategy without broken calls is {sure} to cost less and to lose at most {accepted}"
+        yield "why", too_few(verdict) if verdict.units < FEWEST else nothing
+        if (nearest := verdict.nearest) is not None:
             yield "nearest", f"{nearest}: {how_sure(verdict, nearest)}"
             yield from _figures(verdict, nearest)
             yield "do", "measure more conversations: the interval narrows with the root of their number"
@@ -101,24 +115,13 @@ def _figures(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
 
 def how_sure(verdict: RunVerdict, name: str) -> str:
     """Return in how many resamples a strategy costs less than the base and loses no more than accepted."""
-    kept, drawn = _kept(verdict.keeps[name]), sample(verdict.conversations, verdict.units)
+    share, drawn = verdict.keeps[name], sample(verdict.conversations, verdict.units)
+    # With a digit more where it would read as enough and is not.
+    kept = f"{100 * share:.2f} %" if share < SURE and percent(share) == percent(SURE) else percent(share)
     words = f"cheaper, and at most {accepted_points(verdict)} worse, in {kept} of {DRAWS:,} resamples of {drawn}"
-    if verdict.keeps[name] < SURE or verdict.is_cheaper(name):
+    if share < SURE or verdict.is_cheaper(name):
         return words
     return f"{words}, but few of these decide that: it saves {less(verdict.cost_change(name))}"
-
-
-def _kept(share: float) -> str:
-    """Return a share of the resamples, with a digit more where it would read as enough and is not."""
-    text = percent(share)
-    return f"{100 * share:.2f} %" if share < SURE and text == percent(SURE) else text
-
-
-def _why_nothing(verdict: RunVerdict) -> str:
-    if verdict.units < FEWEST:
-        return too_few(verdict)
-    accepted = accepted_points(verdict)
-    return f"no strategy without broken calls is {100 * SURE:.0f} % sure to cost less and to lose at most {accepted}"
 
 
 def too_few(verdict: RunVerdict) -> str:
@@ -147,20 +150,14 @@ def recorded_with(verdict: RunVerdict) -> str:
     if not calls:
         return ""
     whole = sum(calls.values())
-    if len(calls) == 1:
-        names = list(calls)
-    else:
-        names = [f"{name} ({percent(number / whole)})" for name, number in list(calls.items())[:_MODELS_NAMED]]
-    others = [f"{len(calls) - _MODELS_NAMED} more"] if len(calls) > _MODELS_NAMED else []
+    names = [name + f" ({percent(number / whole)})" * (len(calls) > 1) for name, number in calls.items()]
+    shown = ", ".join(names[:_MODELS_NAMED] + [f"{len(calls) - _MODELS_NAMED} more"] * (len(calls) > _MODELS_NAMED))
     if verdict.model not in calls:
-        return f"with {', '.join((*names, *others))}; billed under {verdict.model}"
+        return f"with {shown}; billed under {verdict.model}"
     factors = verdict.results.billed.factors[verdict.model]
-    recorded = factors.family is None and factors.prompt != 1
-    count_as = f"; {verdict.model} counted {factors.prompt:.2f} tokens for each of ours" if recorded else ""
-    return f"with {', '.join((*names, *others))}{count_as}"
-
-
-_MODELS_NAMED = 3
+    if factors.family is not None or factors.prompt == 1:
+        return f"with {shown}"
+    return f"with {shown}; {verdict.model} counted {factors.prompt:.2f} tokens for each of ours"
 
 
 def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
@@ -178,11 +175,6 @@ def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     yield "answered by", f"{who}; graded by {graded.grader}: {agreement}"
 
 
-MOST_ROWS = 12
-"""Strategies of a table up to which those that break something have a row of figures as well."""
-_NAME = 32
-
-
 def five_measures(verdict: RunVerdict) -> Table:
     """Return a row for each strategy: tokens and cost saved, cache hit rate, compression, LRU-K hit rate, quality.
 
@@ -190,68 +182,54 @@ def five_measures(verdict: RunVerdict) -> Table:
     otherwise, or have a measure that no other has.
     """
     results, points, model = verdict.results, verdict.points, verdict.model
-    bills = results.totals[results.totals.model == model].set_index("strategy") if len(results.totals) else None
-    rows = []
+    summary = results.summary
     shown = in_order(verdict)
     if len(shown) > MOST_ROWS:
         sound = [name for name in shown if name not in verdict.broken or name in verdict.crossed]
-        measured = _rarely_measured(results.summary, sound)
-        shown = [name for name in shown if name in sound or _rarely_measured(results.summary, [name]) - measured]
+        measured = _rarely_measured(summary, sound)
+        shown = [name for name in shown if name in sound or _rarely_measured(summary, [name]) - measured]
     names = short_names(shown, _NAME)
-    brought = library_column(results.summary.manifest.libraries(), shown)
-    for name, library in zip(shown, brought.cells, strict=True):
-        values = results.summary.strategies[name]
-        billed = ["–", "–"]
-        if bills is not None and name in bills.index:
-            billed = [_share(bills.saved_against_none[name]), _share(bills.hit_rate[name])]
-        compared = name in points and WHOLE in points and name != WHOLE
-        rows.append(
-            (
-                f"{CROSS} {names[name]}" if name in verdict.broken else names[name],
-                *library,
-                figure("net_saving", values["net_saving"]),
-                *billed,
-                *(figure_of_few(metric, values[metric]) for metric in ("compression_ratio", "lru_k_hit_rate")),
-                percent(verdict.values[name]),
-                _interval(verdict.gain(name, WHOLE)) if compared else "–",
-            )
-        )
-    columns = ("net_saving", "compression_ratio", "lru_k_hit_rate")
-    saved, compression, lru_k = (METRICS[column].name for column in columns)
-    heads = (
-        *("strategy", *brought.head, saved, "cost saved", "cache hit rate", compression, lru_k),
-        *(verdict.quality.name, "points more, 95 %"),
+    bills = {str(row.strategy): row for row in results.totals.itertuples() if row.model == model}
+    rows = [
+        {
+            **summary.strategies[name],
+            "strategy": name,
+            "cost_saved": bills[name].saved_against_none if name in bills else nan,
+            "hit_rate": bills[name].hit_rate if name in bills else nan,
+            "quality": verdict.values[name],
+            "gain": verdict.gain(name, WHOLE).shown if name in points and WHOLE in points and name != WHOLE else None,
+        }
+        for name in shown
+    ]
+
+    def share(value: float) -> str:
+        return "–" if isnan(value) else percent(value)
+
+    columns = (
+        Column("strategy", "strategy", lambda name: f"{CROSS} " * (name in verdict.broken) + names[name]),
+        *library_column(summary.manifest.libraries(), shown),
+        metric_column("net_saving"),
+        Column("cost saved", "cost_saved", share),
+        Column("cache hit rate", "hit_rate", share),
+        *map(metric_column, _OF_SOME),
+        Column(verdict.quality.name, "quality", percent),
+        Column("points more, 95 %", "gain", lambda ends: "–" if ends is None else _points(ends)),
     )
+    subagents = f"{summary.subagents:,} of them of subagents, " if summary.subagents else ""
     title = (
-        f"{sample(results.summary.conversations, results.summary.units)}, {_of_subagents(results.summary.subagents)}"
-        f"{count(results.summary.messages, 'message')}, "
-        f"{count(results.summary.calls, 'model call')}, billed under {model}"
+        f"{sample(summary.conversations, summary.units)}, {subagents}{count(summary.messages, 'message')}, "
+        f"{count(summary.calls, 'model call')}, billed under {model}"
     )
-    notes = list(_five_notes(verdict))
-    if any("(fixed)" in row for row in rows):
-        notes[0] += " (fixed): the same by construction."
-    return Table(title, heads, tuple(rows), tuple(notes), page=True)
-
-
-def _of_subagents(number: int) -> str:
-    """Return how many of the conversations are a subagent's, before what follows; empty if none is."""
-    return f"{number:,} of them of subagents, " if number else ""
+    notes = ["Saved and points are against the whole history, which is cached as well. – means nothing to measure."]
+    if verdict.broken:
+        notes.append(f"{CROSS} never recommended. Broken calls: {_what_breaks(verdict)}.")
+    return table_of(title, columns, rows, [*notes, *results.sampling_notes], page=True)
 
 
 def _rarely_measured(summary: RunSummary, names: Sequence[str]) -> set[str]:
     """Return those measures of only some strategies that one of these has."""
-    return {
-        metric
-        for metric in ("compression_ratio", "lru_k_hit_rate")
-        if any(not isinstance(summary.strategies[name][metric], Missing) for name in names)
-    }
-
-
-def _five_notes(verdict: RunVerdict) -> Iterator[str]:
-    yield "Saved and points are against the whole history, which is cached as well. – means nothing to measure."
-    if verdict.broken:
-        yield f"{CROSS} never recommended. Broken calls: {_what_breaks(verdict)}."
-    yield from verdict.results.sampling_notes
+    of = [summary.strategies[name] for name in names]
+    return {metric for metric in _OF_SOME if any(not isinstance(values[metric], Missing) for values in of)}
 
 
 def _what_breaks(verdict: RunVerdict) -> str:
@@ -259,15 +237,9 @@ def _what_breaks(verdict: RunVerdict) -> str:
     names = short_names(verdict.broken, _NAME)
     by_reason: dict[str, list[str]] = {}
     for name, breaks in verdict.broken.items():
-        # A message that is missing says more than who would reject the request for it; the report has all.
-        worst = min(breaks, key=lambda text: text.startswith("rejected"))
-        reason, _, number = worst.partition(": ")
+        reason, _, number = _worst(breaks).partition(": ")
         by_reason.setdefault(reason, []).append(f"{names[name]} {number}".rstrip())
     return "; ".join(f"{reason}: {', '.join(broken)}" for reason, broken in by_reason.items())
-
-
-def _share(value: float) -> str:
-    return "–" if isnan(value) else percent(value)
 
 
 def less(change: Difference) -> str:
@@ -282,15 +254,62 @@ def points_of(change: Difference) -> str:
     """Return a difference of shares in points, with its interval."""
     if isinstance(change.value, Missing):
         return f"({change.value.why})"
-    ends = "" if isinstance(change.shown, Missing) else f" ({_interval(change)})"
+    ends = "" if isinstance(change.shown, Missing) else f" ({_points(change.shown)})"
     return f"{_signed(change.value)} points{ends}"
 
 
-def _interval(change: Difference) -> str:
-    if isinstance(change.shown, Missing):
-        return f"({change.shown.why})"
-    return f"{_signed(change.shown.low)} to {_signed(change.shown.high)}"
+def _points(ends: Ends | Missing) -> str:
+    return f"({ends.why})" if isinstance(ends, Missing) else f"{_signed(ends.low)} to {_signed(ends.high)}"
 
 
 def _signed(share: float) -> str:
     return f"{100 * share:+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0")
+
+
+def _worst(faults: Sequence[str]) -> str:
+    """Return the fault that says most: a message that is missing, before who would reject the request for it."""
+    return min(faults, key=lambda text: text.startswith("rejected"))
+
+
+def is_traps(results: Results) -> bool:
+    """Return whether all conversations of a run are traps."""
+    names = results.run.table("conversations").conversation.astype(str)
+    return bool(len(names)) and bool(names.str.startswith(PREFIX).all())
+
+
+def trap_faults(results: Results) -> dict[str, dict[str, list[str]]]:
+    """Map each strategy to the traps that it falls into, each with what it breaks and `none` does not, in words.
+
+    Requests that a provider rejects count for the providers of all billed models.
+    """
+    rows = by_conversation(results.run)
+    usual = {row["conversation"]: row for row in rows if row["strategy"] == WHOLE}
+    by_strategy: dict[str, dict[str, list[str]]] = {name: {} for name in results.strategies}
+    for row in rows:
+        name, trap = row["strategy"], row["conversation"]
+        is_failed = trap in results.run.failures.get(name, {})
+        broken = ["failed"] if is_failed else list(faults(row, usual.get(trap, {}), " ".join(results.models)))
+        if results.summary.unrepeatable.get(name) == trap:
+            broken.insert(0, "sends something else when it is replayed again")
+        if broken:
+            by_strategy[name][trap.removeprefix(PREFIX)] = broken
+    return by_strategy
+
+
+def trap_table(results: Results) -> Table:
+    """Return a row for each strategy: how many traps it falls into, which, and what it breaks there."""
+    by_strategy = trap_faults(results)
+    names = short_names(list(by_strategy), 40)
+    columns = (
+        Column("strategy", lambda entry: names[entry[0]]),
+        Column("broken", lambda entry: len(entry[1])),
+        Column(
+            "by",
+            lambda entry: "; ".join(f"{trap} ({_worst(what).partition(': ')[0]})" for trap, what in entry[1].items()),
+        ),
+    )
+    safe, traps = sum(not broken for broken in by_strategy.values()), count(results.summary.conversations, "trap")
+    title = f"Which of {traps} break a strategy? {safe} of {len(by_strategy)} strategies pass them all"
+    note = "Broken is what the whole history does not break. Savings on traps mean nothing and are not shown."
+    rows = sorted(by_strategy.items(), key=lambda entry: len(entry[1]))
+    return table_of(title, columns, rows, [note], prose=True)

@@ -253,9 +253,9 @@ def _matching_texts(row: Fields, key: re.Pattern[str]) -> tuple[str, ...]:
 # Source: github.com/dial481/locomo-audit, `fc-baseline/results/` and `errors.json`. The labels are a *model's* votes,
 # and are marked so; `correct` is the majority, `rating` the share of the votes.
 #
-# `readers/locomo.py` applies the same corrections. They name golden answers that are wrong. The votes compare with the
-# published golden answer and say nothing about another one. So an answer is left out, and counted in a note, if the
-# correction changes the golden answer; if it changes the evidence only, the answer stays.
+# `readers/question_sets.py` applies the same corrections. They name golden answers that are wrong. The votes compare
+# with the published golden answer and say nothing about another one. So an answer is left out, and counted in a note,
+# if the correction changes the golden answer; if it changes the evidence only, the answer stays.
 
 _CORRECTIONS = frozenset({"[].question_id", "[].golden_answer", "[].correct_answer", "[].error_type"})
 _LOCOMO_KINDS: dict[str, Kind] = {"2": "temporal", "5": "unanswerable"}

@@ -409,7 +409,7 @@ def _in_provider_tokens(usage: Usages, factor: float) -> Usages:
     return Usages(read, written, written_1h, fresh, created, usage.token_seconds * factor, missed)
 
 
-def _nothing(requests: RunRequests) -> Usages:
+def _nothing(requests: CountedRequests) -> Usages:
     """Return the usage of requests of which nothing is cached."""
     none = np.zeros(len(requests.tokens), np.int64)
     return Usages(none, none, none, requests.tokens, none, none.astype(float), none.astype(float))

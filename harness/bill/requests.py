@@ -94,8 +94,9 @@ class RunRequests:
         """The recorded conversations by their ids, without their texts."""
         rows, messages = self.run.table("conversations"), self.run.message_columns("tokens", "time")
         return {
-            str(name): Recording(*messages.get(str(name), ([], [])), tools, self.hidden.get(str(name), 0))
+            name: Recording(tokens, time, tools, self.hidden.get(name, 0))
             for name, tools in zip(rows.conversation, rows.tools_tokens.tolist(), strict=True)
+            for tokens, time in [messages.get(name, ([], []))]
         }
 
     @cached_property

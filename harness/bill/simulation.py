@@ -43,7 +43,7 @@ from ctxbench.metrics.thinking import has_thinking, thinking_rule
 from ctxbench.metrics.tokens import FRAME, ROLE, text_encoder
 
 from ..folder.contexts import Floats, Ints
-from ..folder.derived import origin_of, read_derived, write_derived
+from ..folder.derived import read_derived, write_derived
 from . import CacheRules
 from .requests import ConversationRequests, CountedRequests
 
@@ -322,15 +322,14 @@ def _simulated(
     counted: CountedRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None
 ) -> dict[Scheme, Usages]:
     run, usages = counted.requests.run, dict[Scheme, Usages]()
-    origin = origin_of(run)
     names = {scheme: _name(scheme, counted) for scheme in schemes}
     for scheme, name in names.items():
-        if (table := read_derived(run, name, Usages._fields, origin)) is not None:
+        if (table := read_derived(run, name, Usages._fields)) is not None:
             usages[scheme] = Usages(*(table.column(field).to_numpy() for field in Usages._fields))
     missing = [scheme for scheme in names if scheme not in usages]
     for scheme, made in zip(missing, simulate(counted, missing, done) if missing else (), strict=True):
         usages[scheme] = made
-        write_derived(run, names[scheme], pa.table(made._asdict()), origin)
+        write_derived(run, names[scheme], pa.table(made._asdict()))
     return usages
 
 

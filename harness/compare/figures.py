@@ -22,13 +22,12 @@ from ctxbench.metrics.figures import BILLED, METRICS, OF_ANSWERS, Metric
 from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.metrics.value import Form, Missing, Ratio, Summed, Value, value
 
-from ..answers.store import Answered, answered
+from ..answers.store import answered
 from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..folder.contexts import Floats
 from ..folder.run import Run, recorded_models, uneven
 from ..folder.steps import rows_of
-from ..folder.sums import SumGrid, sums_of
 
 ANSWERS = "answers"
 """The table of the figures that exist once per answer model and grader."""
@@ -68,6 +67,44 @@ class MeasuredRun:
     """By strategy of another package: that package and its version. A baseline has none."""
 
 
+class SumGrid:
+    """The places of strategies and conversations in a table of sums."""
+
+    def __init__(self, conversations: Sequence[str], strategies: Sequence[str]) -> None:
+        self.conversations = {name: at for at, name in enumerate(conversations)}
+        self.strategies = {name: at for at, name in enumerate(strategies)}
+        self.shape = (len(strategies), len(conversations), 2)
+
+    def sums(self, metrics: Mapping[str, Metric], rows: pd.DataFrame) -> dict[str, Floats]:
+        """Return both sums of some figures, by strategy and conversation. Rows of bounds (not run) are left out.
+
+        A figure that no two sums make has its value, and 1 as the lower sum where there is one.
+        """
+        rows = rows[rows.strategy.isin(self.strategies.keys())]
+        size, (strategies, conversations) = self.shape[1], (rows[name].astype("category").cat for name in _PLACED)
+        # One number for a place in a strategies × conversations table, so that one pass of `bincount` adds all rows up:
+        # by category, of which there are few, while the tables have a row for every model call.
+        strategy = np.array([self.strategies.get(str(name), 0) for name in strategies.categories], np.int64)
+        conversation = np.array([self.conversations.get(str(name), 0) for name in conversations.categories], np.int64)
+        at = strategy[strategies.codes] * size + conversation[conversations.codes]
+        tables: dict[str, Floats] = {}
+        for name, metric in metrics.items():
+            if isinstance(metric.of, get_args(Summed)):
+                columns = (column.astype(np.float64) for column in metric.of.parts(rows))
+                sums = [np.bincount(at, column, len(self.strategies) * size) for column in columns]
+                tables[name] = np.stack(sums, axis=-1).reshape(self.shape).astype(np.float64)
+                continue
+            tables[name] = np.zeros(self.shape)
+            for key, rows_of_result in rows.groupby(_PLACED, observed=True, sort=False):
+                value = metric.of(rows_of_result)
+                if isinstance(value, (int, float)):
+                    tables[name][self.strategies[str(key[0])], self.conversations[str(key[1])]] = value, 1
+        return tables
+
+
+_PLACED = ["strategy", "conversation"]
+
+
 def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices = BUNDLED) -> MeasuredRun:
     """Measure every figure of a run; those of the wall clock only with `clock`.
 
@@ -80,13 +117,21 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     wanted = {
         name: metric for name, metric in METRICS.items() if metric.table != ANSWERS and (clock or metric.unit != CLOCK)
     }
-    tables = sums_of(run, wanted)
+    tables = {name: np.zeros(grid.shape) for name in wanted}
+    for piece in run.pieces():
+        for kind in dict.fromkeys(metric.table for metric in wanted.values()):
+            of_kind = {name: metric for name, metric in wanted.items() if metric.table == kind}
+            for name, of_piece in grid.sums(of_kind, rows_of(piece, kind)).items():
+                tables[name] += of_piece  # 0 but for the conversations of the piece
     about = {name: _about(name, metric, run) for name, metric in wanted.items()}
     for answers in answered(run).whole:
         of_answers = grid.sums({name: METRICS[name] for name in OF_ANSWERS}, answers.rows)
         for name in OF_ANSWERS:
+            metric = METRICS[name]
+            # Figures of other answer models and graders, or versions, do not compare.
+            version = f"{metric.version}, answered by {answers.identity}, graded by {answers.grader}"
             tables[answers.metric(name)] = of_answers[name]
-            about[answers.metric(name)] = _about_answers(name, answers)
+            about[answers.metric(name)] = About(metric.unit, metric.better, "ratio", version)
     for name, (table, description) in _bills(run, models, grid, prices).items():
         tables[name], about[name] = table, description
     for strategy, conversations_failed in failed.items():
@@ -95,7 +140,7 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
         for table in tables.values():
             table[grid.strategies[strategy], columns] = np.nan
     sums = {
-        strategy: {name: table[at] for name, table in tables.items() if _is_anywhere(table[at])}
+        strategy: {name: table[at] for name, table in tables.items() if (table[at][:, 1] != 0).any()}
         for strategy, at in grid.strategies.items()
     }
     digests = dict(zip(names, map(str, conversations.digest), strict=True))
@@ -113,18 +158,6 @@ def _about(name: str, metric: Metric, run: Run) -> About:
         is_recorded = not run.manifest.plan.window and recorded_models(run)
         version += f", window {'recorded' if is_recorded else run.manifest.window}"
     return About(metric.unit, metric.better, form, version)
-
-
-def _about_answers(name: str, of: Answered) -> About:
-    """Describe a figure of answers: those of other answer models and graders, or versions, do not compare."""
-    metric = METRICS[name]
-    version = f"{metric.version}, answered by {of.identity}, graded by {of.grader}"
-    return About(metric.unit, metric.better, "ratio", version)
-
-
-def _is_anywhere(sums: Floats) -> bool:
-    """Return whether any conversation has the figure."""
-    return bool((sums[:, 1] != 0).any())
 
 
 def _bills(run: Run, models: Sequence[str], grid: SumGrid, prices: Prices) -> dict[str, tuple[Floats, About]]:

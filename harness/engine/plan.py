@@ -30,7 +30,6 @@ from ctxbench.scenarios.read import Batch, find, is_remote, parse_format, read, 
 from ctxbench.scenarios.secrets import has_secret, without_secrets
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import nearest
-from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.bounds import EvidenceOnly
 from ctxbench.strategies.chain import RECIPES, Chain, packages, parse, spec
 
@@ -112,7 +111,8 @@ class Plan:
                 )
         parsed = [parse(text) for text in self.strategies]
         # The ceiling is told the evidence: in a table of strategies it would win.
-        if any(isinstance(stage, EvidenceOnly) for strategy in parsed for stage in _stages(strategy)):
+        stages = [stage for each in parsed for stage in (each.stages if isinstance(each, Chain) else (each,))]
+        if any(isinstance(stage, EvidenceOnly) for stage in stages):
             raise SpecError(
                 "evidence_only is told what each probe rests on: it is a bound, and no strategy to compare. "
                 "Every run asks it its probes: leave it out"
@@ -121,10 +121,6 @@ class Plan:
         check_extractors(parsed, self.models.summariser)
         _tokens(self.window)
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
-
-
-def _stages(strategy: Strategy) -> Sequence[Strategy]:
-    return strategy.stages if isinstance(strategy, Chain) else (strategy,)
 
 
 class Watcher(Protocol):
@@ -144,10 +140,6 @@ class Watcher(Protocol):
 
     def measured(self, conversations: int, messages: int, steps: int) -> None:
         """Count finished conversations with their messages; `steps` of them were replayed just now."""
-
-
-class _Nobody(Watcher):
-    """The observer of a run that nobody looks at."""
 
 
 def execute(
@@ -185,8 +177,9 @@ def execute(
         models = replace(plan.models, command=plan.models.command or uuid4().hex, run=plan.models.run or str(out))
         address = "" if remote is None else remote.address
         work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, address)
-        shards = _Shards(work, opened, watcher or _Nobody(), remote)
-        shards.watcher.begin(opened.size, out, plan.strategies)
+        shards = _Shards(work, opened, watcher, remote)
+        if watcher is not None:
+            watcher.begin(opened.size, out, plan.strategies)
         (engine or partial(run_shards, jobs=jobs))(shards.tasks(), shards.done)
         if remote is not None and engine is not None:
             remote.pull()  # what workers of other machines have put there
@@ -234,11 +227,10 @@ class _Shard:
 class _Shards:
     """The shards of a run: what is to be done for each, and how far it has come."""
 
-    def __init__(self, work: Work, opened: InputFile, watcher: Watcher, remote: RemoteFolder | None) -> None:
+    def __init__(self, work: Work, opened: InputFile, watcher: Watcher | None, remote: RemoteFolder | None) -> None:
         self.counts: list[_Shard] = []
         self.media: Counter[MediaKind] = Counter()
-        self.watcher = watcher
-        self._work, self._opened, self._remote = work, opened, remote
+        self._work, self._opened, self._watcher, self._remote = work, opened, watcher, remote
 
     def tasks(self) -> Iterator[list[PartTask]]:
         """Yield the tasks of each shard, as its conversations are read."""
@@ -247,15 +239,18 @@ class _Shards:
             said = [message for conversation in group for message in conversation.messages]
             self.counts.append(_Shard(len(group), len(said), len(parts)))
             self.media.update(medium.kind for message in said for medium in message.media)
-            calls = sum(1 for conversation in group for _ in conversation.calls())
-            self.watcher.sharded(number, len(group), len(said), calls)
+            if self._watcher is not None:
+                calls = sum(1 for conversation in group for _ in conversation.calls())
+                self._watcher.sharded(number, len(group), len(said), calls)
             yield [PartTask(self._work, number, part, tuple(group) if part == OWN else ()) for part in parts]
 
     def _conversations(self) -> Iterator[Conversation]:
         for conversation in self._opened.conversations():
-            self.watcher.read(conversation, self._opened.problems.consumed)
+            if self._watcher is not None:
+                self._watcher.read(conversation, self._opened.problems.consumed)
             yield conversation
-        self.watcher.all_read()
+        if self._watcher is not None:
+            self._watcher.all_read()
 
     def done(self, task: Done) -> None:
         """Take note of a finished task."""
@@ -263,8 +258,8 @@ class _Shards:
             self._remote.check()
         shard = self.counts[task.shard]
         shard.digest, shard.steps, shard.left = task.digest, shard.steps + task.steps, shard.left - 1
-        if not shard.left:
-            self.watcher.measured(shard.conversations, shard.messages, shard.steps)
+        if not shard.left and self._watcher is not None:
+            self._watcher.measured(shard.conversations, shard.messages, shard.steps)
 
 
 def _unfinished(plan: Plan) -> Manifest:

@@ -250,14 +250,7 @@ def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
 
 
 # Both live as long as the process, so that the shards of a worker share counts and open connections.
-@cache
-def _counter(encoding: str) -> TokenCounter:
-    return TokenCounter(encoding)
-
-
-@cache
-def _models(settings: Settings) -> Models:
-    return Models(settings)
+_counter, _models = cache(TokenCounter), cache(Models)
 
 
 def _attempted(action: Callable[[], T]) -> T | str:

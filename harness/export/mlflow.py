@@ -188,7 +188,7 @@ def _write(bench: Bench, into: MlflowClient, experiment: str, measured: int, rep
         curves: Sequence[MetricPoint] = (),
     ) -> str:
         """Create a run with everything but its files; return its id."""
-        bounded = {key: _short(text, LONGEST_TAG) for key, text in (tags | every).items()}
+        bounded = {key: _short(text, LONGEST_TAG) for key, text in {**tags, **every}.items()}
         run_id = str(into.create_run(experiment, measured, bounded, _short(name, LONGEST_TAG)).info.run_id)
         params = [
             Param(name_of(key), _short(text, LONGEST)) for key, text in {**bench.parameters, **parameters}.items()

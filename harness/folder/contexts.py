@@ -8,9 +8,7 @@ wrote for it alone has the numbers below.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -19,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ctxbench.scenarios.model import Message
-from ctxbench.scenarios.view import Messages, Span
+from ctxbench.scenarios.view import Messages, Span, joined
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -28,38 +26,6 @@ NumberSpan = tuple[int, int]
 
 QUESTION = -1
 """Number of the question in the context of a probe."""
-
-
-class LoggedContext:
-    """The context of one conversation under one strategy, as spans of message numbers; it goes on step by step.
-
-    Advancing costs what a step adds, not what it keeps.
-    """
-
-    def __init__(self, recorded: int) -> None:
-        self.spans: list[NumberSpan] = []
-        self._recorded = recorded
-        # Messages before each span, and after the last.
-        self._ends = [0]
-
-    def advance(self, kept: int, added: Iterable[NumberSpan]) -> int:
-        """Go on to the next step. Returns how many of the first spans are those of the step before, unchanged."""
-        # With spans (0, 5), (7, 10) the ends are 0, 5, 8. kept = 6 keeps the first span whole and one message of the
-        # second, (7, 8); if (8, 12) is added they join to (7, 12). With kept = 5 and (5, 6) added the first span itself
-        # becomes (0, 6): 0 unchanged.
-        unchanged = bisect_right(self._ends, kept) - 1
-        cut = kept - self._ends[unchanged]
-        rest = [(start, start + cut) for start, _ in self.spans[unchanged : unchanged + 1] if cut]
-        del self.spans[unchanged:], self._ends[unchanged + 1 :]
-        for start, stop in (*rest, *added):
-            # Joined, the history that grows at every step stays one span. Written messages are of another store.
-            if self.spans and self.spans[-1][1] == start != self._recorded:
-                start = self.spans.pop()[0]
-                self._ends.pop()
-            unchanged = min(unchanged, len(self.spans))
-            self.spans.append((start, stop))
-            self._ends.append(self._ends[-1] + stop - start)
-        return unchanged
 
 
 class NumberedMessages(NamedTuple):
@@ -84,12 +50,12 @@ def rebuild(
     written: Sequence[Message],
 ) -> Iterator[Messages]:
     """Yield every context of a conversation under a strategy, from its log entries (kept, added_from, added_to)."""
-    context, messages = LoggedContext(len(recording)), NumberedMessages(recording, written)
-    spans: list[Span] = []
+    context, messages = Messages(), NumberedMessages(recording, written)
     for kept, starts, stops in entries:
-        unchanged = context.advance(kept, zip(starts, stops, strict=True))
-        spans[unchanged:] = [messages.span(*span) for span in context.spans[unchanged:]]
-        yield Messages(spans)
+        added = (messages.span(start, stop) for start, stop in zip(starts, stops, strict=True))
+        # Joined, the history that grows at every step stays one span.
+        context = joined((*context[:kept].spans, *added))
+        yield context
 
 
 def values_of(column: pa.ChunkedArray) -> list[Any]:
@@ -124,16 +90,6 @@ class ListColumn:
         flat, cuts = values.tolist(), (offsets - offsets[0]).tolist()
         return [flat[start:stop] for start, stop in pairwise(cuts)]
 
-    @property
-    def values(self) -> Ints:
-        """The numbers of all rows."""
-        return self._values[self._offsets[0] : self._offsets[-1]]
-
-    @property
-    def sizes(self) -> Ints:
-        """How many numbers each row has."""
-        return np.diff(self._offsets)
-
     def sums(self) -> Ints:
         """Return the sum of each row."""
         # Rows [3, 4], [], [5] have offsets 0, 2, 2, 3 and running
@@ -151,82 +107,3 @@ class ListColumn:
     def _part(self, rows: slice) -> tuple[Ints, Ints]:
         offsets = self._offsets[rows.start : rows.stop + 1]
         return offsets, self._values[offsets[0] : offsets[-1]]
-
-
-class LogColumns:
-    """The context log of a whole run as columns, made from its table `steps`. `rows` are slices of that table."""
-
-    def __init__(self, steps: pa.Table) -> None:
-        self._steps = steps
-
-    @cached_property
-    def at(self) -> Ints:
-        """Recorded messages before each call."""
-        return self._ints("at")
-
-    @cached_property
-    def kept(self) -> Ints:
-        """First messages of each request that are those of the request before."""
-        return self._ints("kept")
-
-    @cached_property
-    def tokens(self) -> Ints:
-        """Tokens of each request."""
-        return self._ints("tokens_sent")
-
-    @cached_property
-    def results(self) -> list[tuple[str, str, slice]]:
-        """Every conversation and strategy with its rows, in the order of the table."""
-        # The steps of one conversation under one strategy stand together, and each has a step 0.
-        first = np.flatnonzero(self._ints("step") == 0)
-        names = (self._steps.column(name).take(pa.array(first)).to_pylist() for name in ("conversation", "strategy"))
-        return list(zip(*names, (slice(*rows) for rows in pairwise([*first.tolist(), len(self._steps)])), strict=True))
-
-    def added(self, rows: slice) -> Iterator[list[NumberSpan]]:
-        """Yield the spans that each of some rows adds after the kept messages."""
-        for starts, stops in zip(self._starts[rows], self._stops[rows], strict=True):
-            yield list(zip(starts, stops, strict=True))
-
-    @property
-    def adds_newest(self) -> NDArray[np.bool_]:
-        """Whether each request adds the newest recorded message, in its place."""
-        sizes = self._starts.sizes
-        of, at = np.repeat(np.arange(len(sizes)), sizes), np.repeat(self.at, sizes)
-        is_added = (self._starts.values < at) & (at <= self._stops.values)
-        return np.bincount(of[is_added], minlength=len(sizes)) > 0
-
-    @property
-    def adds_tools(self) -> NDArray[np.bool_]:
-        """Whether each request has tools that are not the recording's."""
-        offsets: Ints = self._steps.column("tools_added").combine_chunks().offsets.to_numpy()
-        return np.diff(offsets) > 0
-
-    def entries(self, rows: slice) -> Iterator[tuple[int, list[NumberSpan], tuple[str, ...], int, list[int]]]:
-        """Yield each of some rows as (kept, spans added, tools added, tokens, marks)."""
-        columns = (self.kept[rows].tolist(), self.added(rows), self._tools[rows], self.tokens[rows].tolist())
-        return zip(*columns, self._marks[rows], strict=True)
-
-    def identity(self, rows: slice) -> tuple[object, ...]:
-        """Return a value that is equal where the requests of the rows are."""
-        lists = (column.identity(rows) for column in (self._starts, self._stops, self._marks))
-        return (self.kept[rows].tobytes(), self.tokens[rows].tobytes(), *lists, tuple(self._tools[rows]))
-
-    @cached_property
-    def _starts(self) -> ListColumn:
-        return ListColumn(self._steps.column("added_from"))
-
-    @cached_property
-    def _stops(self) -> ListColumn:
-        return ListColumn(self._steps.column("added_to"))
-
-    @cached_property
-    def _marks(self) -> ListColumn:
-        return ListColumn(self._steps.column("marks"))
-
-    @cached_property
-    def _tools(self) -> list[tuple[str, ...]]:
-        return [tuple(names) for names in values_of(self._steps.column("tools_added"))]
-
-    def _ints(self, name: str) -> Ints:
-        values: Ints = self._steps.column(name).to_numpy().astype(np.int64)
-        return values

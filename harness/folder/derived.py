@@ -21,22 +21,22 @@ _CODE = ("scenarios", "metrics", "strategies", "harness")
 _ORIGIN = b"made_from"
 
 
-def read_derived(run: Run, name: str, columns: Sequence[str], origin: bytes) -> pa.Table | None:
+def read_derived(run: Run, name: str, columns: Sequence[str]) -> pa.Table | None:
     """Return a stored table, or None if there is none that was made from just this run by just this code."""
     path = _path(run, name)
     try:
-        if (pq.read_schema(path).metadata or {}).get(_ORIGIN) != origin:
+        if (pq.read_schema(path).metadata or {}).get(_ORIGIN) != _origin(run):
             return None
         return pq.read_table(path, columns=list(columns), page_checksum_verification=True).select(list(columns))
     except (OSError, KeyError, pa.ArrowException):
         return None
 
 
-def write_derived(run: Run, name: str, table: pa.Table, origin: bytes) -> None:
+def write_derived(run: Run, name: str, table: pa.Table) -> None:
     """Store a table. On a disk that is read-only nothing is stored: the table is made again the next time."""
     if not run.manifest.complete:
         return  # the next part makes it another run
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _ORIGIN: origin})
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _ORIGIN: _origin(run)})
     with suppress(OSError), placed(_path(run, name)) as draft:
         pq.write_table(table, draft, compression="zstd", write_page_checksum=True)
 
@@ -49,7 +49,7 @@ def _path(run: Run, name: str) -> Path:
     return run.folder / FOLDER / f"{name}{part and '-'}{part}.parquet"
 
 
-def origin_of(run: Run) -> bytes:
+def _origin(run: Run) -> bytes:
     """Return a digest of the run's files, by its manifest, and of the code."""
     # Whoever opens a run has compared its files with the manifest: they need not be read again.
     return hashlib.sha256(run.manifest.blake2b.encode() + _code()).hexdigest().encode()

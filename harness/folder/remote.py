@@ -126,22 +126,19 @@ class RemoteFolder:
         *others, last = part.files
         gone = [path for path in map(part.path, TABLES) if not path.is_file()]
         self._remove(map(self._name, (last, *gone)))  # an older one would say that the part is finished
-        for path in (*others, last):
-            self._push(self._name(path))
+        self._push(map(self._name, (*others, last)))
 
     def push_answers(self, shard: int | None = None) -> None:
         """Put the answers and grades of a shard into the store, or all of them with what they cost."""
         pattern = "*.parquet" if shard is None else f"{shard:05d}.parquet"
-        for path in sorted(path for table in ANSWERS for path in (self.copy / table).rglob(pattern)):
-            self._push(self._name(path))
-        if shard is None:
-            self._push_alone()
+        paths = sorted(path for table in ANSWERS for path in (self.copy / table).rglob(pattern))
+        self._push([*map(self._name, paths), *(_ALONE if shard is None else ())])
 
     def push_manifest(self) -> None:
         """Put the manifest into the store, and remove the parts there that the copy does not have."""
         here = {self._name(path) for path in self._copied()}
         self._remove([name for name in self._names() if name not in here])
-        self._push_alone()
+        self._push(_ALONE)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -171,10 +168,12 @@ class RemoteFolder:
 
     def _take(self, owner: str) -> None:
         """Put the lease where none is, or in place of one that nobody has renewed for BEAT × PATIENCE seconds."""
-        mine = owner.encode()
-        while not self._put_new(LEASE, mine):
-            seen, until = self._read(LEASE), monotonic() + BEAT * PATIENCE
-            seconds = BEAT * PATIENCE
+        mine, seconds = owner.encode(), BEAT * PATIENCE
+        while True:
+            with suppress(FileExistsError):
+                self._put(LEASE, mine, mode="create")
+                return
+            seen, until = self._read(LEASE), monotonic() + seconds
             self.tell(f"{self.address}: a run was writing there: looking for {seconds:.0f} s whether it still is")
             while (now := self._read(LEASE)) == seen and monotonic() < until:
                 sleep(BEAT / 5)
@@ -209,12 +208,9 @@ class RemoteFolder:
 
     def _names(self) -> list[str]:
         """Return the names of the store's files that are of a run. Nothing else there is looked at."""
-
-        def found() -> list[str]:
-            self._store.invalidate_cache()
-            return [str(name) for name in self._store.find(self._root)]
-
-        names = (name.removeprefix(self._root).lstrip("/") for name in self._ask(found))
+        self._store.invalidate_cache()
+        found = self._ask(lambda: self._store.find(self._root))
+        names = (str(name).removeprefix(self._root).lstrip("/") for name in found)
         return sorted(name for name in names if _is_of_run(name))
 
     def _fetch(self, names: Iterable[str], lenient: bool = False) -> None:
@@ -233,24 +229,14 @@ class RemoteFolder:
     def _place(self, name: str) -> str:
         return f"{self._root}/{name}"
 
-    def _push_alone(self) -> None:
-        for name in _ALONE:
+    def _push(self, names: Iterable[str]) -> None:
+        for name in names:
             if (self.copy / name).is_file():
-                self._push(name)
+                self._put(name, (self.copy / name).read_bytes())
 
-    def _push(self, name: str) -> None:
-        self._put(name, (self.copy / name).read_bytes())
-
-    def _put(self, name: str, data: bytes) -> None:
-        self._ask(lambda: self._piped(name, data))
-
-    def _put_new(self, name: str, data: bytes) -> bool:
-        """Put an object where none is; False if there is one."""
-        try:
-            self._ask(lambda: self._piped(name, data, mode="create"))
-        except FileExistsError:
-            return False
-        return True
+    def _put(self, name: str, data: bytes, **how: str) -> None:
+        """Put an object. Raises FileExistsError with `mode="create"` if there is one."""
+        self._ask(lambda: self._piped(name, data, **how))
 
     def _piped(self, name: str, data: bytes, **how: str) -> None:
         self._store.makedirs(self._place(name).rpartition("/")[0], exist_ok=True)  # nothing in a store without folders
@@ -265,10 +251,8 @@ class RemoteFolder:
 
     def _remove(self, names: Iterable[str]) -> None:
         for name in names:
-            try:
+            with suppress(FileNotFoundError):
                 self._ask(partial(self._store.rm_file, self._place(name)))
-            except FileNotFoundError:
-                continue
 
     def _ask(self, ask: Callable[[], Any]) -> Any:
         """Return what the store answers. Raises FileNotFoundError and FileExistsError; UserError for anything else."""

@@ -266,7 +266,7 @@ class Run:
         if path not in self._parts:
             with self.readable():
                 part = _read_part(path, None) if path.is_file() else SCHEMAS[table].empty_table()
-            places = defaultdict[tuple[str, ...], list[int]](list)
+            places: dict[tuple[str, ...], list[int]] = defaultdict(list)
             keys = (part.column(name).to_pylist() for name in KEYS if name in part.column_names)
             for at, key in enumerate(zip(*keys, strict=True)):
                 places[key].append(at)
@@ -356,13 +356,8 @@ STEP = [*KEYS, "step"]
 
 def recorded_models(run: Run) -> dict[str, int]:
     """Return how many calls of each model were recorded, the most first; empty where no recording names a model."""
-    calls: Counter[str] = Counter()
-    with run.readable():
-        for file in run.files("messages"):
-            # A file at a time: there is a row for every message.
-            models = run.confined(pq.read_table(file, columns=["conversation", "model"])).column("model").drop_null()
-            calls.update({str(count["values"]): count["counts"] for count in models.value_counts().to_pylist()})
-    return dict(calls.most_common())
+    counts = run.arrow("messages", ["model"]).column("model").drop_null().value_counts().to_pylist()
+    return dict(Counter({str(count["values"]): count["counts"] for count in counts}).most_common())
 
 
 def windows(run: Run) -> dict[str, int]:

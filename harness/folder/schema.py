@@ -54,7 +54,7 @@ COLUMNS = columns_in(__package__)
 COLUMNS["steps"] |= {name: (pa.int32(), about) for name, about in FAULTS.items()}
 SCHEMAS = schemas_of(COLUMNS)
 
-FORMAT = 11
+FORMAT = 12
 """Number of the run folder's layout. This version reads no other."""
 USUAL_MODEL = "gpt-4o"
 """The model whose context window counts where the recording does not say which model was called."""

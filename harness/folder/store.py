@@ -30,14 +30,12 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from errno import ENOSPC
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
@@ -50,16 +48,9 @@ from ctxbench.scenarios.model import Conversation
 from .files import RANDOM, file_digests, placed
 from .schema import FORMAT, SCHEMAS, Manifest
 
+T = TypeVar("T")
 Rows = Mapping[str, Any]
-"""Columns by name: a sequence or array each, Lists, a Constant where all rows say the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """The same text in every row."""
-
-    value: str
-    size: int
+"""Columns by name: a sequence or array each, or a RaggedArray."""
 
 
 class ResultPart:
@@ -114,13 +105,9 @@ class ResultPart:
 
 def _column(values: Any, kind: Any) -> Any:
     """Return values of any form that Rows may have as an Arrow array."""
-    match values:
-        case Constant(value, size):
-            return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array([value]))
-        case RaggedArray(offsets, items):
-            return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(items, kind.value_type))
-        case _:
-            return pa.array(values, type=kind)
+    if isinstance(values, RaggedArray):
+        return pa.ListArray.from_arrays(pa.array(values.offsets, pa.int32()), pa.array(values.values, kind.value_type))
+    return pa.array(values, type=kind)
 
 
 PER_SHARD = ("recordings", "messages", "probes", "conversations")
@@ -147,15 +134,11 @@ _PART = re.compile(r"(\d{5,})(?:-(\d{3,}))?\.(parquet|jsonl\.zst)")
 _DRAFT = re.compile(rf"\.manifest\.json\.[0-9a-f]{{{2 * RANDOM}}}")
 
 
-class _PlanHeader(msgspec.Struct):
-    strategies: tuple[str, ...]
-
-
 class _Header(msgspec.Struct):
     """The fields that the manifest of a run has in every format."""
 
     format: int
-    plan: _PlanHeader
+    plan: dict[str, Any]
 
 
 @contextmanager
@@ -216,37 +199,34 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a run. Raises RunError if the folder holds no run, or one of another format."""
-    path = folder / "manifest.json"
-    header, text = _header(path)
-    if header.format != FORMAT or not header.plan.strategies:
-        what = f"a run folder of format {header.format!r}, this version reads {FORMAT}"
+    path, (number, text) = folder / "manifest.json", check_manifest(folder)
+    if number != FORMAT:
+        what = f"a run folder of format {number}, this version reads {FORMAT}"
         raise RunError(f"{path}: {what}: run again with --overwrite, or name another --out")
-    try:
-        manifest = msgspec.json.decode(text, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RunError(f"{path}: damaged, or not of a run ({error})") from None
+    manifest = _decoded(path, text, Manifest)
     if manifest.complete and manifest.signed() != manifest:
         raise RunError(f"{path}: is not as it was written: run again with --overwrite")
     return manifest
 
 
-def check_manifest(folder: Path) -> None:
-    """Raise RunError if the folder holds no run. A run of any format will do."""
-    _header(folder / "manifest.json")
-
-
-def _header(path: Path) -> tuple[_Header, bytes]:
-    """Read what every format has in common, and the whole text. Raises RunError if that is not there."""
+def check_manifest(folder: Path) -> tuple[int, bytes]:
+    """Return the format and the text of the manifest of a run of any format. Raises RunError if there is none."""
+    path = folder / "manifest.json"
     try:
         text = read_file(path, LARGEST)
-        return msgspec.json.decode(text, type=_Header), text
     except FileNotFoundError:
-        to_run = shlex.join(["ctxbench", "run", "--out", str(path.parent)])
-        raise RunError(f"{path.parent}: no run is here (no manifest.json): make one with `{to_run}`") from None
+        to_run = shlex.join(["ctxbench", "run", "--out", str(folder)])
+        raise RunError(f"{folder}: no run is here (no manifest.json): make one with `{to_run}`") from None
     except NotADirectoryError:
-        raise RunError(f"{path.parent}: a run is a folder, and this is a file") from None
+        raise RunError(f"{folder}: a run is a folder, and this is a file") from None
     except OSError as error:
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
+    return _decoded(path, text, _Header).format, text
+
+
+def _decoded(path: Path, text: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{path}: damaged, or not of a run ({error})") from None
 

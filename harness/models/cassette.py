@@ -148,21 +148,17 @@ class Cassette:
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Return the replies under those of the keys that have one."""
         shipped_entries = self.shipped.get_many(keys) if self.shipped is not None else {}
-        replies = self._stored(keys)
-        # What comes with ctxbench and is used is copied: an export is then exactly what a command asked (decision 25).
-        new = [entry for key, entry in shipped_entries.items() if key not in replies]
-        if new and not self.read_only:
-            self.put_many(new)
-        return replies | {key: entry.reply for key, entry in shipped_entries.items()}
-
-    def _stored(self, keys: Sequence[str]) -> dict[str, bytes]:
         replies: dict[str, bytes] = {}
         with self._lock, self._explained():
             for at in range(0, len(keys), _AT_ONCE):
                 some = keys[at : at + _AT_ONCE]
                 marks = ",".join("?" * len(some))
                 replies.update(self._open.execute(f"SELECT key, reply FROM replies WHERE key IN ({marks})", some))
-        return replies
+        # What comes with ctxbench and is used is copied: an export is then exactly what a command asked (decision 25).
+        new = [entry for key, entry in shipped_entries.items() if key not in replies]
+        if new and not self.read_only:
+            self.put_many(new)
+        return replies | {key: entry.reply for key, entry in shipped_entries.items()}
 
     def lacks(self, model: str, prompt: str = "") -> str:
         """Return the message for a request that has no reply here, and that may not be made."""

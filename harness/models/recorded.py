@@ -151,8 +151,12 @@ class Recorded:
                     # In `finally`: the answer has come and is charged, also where it cannot be stored.
                     charge.pay(_usage(request, answer, counter))
 
-        recorded = self._recorded("chat", request, call)
-        return self._reply(request, msgspec.json.decode(recorded, type=ModelAnswer), counter)
+        answer = msgspec.json.decode(self._recorded("chat", request, call), type=ModelAnswer)
+        usage = _usage(request, answer, counter)
+        reply = Reply(answer.text, self.name, usage.input, usage.output, BUNDLED.cost(self.name, usage), answer.calls)
+        if answer.text.strip() or answer.calls:
+            return reply
+        raise Unusable(f"{self.name}: {_why_empty(request, answer)}", reply)
 
     def choose(self, choice: Choice) -> Likely:
         """Return how likely each token is. Raises ModelError."""
@@ -190,13 +194,6 @@ class Recorded:
         except SetupError as error:  # what cannot be stored is not paid for a second time
             self._full = str(error)
             raise ModelError(self._full) from None
-
-    def _reply(self, request: ModelRequest, answer: ModelAnswer, counter: TokenCounter) -> Reply:
-        usage = _usage(request, answer, counter)
-        reply = Reply(answer.text, self.name, usage.input, usage.output, BUNDLED.cost(self.name, usage), answer.calls)
-        if answer.text.strip() or answer.calls:
-            return reply
-        raise Unusable(f"{self.name}: {_why_empty(request, answer)}", reply)
 
 
 def _prompt_tokens(request: ModelRequest, counter: TokenCounter) -> int:

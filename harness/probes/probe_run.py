@@ -20,7 +20,7 @@ from ctxbench.strategies.events import Archived, Deleted, Event, Moved, Recalled
 
 from ..folder.contexts import QUESTION, NumberedMessages
 from ..folder.run import Run
-from ..folder.store import Constant, ResultPart
+from ..folder.store import ResultPart
 from ..replay import (
     ContextLog,
     ConversationIndex,
@@ -291,12 +291,11 @@ def write_probes(part: ResultPart, strategies: Mapping[str, Sequence[tuple[str, 
         for name, probes in conversations
         for result in probes
     ]
-    only = next(iter(strategies)) if len(strategies) == 1 else None
     part.write(
         "probes",
         {
             "conversation": [name for _, name, _ in rows],
-            "strategy": Constant(only, len(rows)) if only is not None else [spec for spec, _, _ in rows],
+            "strategy": [spec for spec, _, _ in rows],
             **{name: [column(result) for _, _, result in rows] for name, column in OF_ALL.items()},
             **{
                 name: [None if result.failed else column(result) for _, _, result in rows]

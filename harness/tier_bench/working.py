@@ -26,7 +26,7 @@ from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.successors import Successors
 from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, replay
 
-from ..folder.derived import origin_of, read_derived, write_derived
+from ..folder.derived import read_derived, write_derived
 from ..folder.run import Run
 from .bench import Bench
 
@@ -214,8 +214,7 @@ def miss_ratios(run: Run) -> pd.DataFrame:
     No policy has fewer misses than the row `bound`. The frame is empty where no message is referred to again. It is
     stored beside the run.
     """
-    origin = origin_of(run)
-    if (stored := read_derived(run, _STORED, _COLUMNS, origin)) is not None:
+    if (stored := read_derived(run, _STORED, _COLUMNS)) is not None:
         known: pd.DataFrame = stored.to_pandas()
         return known
     traces = [trace for trace in _traces(run) if trace.counted.any()]
@@ -227,7 +226,7 @@ def miss_ratios(run: Run) -> pd.DataFrame:
         if look_ups
     ]
     ratios = pd.DataFrame(rows, columns=list(_COLUMNS))
-    write_derived(run, _STORED, pa.Table.from_pandas(ratios, preserve_index=False), origin)
+    write_derived(run, _STORED, pa.Table.from_pandas(ratios, preserve_index=False))
     return ratios
 
 

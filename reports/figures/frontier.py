@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -16,8 +16,7 @@ from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.text import printable
 
 from ..tune import numbers, unit
-from .frames import PLACES
-from .style import COLOURS, FAINT, INK, figure, legible, row_name, style
+from .style import COLOURS, FAINT, INK, by_row, figure, legible, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
+PLACES = ("worth choosing", "no better than one of these", "breaks something")
+"""Places of a strategy on the frontier of quality and cost."""
 NAMED = "strategy: "
 """Begins the id of a mark, which ends with the strategy's name: the page says it on hover."""
 # Characters of a name beside a mark.
@@ -34,13 +35,12 @@ _ROW = 0.26
 
 
 def frontier(rows: pd.DataFrame, up: str, along: str) -> Figure:
-    """Draw strategies by cost and quality, from `frames.frontier`.
+    """Draw strategies by cost and quality, from the overview.
 
     A mark has its strategy's name beside it, or its number in the table where there is no room for the name.
     """
-    points = {str(row.strategy): Point(float(row.cost), float(row.quality)) for row in _tuples(rows)}
-    places = dict(zip(rows.strategy, rows.place, strict=True))
-    numbers = dict(zip(rows.strategy, rows.number, strict=True))
+    points = dict(zip(rows.strategy, map(Point, rows.cost, rows.quality), strict=True))
+    places, numbers = (dict(zip(rows.strategy, rows[key], strict=True)) for key in ("place", "number"))
     best = sorted((name for name in points if places[name] == PLACES[0]), key=lambda name: -points[name].cost)
     with style():
         drawn = figure(6.5, 5.2)  # as wide as its column of the page
@@ -48,10 +48,10 @@ def frontier(rows: pd.DataFrame, up: str, along: str) -> Figure:
         ends = [points[name] for name in best]
         corners = [*ends[:1], *(at for here, there in pairwise(ends) for at in ((here.cost, there.quality), there))]
         (line,) = axes.plot([x for x, _ in corners], [y for _, y in corners], **_LINE)
-        for above, group in enumerate(reversed(_GROUPS), start=2):  # those worth choosing are drawn last
-            looks = {**group.mark, "zorder": above}
-            axes.plot([], [], **looks, label=group.label)
-            for name in (name for name in points if places[name] == group.label):
+        for above, (label, mark) in enumerate(reversed(_GROUPS.items()), start=2):  # those worth choosing come last
+            looks: dict[str, Any] = {**mark, "zorder": above}
+            axes.plot([], [], **looks, label=label)
+            for name in (name for name in points if places[name] == label):
                 axes.plot(*points[name], **looks, gid=NAMED + printable(name))
         faint: dict[str, Any] = {"colors": FAINT, "linewidth": 0.6, "zorder": 0.5}
         axes.vlines(rows.cost, rows.low, rows.high, **faint)
@@ -59,7 +59,7 @@ def frontier(rows: pd.DataFrame, up: str, along: str) -> Figure:
         axes.set_xlabel(along)
         axes.set_ylabel(up)
         axes.xaxis.set_major_formatter(lambda value, _: f"\\${value:g}")
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:g} %")
+        axes.yaxis.set_major_formatter(_percent)
         axes.margins(0.06)
         axes.set_xlim(left=0)
         handles, labels = axes.get_legend_handles_labels()
@@ -68,31 +68,29 @@ def frontier(rows: pd.DataFrame, up: str, along: str) -> Figure:
     return drawn
 
 
-def _tuples(rows: pd.DataFrame) -> Any:
-    return rows.itertuples()
+def _percent(value: float, _: object) -> str:
+    return f"{value * 100:g} %"
 
 
 _LINE: dict[str, Any] = {"color": COLOURS[0], "linewidth": 1.2, "zorder": 1}
 
 
-class _Group(NamedTuple):
-    """How the marks of one kind of strategies look."""
-
-    label: str
-    mark: Mapping[str, Any]
-
-
-def _group(label: str, marker: str, face: str, edge: str) -> _Group:
-    looks = {"marker": marker, "markerfacecolor": face, "markeredgecolor": edge}
-    return _Group(label, {**looks, "linestyle": "none", "markersize": 6, "markeredgewidth": 0.8})
-
-
 # Shapes differ, not only colours.
-_GROUPS = (
-    _group(PLACES[0], "o", COLOURS[0], COLOURS[0]),
-    _group(PLACES[1], "o", "white", INK),
-    _group(PLACES[2], "s", "white", FAINT),
-)
+_GROUPS = {
+    label: {
+        "marker": marker,
+        "markerfacecolor": face,
+        "markeredgecolor": edge,
+        "linestyle": "none",
+        "markersize": 6,
+        "markeredgewidth": 0.8,
+    }
+    for label, marker, face, edge in (
+        (PLACES[0], "o", COLOURS[0], COLOURS[0]),
+        (PLACES[1], "o", "white", INK),
+        (PLACES[2], "s", "white", FAINT),
+    )
+}
 
 
 def _name_marks(axes: Axes, points: Mapping[str, Point], numbers: Mapping[str, int], line: Line2D) -> None:
@@ -135,26 +133,28 @@ _BESIDE: tuple[tuple[float, float, Literal["left", "center", "right"]], ...] = (
 )
 
 
+def shares(marks: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
+    """Return strategy, share, low, high: both ends equal the share where it has no interval."""
+    return pd.DataFrame(marks, columns=["strategy", "share", "low", "high"])
+
+
 _BOUNDS = {"floor": ("last_turn", COLOURS[1], ":"), "ceiling": ("evidence_only", COLOURS[2], "--")}
 
 
 def between(rows: pd.DataFrame, bounds: Mapping[str, float], along: str = "correct", *, share: bool = True) -> Figure:
-    """Draw values with their intervals, from `frames.shares`, and the known `bounds`: those of floor and ceiling."""
+    """Draw values with their intervals, from `shares`, and the known `bounds`: those of floor and ceiling."""
     with style():
-        drawn = figure(6.4, 1.2 + _ROW * len(rows))
-        axes = drawn.subplots()
-        places = list(range(len(rows)))
+        drawn, (axes,) = by_row(rows.strategy, 6.4, 1.2, _ROW)
         around = [(rows.share - rows.low).tolist(), (rows.high - rows.share).tolist()]
-        axes.errorbar(rows.share.tolist(), places, xerr=around, fmt="o", color=COLOURS[0], ecolor=INK, elinewidth=0.8)
+        places, values = list(range(len(rows))), rows.share.tolist()
+        axes.errorbar(values, places, xerr=around, fmt="o", color=COLOURS[0], ecolor=INK, elinewidth=0.8)
         for name, (bound, colour, line) in _BOUNDS.items():
             if name in bounds:
                 axes.axvline(bounds[name], color=colour, linestyle=line, linewidth=1.2, label=f"{name}: {bound}")
-        axes.set_yticks(places, [row_name(name) for name in rows.strategy])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlim(left=0)
-        axes.grid(axis="y", visible=False)
         if share:
-            axes.xaxis.set_major_formatter(lambda value, _: f"{value * 100:g} %")
+            axes.xaxis.set_major_formatter(_percent)
         axes.set_xlabel(along)
         if bounds:
             drawn.legend(loc="outside upper center", ncols=2)
@@ -166,71 +166,42 @@ _HELD_OUT: dict[str, Any] = {"marker": "s", "linestyle": "none", "markersize": 4
 
 def tuning_frontier(tuned: Tuned) -> Figure:
     """Draw the settings: circles on the conversations searched on, squares with 95 % intervals on those held out."""
+    names = numbers(tuned)
     tried = [point for _, setting in tuned.tried if (point := setting.point) is not None]
-    chosen = [
-        (setting.spec, point)
-        for setting in tuned.settings
-        if setting.chosen and (point := setting.train.point) is not None
-    ]
+    chosen = [point for of in tuned.settings if of.chosen and (point := of.train.point) is not None]
     with style():
         drawn = figure(6.4, 4.4)
         axes = drawn.subplots()
-        axes.plot(
-            [setting.cost for setting in tried],
-            [setting.quality for setting in tried],
-            linestyle="none",
-            marker="o",
-            markersize=3,
-            color=FAINT,
-            label="tried",
-        )
-        axes.step(
-            [point.cost for _, point in chosen],
-            [point.quality for _, point in chosen],
-            where="pre",
-            color=COLOURS[0],
-            marker="o",
-            markersize=4,
-            label="frontier, searched on",
-            zorder=3,
-        )
-        _searched_on(axes, tuned)
-        _held_out(axes, tuned)
+        dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3, "color": FAINT}
+        axes.plot([point.cost for point in tried], [point.quality for point in tried], **dots, label="tried")
+        line: dict[str, Any] = {"where": "pre", "color": COLOURS[0], "marker": "o", "markersize": 4, "zorder": 3}
+        costs, qualities = ([point[at] for point in chosen] for at in (0, 1))
+        axes.step(costs, qualities, **line, label="frontier, searched on")
+        for setting in tuned.settings:
+            if (point := setting.train.point) is None:
+                continue
+            if not setting.chosen:
+                axes.plot(*point, marker="o", markersize=5, markerfacecolor="white", color=COLOURS[0], zorder=3)
+            _number(axes, names[setting.spec], point, (-8, 4), COLOURS[0])
+        label: str | None = "held out"
+        for setting in tuned.settings:
+            point, quality = setting.held_out.point, setting.held_out.quality
+            if point is None or isinstance(quality, Missing):
+                continue
+            bars = None
+            if not isinstance(quality.low, Missing) and not isinstance(quality.high, Missing):
+                bars = [[max(0.0, quality.mean - quality.low)], [max(0.0, quality.high - quality.mean)]]
+            axes.errorbar([point.cost], [point.quality], yerr=bars, color=COLOURS[1], label=label, **_HELD_OUT)
+            _number(axes, names[setting.spec], point, (5, 3), COLOURS[1])
+            label = None
         axes.set_xlabel(legible(f"cost ({unit(tuned.cost)})"))
         axes.set_ylabel(tuned.quality)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if tuned.cost == TOKENS else f"\\${value:g}")
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:g} %")
+        axes.yaxis.set_major_formatter(_percent)
         axes.set_xlim(left=0)
         drawn.legend(loc="outside upper center", ncols=3)
     return drawn
 
 
-def _searched_on(axes: Any, tuned: Tuned) -> None:
-    """Draw the settings on the conversations searched on, also those beside the frontier."""
-    names = numbers(tuned)
-    for setting in tuned.settings:
-        if (point := setting.train.point) is None:
-            continue
-        if not setting.chosen:
-            axes.plot(*point, marker="o", markersize=5, markerfacecolor="white", color=COLOURS[0], zorder=3)
-        axes.annotate(
-            names[setting.spec], point, textcoords="offset points", xytext=(-8, 4), fontsize=7, color=COLOURS[0]
-        )
-
-
-def _held_out(axes: Any, tuned: Tuned) -> None:
-    """Draw the settings on the held-out conversations, each with its number."""
-    names, first = numbers(tuned), True
-    for setting in tuned.settings:
-        point, quality = setting.held_out.point, setting.held_out.quality
-        if point is None or isinstance(quality, Missing):
-            continue
-        bars = None
-        if not isinstance(quality.low, Missing) and not isinstance(quality.high, Missing):
-            bars = [[max(0.0, quality.mean - quality.low)], [max(0.0, quality.high - quality.mean)]]
-        label = "held out" if first else None
-        axes.errorbar([point.cost], [point.quality], yerr=bars, color=COLOURS[1], label=label, **_HELD_OUT)
-        axes.annotate(
-            names[setting.spec], point, textcoords="offset points", xytext=(5, 3), fontsize=7, color=COLOURS[1]
-        )
-        first = False
+def _number(axes: Axes, text: str, point: Point, beside: tuple[float, float], colour: str) -> None:
+    axes.annotate(text, point, textcoords="offset points", xytext=beside, fontsize=7, color=colour)

@@ -6,7 +6,7 @@ they take many times as long to lay out and to draw.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -139,7 +139,8 @@ def panels(
     across = min(ACROSS, max(1, len(lines)))
     down = max(1, -(-len(lines) // across))
     wide, high = max(LEAST, LEFT + across * (WIDE + BETWEEN) + RIGHT), TOP + down * (HIGH + over) + BOTTOM
-    scales = tuple(make(_all(lines, at)) for at, make in enumerate((x, y)))
+    values = [(line.x, line.y) for panel in lines.values() for line in panel] or [(np.empty(0), np.empty(0))]
+    scales = [make(np.concatenate(axis)) for make, axis in zip((x, y), zip(*values, strict=True), strict=True)]
     corners = [
         (LEFT + at % across * (WIDE + BETWEEN), high - TOP - (at // across + 1) * (HIGH + over))
         for at in range(len(lines))
@@ -153,47 +154,26 @@ def panels(
         _frames(sheet, corners, scales, rule)
         _ticks(sheet, corners, scales, across)
         handles: dict[str, Any] = {}
-        for corner, (name, panel) in zip(corners, lines.items(), strict=True):
-            sheet.text(corner[0], corner[1] + HIGH + 0.05, "\n".join(names[name]), fontsize=7, va="bottom")
+        for (left, bottom), (name, panel) in zip(corners, lines.items(), strict=True):
+            sheet.text(left, bottom + HIGH + 0.05, "\n".join(names[name]), fontsize=7, va="bottom")
             for line in panel:
-                handles.setdefault(line.label, _line(sheet, corner, scales, line))
+                places = left + WIDE * scales[0].place(line.x), bottom + HIGH * scales[1].place(line.y)
+                (artist,) = sheet.plot(*places, markevery=max(1, len(line.x) // MARKED), **line.look)
+                handles.setdefault(legible(line.label), artist)
         middle = LEFT + (across * (WIDE + BETWEEN) - BETWEEN) / 2
         sheet.text(middle, 0.1, along, ha="center", va="bottom", fontsize=9)
         sheet.text(0.12, (high - TOP + BOTTOM) / 2, up, rotation=90, ha="left", va="center", fontsize=9)
         if handles:
-            shown = {legible(label): handle for label, handle in handles.items()}
-            place = (middle, high - 0.05)
-            sheet.legend(
-                shown.values(),
-                shown,
-                loc="upper center",
-                bbox_to_anchor=place,
-                bbox_transform=sheet.transData,
-                ncols=len(shown),
-                borderaxespad=0,
-            )
+            place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (middle, high - 0.05), "borderaxespad": 0}
+            sheet.legend(handles.values(), handles, **place, bbox_transform=sheet.transData, ncols=len(handles))
     return drawn
 
 
-def _all(lines: Mapping[str, Sequence[Line]], at: int) -> Floats:
-    """Return all values along an axis, 0 or 1."""
-    values = [np.asarray(line[at], float) for panel in lines.values() for line in panel]
-    return np.concatenate(values) if values else np.empty(0)
-
-
-def _line(sheet: Axes, corner: tuple[float, float], scales: Sequence[Scale], line: Line) -> Any:
-    x = corner[0] + WIDE * scales[0].place(line.x)
-    y = corner[1] + HIGH * scales[1].place(line.y)
-    (artist,) = sheet.plot(x, y, markevery=max(1, len(x) // MARKED), **line.look)
-    return artist
-
-
-def _frames(sheet: Axes, corners: Iterable[tuple[float, float]], scales: Sequence[Scale], rule: float | None) -> None:
+def _frames(sheet: Axes, corners: Sequence[tuple[float, float]], scales: Sequence[Scale], rule: float | None) -> None:
     """Draw the left and the lower side of every panel, its grid, and the rule."""
     from matplotlib.collections import LineCollection
 
     xs, ys = (scale.place(np.array(scale.ticks)) for scale in scales)
-    corners = list(corners)
     grid = [[(a + WIDE * x, b), (a + WIDE * x, b + HIGH)] for a, b in corners for x in xs]
     grid += [[(a, b + HIGH * y), (a + WIDE, b + HIGH * y)] for a, b in corners for y in ys]
     sides = [[(a, b + HIGH), (a, b), (a + WIDE, b)] for a, b in corners]

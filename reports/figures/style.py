@@ -8,7 +8,7 @@ and no version is written. A letter that our fonts lack is written as its code (
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
@@ -21,6 +21,7 @@ from ctxbench.scenarios.files import check_file
 from ctxbench.scenarios.text import printable
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -41,17 +42,8 @@ WIDTH, HEIGHT = 6.4, 4.4
 FONT = "DejaVu Sans"
 """Font that comes with matplotlib."""
 CHINESE = (
-    "Noto Sans CJK SC",
-    "Noto Sans SC",
-    "Source Han Sans SC",
-    "WenQuanYi Zen Hei",
-    "WenQuanYi Micro Hei",
-    "Microsoft YaHei",
-    "SimHei",
-    "PingFang SC",
-    "Hiragino Sans GB",
-    "Arial Unicode MS",
-    "Droid Sans Fallback",
+    *("Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
+    *("Microsoft YaHei", "SimHei", "PingFang SC", "Hiragino Sans GB", "Arial Unicode MS", "Droid Sans Fallback"),
 )
 """Fonts with Chinese letters; the first that the machine has is used."""
 _STYLE: dict[str, Any] = {
@@ -130,15 +122,10 @@ def legible(text: str) -> str:
     return "".join(shown).replace("$", r"\$")
 
 
-_ROW_NAME = 36
-
-
 def row_name(text: str) -> str:
     """Return a strategy's text as the name of a row: legible, in lines as few as rows have room for, cut at the end."""
-    lines = wrap(
-        legible(text), _ROW_NAME, break_long_words=False, break_on_hyphens=False, max_lines=2, placeholder=" …"
-    )
-    return "\n".join(lines)
+    cut: dict[str, Any] = {"max_lines": 2, "placeholder": " …"}
+    return "\n".join(wrap(legible(text), 36, break_long_words=False, break_on_hyphens=False, **cut))
 
 
 def figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
@@ -146,6 +133,18 @@ def figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def by_row(names: Iterable[str], width: float, above: float, each: float, across: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return a figure with a row for each name, `each` so many inches high; `across` axes stand beside each other."""
+    rows = [row_name(name) for name in names]
+    drawn = figure(width, above + each * len(rows))
+    grid = list(drawn.subplots(1, across, squeeze=False, sharey=True)[0])
+    for axes in grid:
+        axes.grid(visible=False, axis="y")
+    grid[0].set_yticks(range(len(rows)), rows)
+    grid[0].invert_yaxis()
+    return drawn, grid
 
 
 def written(drawn: Figure, ending: str) -> bytes:

@@ -6,7 +6,7 @@ Files of an earlier report are replaced; nothing else in the folder is touched.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ctxbench.harness.folder.files import placed
@@ -30,18 +30,16 @@ def write(results: Results, folder: Path, inspect: Sequence[str] = (), *, figure
     Raises RunError if the folder cannot be written, or a conversation is not in the run.
     """
     check(folder, figures=figures)
-    report_sections = list(sections(results))
+    shown = list(sections(results))
     order = in_order(verdict(results))
     files = {
-        "report.html": page(results, report_sections, inspected(results, inspect), order).encode(),
-        "report.md": as_markdown(results, report_sections, figures=figures).encode(),
-        **{f"figures/{name}": data for section in report_sections if figures for name, data in _figures(section)},
-        **{
-            f"tables/{name}.csv": as_csv(frame).encode()
-            for section in report_sections
-            for name, frame in section.frames.items()
-        },
+        "report.html": page(results, shown, inspected(results, inspect), order).encode(),
+        "report.md": as_markdown(results, shown, figures=figures).encode(),
     }
+    for section in shown:
+        files |= {f"tables/{name}.csv": as_csv(frame).encode() for name, frame in section.frames.items()}
+        for chart in section.charts if figures else ():
+            files |= {f"figures/{chart.name}{ending}": data for ending, data in chart.files().items()}
     try:
         _clear(folder)
         for name, data in files.items():
@@ -76,12 +74,6 @@ def _clear(folder: Path) -> None:
         for path in (folder / name).iterdir() if (folder / name).is_dir() else ():
             if path.suffix in endings and path.is_file():
                 path.unlink()
-
-
-def _figures(section: ReportSection) -> Iterator[tuple[str, bytes]]:
-    for chart in section.charts:
-        for ending, data in chart.files().items():
-            yield chart.name + ending, data
 
 
 def as_markdown(results: Results, report_sections: Sequence[ReportSection], *, figures: bool) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -18,11 +20,11 @@ from markupsafe import Markup
 from ctxbench.metrics.figures import BILLED, METRICS
 from ctxbench.scenarios.text import printable
 
-from ..figures.frames import PLACES
+from ..figures.frontier import NAMED, PLACES
+from ..figures.style import FAINT, GRID, INK, written
 from ..render import CROSS, Table, count, sample, tokens
 from ..results import Results
 from ..verdict import WHOLE
-from .charts import Chart
 from .inspector import Inspected
 
 if TYPE_CHECKING:
@@ -34,6 +36,88 @@ MARK = '<meta name="generator" content="ctxbench">'
 
 # Rows of a table that are in the page.
 _MOST_ROWS = 300
+# Pixels of the page for a point of a figure: its smallest letters, of 7 points, are then above 11 pixels.
+_SCALE = 1.6
+# Colours that the page has in a light and a dark shade; those that tell things apart are seen on both.
+_COLOURS = {
+    INK.lower(): "currentColor",
+    "#000000": "currentColor",
+    "#ffffff": "var(--paper)",
+    GRID.lower(): "var(--grid)",
+    FAINT.lower(): "var(--faint)",
+}
+# Attributes of coordinates, and a number in them with more decimals than can be seen.
+_PLACES = frozenset({"d", "x", "y", "width", "height", "transform"})
+_NUMBER = re.compile(r"-?\d+\.\d{2,}")
+_LINK = re.compile(r"(^|url\()#")
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture with its caption, drawn by matplotlib: in files as it is, in the page in the colours that it has."""
+
+    name: str
+    """Anchor in the page, and name of its files without an ending."""
+    title: str
+    about: str
+    """Caption: what the chart shows, for reading it and for people who cannot see it."""
+    rows: pd.DataFrame
+    drawing: Callable[[pd.DataFrame], Figure]
+
+    def draw(self) -> Figure:
+        """Draw the rows."""
+        return self.drawing(self.rows)
+
+    @cached_property
+    def _drawn(self) -> tuple[Figure, bytes]:
+        drawn = self.draw()
+        return drawn, written(drawn, ".svg")
+
+    def files(self) -> dict[str, bytes]:
+        """Return the figure in every format, by file ending."""
+        drawn, svg = self._drawn
+        return {".svg": svg, ".png": written(drawn, ".png")}
+
+    def picture(self) -> Markup:
+        """Return the figure as an element of the page.
+
+        The page's policy allows no styles within it, so they become attributes; its ids begin with the chart's name.
+        """
+        root = ElementTree.fromstring(self._drawn[1])
+        wide, high = (round(float(size) * _SCALE) for size in root.attrib["viewBox"].split()[2:])
+        for outside in ("metadata", "defs"):
+            root.remove(root.find(f"{{*}}{outside}"))  # type: ignore[arg-type]
+        for element in list(root.iter()):
+            self._embed(element)
+        root.attrib = {"viewBox": root.attrib["viewBox"], "width": str(wide), "height": str(high), "role": "img"}
+        root.attrib["aria-label"] = self.title
+        return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+    def _embed(self, element: ElementTree.Element) -> None:
+        """Change an element of a figure to one of the page."""
+        element.tag = element.tag.rpartition("}")[2]
+        element.tail = None
+        if element.tag not in ("text", "tspan", "title"):
+            element.text = None
+        found = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
+        name = found.pop("id", "")
+        if name.startswith(NAMED):
+            title = ElementTree.Element("title")
+            title.text = name.removeprefix(NAMED)
+            element.insert(0, title)
+        elif element.tag in ("path", "clipPath"):
+            found |= {"id": f"{self.name}-{name}"} if name else {}
+        for key in found.keys() & {"href", "clip-path"}:
+            found[key] = _LINK.sub(rf"\1#{self.name}-", found[key])
+        for rule in filter(None, found.pop("style", "").split("; ")):
+            key, _, value = rule.partition(": ")
+            if key != "font-family":
+                found[key] = _COLOURS.get(value, value)
+        for key in found.keys() & _PLACES:
+            found[key] = _NUMBER.sub(lambda number: f"{float(number[0]):.1f}", " ".join(found[key].split()))
+        if found.get("transform", "").startswith("rotate(-0 "):
+            del found["transform"]
+        element.attrib = found
 
 
 @dataclass(frozen=True)
@@ -59,18 +143,6 @@ class ReportSection:
         return [part for part in self.parts if isinstance(part, Chart)]
 
 
-class Tab(NamedTuple):
-    """Tab of the page, with its sections."""
-
-    name: str
-    title: str
-    empty: str
-    """Text that stands there where the run has no section for the tab."""
-    sections: Sequence[ReportSection]
-    absent: Sequence[str]
-    """Why the run has none of its other sections, a line each."""
-
-
 @cache
 def texts() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     """Return the words of the report: by `tabs`, `sections` or `figures`, then by name, the title, lead and caption."""
@@ -79,18 +151,19 @@ def texts() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
 
 def section_of(
     name: str,
-    parts: Sequence[Table | Chart],
+    parts: Iterable[Table | Chart],
     frames: Mapping[str, pd.DataFrame] | None = None,
     *,
     lead: str = "",
 ) -> ReportSection:
     """Return the section of a name with its title, tab and lead from `texts`; `lead` replaces the latter.
 
-    In the place of a chart without rows stands why there is nothing to draw.
+    In the place of a chart without rows stands why there is nothing to draw. Frames without rows are left out.
     """
     words = texts()["sections"][name]
     shown = tuple(part if isinstance(part, Table) or not part.rows.empty else left_out(part.name) for part in parts)
-    return ReportSection(name, words["title"], lead or words["lead"], shown, frames or {}, words["tab"])
+    exact = {key: frame for key, frame in (frames or {}).items() if not frame.empty}
+    return ReportSection(name, words["title"], lead or words["lead"], shown, exact, words["tab"])
 
 
 def left_out(name: str) -> Table:
@@ -124,12 +197,37 @@ def page(
     """
     order = order or results.strategies
     style, early, late = styled(), _file("early.js"), "\n".join(map(_file, _SCRIPTS))
+    there, summary = {section.name for section in sections}, results.summary
+    tabs = [
+        {
+            "name": name,
+            "title": words["title"],
+            "empty": words["empty"],  # stands there where the run has no section for the tab
+            "sections": [section for section in sections if section.tab == name],
+            "absent": [
+                section["absent"]
+                for key, section in texts()["sections"].items()
+                if section["tab"] == name and key not in there and "absent" in section
+            ],
+        }
+        for name, words in texts()["tabs"].items()
+    ]
+    facts = (
+        sample(summary.conversations, summary.units),
+        count(summary.messages, "message"),
+        count(summary.calls, "model call"),
+        f"{tokens(summary.tokens)} tokens of history ({summary.manifest.plan.encoding})",
+        count(len(results.strategies), "strategy", "strategies"),
+    )
     return (
         environment()
         .get_template("report.html")
         .render(
+            name=printable(results.run.folder.resolve().name),
+            folder=printable(results.run.name),
+            facts=" · ".join(facts),
             again=again,
-            tabs=_tabs(sections),
+            tabs=tabs,
             inspector=inspector,
             first=printable(next((name for name in order if name != WHOLE), WHOLE)),
             models=[printable(name) for name in results.models],
@@ -140,7 +238,6 @@ def page(
             late=Markup(late),
             policy=policy(style, (early, late)),
             mark=Markup(MARK),
-            **_heading(results),
         )
     )
 
@@ -157,7 +254,9 @@ def environment() -> Environment:
     )
     made.filters["clean"] = lambda text: printable(str(text))
     made.filters["tone"] = _tone
-    made.globals.update(meanings=_meanings(), most=_MOST_ROWS)
+    # By the display name of each metric, as heads of tables have it, its key and its meaning.
+    meanings = {metric.name: (key, metric.about) for key, metric in {**BILLED, **METRICS}.items()}
+    made.globals.update(meanings=meanings, most=_MOST_ROWS)
     return made
 
 
@@ -167,30 +266,6 @@ def styled() -> str:
 
 
 _SCRIPTS = ("state.js", "page.js", "tables.js", "diff.js", "inspector.js")
-
-
-def _tabs(sections: Sequence[ReportSection]) -> list[Tab]:
-    """Return the tabs in their order, each with its sections."""
-    there = {section.name for section in sections}
-    return [
-        Tab(
-            name,
-            words["title"],
-            words["empty"],
-            [section for section in sections if section.tab == name],
-            [
-                section["absent"]
-                for key, section in texts()["sections"].items()
-                if section["tab"] == name and key not in there and "absent" in section
-            ],
-        )
-        for name, words in texts()["tabs"].items()
-    ]
-
-
-def _meanings() -> dict[str, tuple[str, str]]:
-    """Map the display name of each metric, as heads of tables have it, to its key and its meaning."""
-    return {metric.name: (key, metric.about) for key, metric in {**BILLED, **METRICS}.items()}
 
 
 # First words of a cell that says how something turned out.
@@ -206,30 +281,14 @@ def _tone(cell: str) -> str:
     return next((tone for tone, words in _TONES.items() if cell.startswith(words)), "")
 
 
-def _heading(results: Results) -> Mapping[str, str]:
-    """Return what stands above the sections: the name of the run, its folder and its sizes."""
-    summary = results.summary
-    facts = (
-        sample(summary.conversations, summary.units),
-        count(summary.messages, "message"),
-        count(summary.calls, "model call"),
-        f"{tokens(summary.tokens)} tokens of history ({summary.manifest.plan.encoding})",
-        count(len(results.strategies), "strategy", "strategies"),
-    )
-    name = printable(results.run.folder.resolve().name)
-    return {"name": name, "folder": printable(results.run.name), "facts": " · ".join(facts)}
-
-
 def policy(style: str, scripts: Sequence[str]) -> str:
     """Return a content policy that loads nothing and runs only what it names by digest."""
-    allowed = " ".join(f"'{_digest(script)}'" for script in scripts)
-    return (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src {allowed}; base-uri 'none'; form-action 'none'"
-    )
 
+    def digest(text: str) -> str:
+        return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
-def _digest(text: str) -> str:
-    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    allowed = " ".join(map(digest, scripts))
+    return f"default-src 'none'; style-src {digest(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
 
 
 def _file(name: str) -> str:

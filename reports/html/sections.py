@@ -6,35 +6,33 @@ stand in `templates/texts.toml`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pandas as pd
 
 from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures
 from ctxbench.harness.claims.registry import read
+from ctxbench.harness.folder.run import KEYS
 from ctxbench.harness.graders.profiles import Profiles
+from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 
 from .. import claims, probes
 from ..answers import agreement_table, measures, pairs, run_tables
 from ..bill import HOW, against, assumptions, bill_of, broken, causes
 from ..calibration import corrected_of, corrected_table, profile_tables
-from ..figures import bill as bill_figures
-from ..figures import curves, frames
-from ..figures.frames import IntervalMark
-from ..figures.frontier import between
-from ..render import Table, count, figure, percent
+from ..figures import charts
+from ..figures.frontier import between, shares
+from ..render import Column, Table, count, metric_column, percent, table_of
 from ..results import Results
 from ..steps import SUMMED
 from ..tables import (
-    actions_table,
-    added_table,
+    STRATEGY,
+    action_tables,
     counter_table,
     faults_table,
-    first_summary_table,
     grounding_table,
     growth_table,
     incomplete,
@@ -42,20 +40,18 @@ from ..tables import (
     lacking_table,
     main_table,
     reasons_table,
-    survival_table,
+    rows_of,
+    survival_tables,
 )
 from ..tier_actions import TIERS, TierActions, tier_action_tables
-from ..traps import is_traps
+from ..verdict_text import is_traps
 from . import overview
-from .charts import Chart
-from .page import ReportSection, chart_of, left_out, section_of, texts
-
-if TYPE_CHECKING:
-    from ctxbench.harness.folder.schema import Manifest
+from .page import Chart, ReportSection, chart_of, left_out, section_of, texts
 
 # Conversations that are in the page; all are in the CSV file.
 _MOST_CONVERSATIONS = 200
 _PLAN_FIELDS = ("names", "form", "turns", "seed", "encoding", "window", "summariser", "embedder")
+_INTEGER = "{:,}".format
 
 
 def answers_section(results: Results) -> ReportSection | None:
@@ -63,68 +59,53 @@ def answers_section(results: Results) -> ReportSection | None:
     answers = results.summary.answers
     if answers is None:
         return None
-    chart = _answers_chart(answers.figures[0]) if answers.figures else None
-    agreement = (
-        [agreement_table(pairs(measures(results.run, answers, results.summary.uneven), results.run.units))]
-        if answers.figures
-        else []
-    )
-    return section_of(
-        "answers",
-        (chart or left_out("answers"), *run_tables(answers, by_kind=True), *agreement),
-        {"answers": _answers_frame(answers.figures)} if answers.figures else {},
-    )
-
-
-def _answers_chart(answers: AnswerFigures) -> Chart | None:
-    """Return the share correct of each strategy with its interval, or None where nothing is graded."""
-    marks, bounds = [], {}
-    for strategy in answers.strategies:
-        if isinstance(strategy.correct, Missing) or not strategy.in_pairs:
-            continue
-        if strategy.strategy in BOUNDS:
-            bounds[("floor", "ceiling")[BOUNDS.index(strategy.strategy)]] = strategy.correct
-        else:
-            point = (strategy.correct, strategy.correct)
-            ends = point if isinstance(strategy.correct_interval, Missing) else strategy.correct_interval
-            marks.append(IntervalMark(strategy.strategy, strategy.correct, *ends))
-    if not marks:
-        return None
-    values = {"answerer": answers.answerer, "grader": answers.grader}
-    return chart_of("answers", frames.shares(marks), partial(between, bounds=bounds), **values)
-
-
-def _answers_frame(answers: Sequence[AnswerFigures]) -> pd.DataFrame:
+    parts: list[Table | Chart] = [left_out("answers"), *run_tables(answers, by_kind=True)]
+    if not answers.figures:
+        return section_of("answers", parts)
+    parts[0] = _answers_chart(answers.figures[0])
+    agreement = pairs(measures(results.run, answers, results.summary.uneven), results.run.units)
     names = ("correct", "given", "unknown", "abstained", "normalised_gain", "missing", "ungraded", "paired")
-    return pd.DataFrame(
-        [
-            {"answerer": figures.answerer, "grader": figures.grader, "strategy": strategy.strategy}
-            | {name: getattr(strategy, name) for name in (*names, "input_tokens")}
-            | {
-                f"correct {kind or '(no kind)'}": share if isinstance(share, Missing) else share.mean
-                for kind, share in figures.by_category[strategy.strategy].items()
-            }
-            for figures in answers
-            for strategy in figures.strategies
-        ]
-    )
+    rows = [
+        {"answerer": figures.answerer, "grader": figures.grader, "strategy": of.strategy}
+        | {name: getattr(of, name) for name in (*names, "input_tokens")}
+        | {
+            f"correct {kind or '(no kind)'}": share.mean if isinstance(share, Interval) else share
+            for kind, share in figures.by_category[of.strategy].items()
+        }
+        for figures in answers.figures
+        for of in figures.strategies
+    ]
+    return section_of("answers", (*parts, agreement_table(agreement)), {"answers": pd.DataFrame(rows)})
+
+
+def _answers_chart(answers: AnswerFigures) -> Chart:
+    """Return the share correct of each strategy with its interval."""
+    marks, bounds = [], {}
+    for of in answers.strategies:
+        share, ends = of.correct, of.correct_interval
+        if isinstance(share, Missing) or not of.in_pairs:
+            continue
+        if of.strategy in BOUNDS:
+            bounds[("floor", "ceiling")[BOUNDS.index(of.strategy)]] = share
+        else:
+            marks.append((of.strategy, share, *((share, share) if isinstance(ends, Missing) else ends)))
+    values = {"answerer": answers.answerer, "grader": answers.grader}
+    return chart_of("answers", shares(marks), partial(between, bounds=bounds), **values)
 
 
 def bill_section(results: Results) -> ReportSection | None:
     """Return the bills, or None where no conversation was finished by every strategy, or no model was called."""
-    totals = results.totals
+    totals, without_newest = results.totals, lacking(results.summary)
     if totals.empty:
         return None
-    without_newest = lacking(results.summary)
     bills = [
         bill_of(f"What does it cost under {model}?", rows, without_newest)
         for model, rows in totals.groupby("model", observed=True, sort=False)
     ]
     saved = [against(totals, without_newest)] if "none" in results.strategies else []
-    notes = [*results.sampling_notes, *assumptions(results.billed, results.billed.schemes)]
-    how = Table("How was it billed?", (), (), (*HOW, *notes))
-    chart = chart_of("bill", frames.bill(totals), bill_figures.parts)
-    return section_of("bill", (chart, *saved, *bills, how), {"bill": totals})
+    notes = (*HOW, *results.sampling_notes, *assumptions(results.billed, results.billed.schemes))
+    chart = chart_of("bill", charts.bill_rows(totals), charts.bill)
+    return section_of("bill", (chart, *saved, *bills, Table("How was it billed?", (), (), notes)), {"bill": totals})
 
 
 def cache_section(results: Results) -> ReportSection | None:
@@ -132,16 +113,15 @@ def cache_section(results: Results) -> ReportSection | None:
     totals = results.totals
     if totals.empty:
         return None
-
-    calls = {scheme.model: results.billed.calls(scheme, frames.OF_CALLS) for scheme in results.billed.schemes}
-    charts = (
-        chart_of("cached_share", frames.cached_share(calls), bill_figures.cached_share),
-        chart_of("hit_rate_by_gap", frames.by_gap(calls), bill_figures.by_gap),
-        chart_of("break_even", frames.break_even(calls), bill_figures.break_even),
+    calls = {scheme.model: results.billed.calls(scheme, charts.OF_CALLS) for scheme in results.billed.schemes}
+    parts: tuple[Table | Chart, ...] = (
+        chart_of("cached_share", charts.cached_share_rows(calls), charts.cached_share),
+        chart_of("hit_rate_by_gap", charts.gap_rows(calls), charts.hit_rate_by_gap),
+        chart_of("break_even", charts.break_even_rows(calls), charts.break_even),
     )
     table = broken(results.breaks, list(totals.strategy.unique()), int(totals.calls.max()))
     lead = " ".join((texts()["sections"]["cache"]["lead"], *results.sampling_notes))
-    return section_of("cache", (*charts, table), {"prefix_breaks": causes(results.breaks)}, lead=lead)
+    return section_of("cache", (*parts, table), {"prefix_breaks": causes(results.breaks)}, lead=lead)
 
 
 def calibration_section(results: Results) -> ReportSection | None:
@@ -152,14 +132,11 @@ def calibration_section(results: Results) -> ReportSection | None:
     profiles = Profiles()
     best = answers.figures[0]
     corrected = corrected_of(best, profiles.of(best.grader))
-    by_grader = {
-        grader: profiles.of(grader)
-        for grader in dict.fromkeys(corrected_answers.grader for corrected_answers in answers.figures)
-    }
+    by_grader = {name: profiles.of(name) for name in dict.fromkeys(figures.grader for figures in answers.figures)}
     rows = [
-        {"strategy": corrected_answers.strategy, "set": name, "seen": corrected_answers.seen, "corrected": value.value}
-        for corrected_answers in corrected
-        for name, value in corrected_answers.by.items()
+        {"strategy": of.strategy, "set": name, "seen": of.seen, "corrected": value.value}
+        for of in corrected
+        for name, value in of.by.items()
     ]
     kappas = [
         (f"{quote.profile.grader} on {quote.profile.set}", kappa.value, *kappa.interval)
@@ -168,14 +145,10 @@ def calibration_section(results: Results) -> ReportSection | None:
         if not isinstance((kappa := quote.profile.quoted.kappa).value, Missing)
         and not isinstance(kappa.interval, Missing)
     ]
-    shown: list[Chart | Table] = [_kappa_chart(kappas) if kappas else left_out("kappa")]
-    shown += [*profile_tables(by_grader), corrected_table(corrected)]
-    return section_of("calibration", shown, {"corrected": pd.DataFrame(rows)} if rows else {})
-
-
-def _kappa_chart(kappas: Sequence[tuple[str, float, float, float]]) -> Chart:
-    rows = frames.shares([IntervalMark(*kappa) for kappa in kappas])
-    return chart_of("kappa", rows, partial(between, bounds={}, along="Cohen's kappa with people", share=False))
+    drawing = partial(between, bounds={}, along="Cohen's kappa with people", share=False)
+    chart = chart_of("kappa", shares(kappas), drawing)
+    parts: list[Table | Chart] = [chart, *profile_tables(by_grader), corrected_table(corrected)]
+    return section_of("calibration", parts, {"corrected": pd.DataFrame(rows)})
 
 
 def claims_section(results: Results) -> ReportSection | None:
@@ -192,83 +165,57 @@ def claims_section(results: Results) -> ReportSection | None:
     lead = words["lead"] + words["lead_quick"] * stored.quick
     if stored.recordings:
         lead += words["lead_recordings"].format(recordings=", ".join(stored.recordings))
-    frames = {"claims": pd.DataFrame(rows)} if rows else {}
-    return section_of("claims", claims.tables(stored.findings, every=True), frames, lead=lead)
+    return section_of("claims", claims.tables(stored.findings, every=True), {"claims": pd.DataFrame(rows)}, lead=lead)
 
 
 def conversations_section(results: Results) -> ReportSection:
     """Return the conversations, each with the strategy that has the lowest grounding recall in it."""
-    table = results.run.table("conversations")
-    lowest = _lowest_grounding(results.common)
-    rows = tuple(
-        (
-            row.conversation,
-            f"{row.calls:,}",
-            f"{row.messages:,}",
-            f"{row.tokens:,}",
-            f"{row.probes:,}",
-            *lowest.get(row.conversation, ("–", "–")),
-        )
-        for row in _rows(table.head(_MOST_CONVERSATIONS))
+    table, sums = results.run.table("conversations"), results.common
+    sums = sums[sums.demands > 0].assign(share=lambda rows: rows.demands_kept / rows.demands)
+    lowest = sums[sums.share < 1].sort_values("share", kind="stable").drop_duplicates("conversation")
+    columns = (
+        Column("conversation", "conversation"),
+        Column("model calls", "calls", _INTEGER),
+        *(Column(key, key, _INTEGER) for key in ("messages", "tokens", "probes")),
+        Column("lowest grounding recall", "strategy", lambda name: "–" if pd.isna(name) else name),
+        Column("share", "share", lambda share: "–" if pd.isna(share) else percent(share)),
     )
-    heads = ("conversation", "model calls", "messages", "tokens", "probes", "lowest grounding recall", "share")
+    first = table.head(_MOST_CONVERSATIONS).astype({"conversation": str})
+    rows = first.merge(lowest[[*KEYS, "share"]].astype(dict.fromkeys(KEYS, str)), "left", "conversation")
     notes = ["Lowest grounding recall: the strategy whose contexts lacked most of what the recorded model used next."]
     if len(table) > _MOST_CONVERSATIONS:
         total = count(len(table), "conversation")
         notes.append(f"The first {_MOST_CONVERSATIONS} of {total}: all are in tables/results.csv.")
-    shown = Table("Which conversations were replayed?", heads, rows, tuple(notes))
+    shown = table_of("Which conversations were replayed?", columns, rows.to_dict(orient="records"), notes)
     return section_of("conversations", (shown,), {"results": _results_frame(results)})
-
-
-def _lowest_grounding(sums: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """Map each conversation to the strategy with the lowest share and the share, where any is below 1."""
-    sums = sums[sums.demands > 0].assign(share=lambda rows: rows.demands_kept / rows.demands)
-    sums = sums[sums.share < 1].sort_values("share", kind="stable").drop_duplicates("conversation")
-    return {
-        str(name): (str(strategy), percent(share))
-        for name, strategy, share in zip(sums.conversation, sums.strategy, sums.share, strict=True)
-    }
-
-
-def _rows(frame: pd.DataFrame) -> Any:
-    return frame.itertuples()
 
 
 def _results_frame(results: Results) -> pd.DataFrame:
     """Return a row for each conversation and strategy: its status, its sums, and its bill under each model."""
-    keys = ["conversation", "strategy"]
-    sums = results.sums[[*keys, *SUMMED]]
-    frame = results.run.table("results")[[*keys, "status", "detail", "steps"]]
-    if not results.text:
-        frame = frame.drop(columns="detail")
-    frame = frame.astype({"strategy": str}).merge(sums.astype(dict.fromkeys(keys, str)), "left", keys)
+    columns = [*KEYS, "status", *["detail"] * results.text, "steps"]
+    frame = results.run.table("results")[columns].astype({"strategy": str})
+    frame = frame.merge(results.sums[[*KEYS, *SUMMED]].astype(dict.fromkeys(KEYS, str)), "left", KEYS)
     for model, rows in results.bills.groupby("model", observed=True, sort=False):
-        bill = rows[keys].astype(str).assign(**{f"cost {model}": (rows.cost + rows.cost_own).to_numpy()})
-        frame = frame.merge(bill, "left", keys)
+        bill = rows[KEYS].astype(str).assign(**{f"cost {model}": (rows.cost + rows.cost_own).to_numpy()})
+        frame = frame.merge(bill, "left", KEYS)
     return frame
 
 
 def latency_section(results: Results) -> ReportSection | None:
     """Return the latency of the strategies, or None without steps."""
-    times: dict[str, tuple[float, float]] = {}
-    for name, values in results.summary.strategies.items():
-        median, slowest = values["latency_p50"], values["latency_p99"]
-        if not isinstance(median, Missing) and not isinstance(slowest, Missing):
-            times[name] = (max(median, 1e-3), max(slowest, 1e-3))
-    if not times:
+    keys = ("latency_p50", "latency_p99")
+    rows = [row for row in rows_of(results.summary) if not any(isinstance(row[key], Missing) for key in keys)]
+    if not rows:
         return None
-    columns = ("latency_p50", "latency_p99")
-    rows = tuple(
-        (name, *(figure(column, results.summary.strategies[name][column]) for column in columns)) for name in times
-    )
-    table = Table("How long does a call wait for the strategy?", ("strategy", "latency p50", "latency p99"), rows)
-    return section_of("decisions", (chart_of("decisions", frames.latency(times), curves.latency), table))
+    columns = (STRATEGY, *(metric_column(key) for key in keys))
+    chart = chart_of("decisions", charts.latency_rows(rows), charts.latency)
+    return section_of("decisions", (chart, table_of("How long does a call wait for the strategy?", columns, rows)))
 
 
 def actions_section(results: Results) -> ReportSection | None:
     """Return what strategies did, or None where they reported nothing and nothing failed."""
     summary = results.summary
-    tables = [table for table in (added_table(summary), actions_table(summary)) if table]
+    tables = list(action_tables(summary))
     if summary.reasons:
         tables.append(reasons_table(summary))
     tables += incomplete(summary)
@@ -279,7 +226,7 @@ def actions_section(results: Results) -> ReportSection | None:
         "failed": summary.failed,
         "left_out": msgspec.to_builtins(summary.manifest.problems),
     }
-    return section_of("actions", tables, {name: pd.DataFrame(rows) for name, rows in frames.items() if rows})
+    return section_of("actions", tables, {name: pd.DataFrame(rows) for name, rows in frames.items()})
 
 
 def evidence_section(results: Results) -> ReportSection | None:
@@ -287,7 +234,7 @@ def evidence_section(results: Results) -> ReportSection | None:
     summary = results.summary.probes
     if summary is None:
         return None
-    rows = [{"strategy": name, **figures.values} for name, figures in (summary.strategies | summary.bounds).items()]
+    rows = [{"strategy": name, **figures} for name, figures in (summary.strategies | summary.bounds).items()]
     return section_of("evidence", tuple(probes.tables(summary, by_kind=True)), {"evidence": pd.DataFrame(rows)})
 
 
@@ -298,11 +245,11 @@ def grounding_section(results: Results) -> ReportSection | None:
         return None
     taking_part = [name for name, kinds in summary.grounding.items() if kinds]
     rows = [
-        {"strategy": name, "kind": kind, "values": values, "kept": kept}
+        {"strategy": name, "kind": kind, **of._asdict()}
         for name, kinds in summary.grounding.items()
-        for kind, (values, kept) in kinds.items()
+        for kind, of in kinds.items()
     ]
-    chart = chart_of("grounding", frames.grounding(summary.steps.by_turn, taking_part), curves.grounding)
+    chart = chart_of("grounding", charts.grounding_rows(summary.steps.by_turn, taking_part), charts.grounding)
     return section_of("grounding", (chart, grounding_table(summary)), {"grounding": pd.DataFrame(rows)})
 
 
@@ -312,28 +259,24 @@ def growth_section(results: Results) -> ReportSection | None:
     if summary.steps.growth.empty:
         return None
     taking_part = [name for name in results.strategies if (summary.steps.growth.strategy == name).any()]
-    chart = chart_of("growth", frames.growth(summary.steps.growth, taking_part), curves.growth)
+    chart = chart_of("growth", charts.growth_rows(summary.steps.growth, taking_part), charts.growth)
     return section_of("growth", (chart, growth_table(summary)), {"growth": summary.steps.growth})
 
 
 def method_section(results: Results) -> ReportSection:
     """Return how the run was made: its plan, versions and digest, and how far off its token counts are."""
-    tables = [Table("What was run?", ("what", "value"), tuple(_method_rows(results.run.manifest)), names=2, prose=True)]
-    frames = {}
-    if results.summary.steps.counter:
-        tables.insert(0, counter_table(results.summary))
-        frames["counter"] = pd.DataFrame(results.summary.steps.counter)
-    return section_of("method", tables, frames)
-
-
-def _method_rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    for name in _PLAN_FIELDS:
-        value = getattr(manifest.plan, name)
-        if value not in (None, ""):
-            yield name, ", ".join(value) if isinstance(value, tuple) else str(value)
-    yield from ((f"version: {name}", version) for name, version in manifest.versions.items())
-    yield "digest of the recordings", manifest.digest
-    yield "run folder format", str(manifest.format)
+    manifest, counter = results.run.manifest, results.summary.steps.counter
+    plan = {name: getattr(manifest.plan, name) for name in _PLAN_FIELDS}
+    rows = {
+        **{name: ", ".join(value) if isinstance(value, tuple) else str(value) for name, value in plan.items()},
+        **{f"version: {name}": version for name, version in manifest.versions.items()},
+        "digest of the recordings": manifest.digest,
+        "run folder format": str(manifest.format),
+    }
+    rows = {name: value for name, value in rows.items() if value not in ("None", "")}
+    run = Table("What was run?", ("what", "value"), tuple(rows.items()), names=2, prose=True)
+    tables = [counter_table(results.summary)] if counter else []
+    return section_of("method", (*tables, run), {"counter": pd.DataFrame(counter)})
 
 
 def strategies_section(results: Results) -> ReportSection | None:
@@ -341,9 +284,8 @@ def strategies_section(results: Results) -> ReportSection | None:
     if is_traps(results):
         return None
     summary = results.summary
-    frame = pd.DataFrame([{"strategy": name, **figures} for name, figures in summary.strategies.items()])
-    tables = tuple(filter(None, (main_table(summary), lacking_table(summary))))
-    return section_of("strategies", tables, {"strategies": frame})
+    tables = (main_table(summary), *lacking_table(summary))
+    return section_of("strategies", tables, {"strategies": pd.DataFrame(rows_of(summary))})
 
 
 def structure_section(results: Results) -> ReportSection:
@@ -357,9 +299,8 @@ def survival_section(results: Results) -> ReportSection | None:
     if not facts:
         return None
     frame = pd.DataFrame([{"strategy": name, **row._asdict()} for name, rows in facts.items() for row in rows])
-    chart = chart_of("survival", frames.survival(facts), curves.survival)
-    tables = (survival_table(results.summary), first_summary_table(results.summary))
-    return section_of("survival", (chart, *tables), {"survival": frame})
+    chart = chart_of("survival", charts.survival_rows(facts), charts.survival)
+    return section_of("survival", (chart, *survival_tables(results.summary)), {"survival": frame})
 
 
 def tiers_section(results: Results) -> ReportSection | None:
@@ -368,33 +309,32 @@ def tiers_section(results: Results) -> ReportSection | None:
     with_hits = {name: actions for name, actions in tiers.items() if actions.hits.total() and actions.has_quotas}
     if not tiers and ratios.empty:
         return None
-    shown: list[Chart | Table] = [
-        chart_of("tiers", frames.tier_hits(with_hits), curves.found_by_tier) if with_hits else left_out("tiers")
-    ]
-    shown += tier_action_tables(tiers)
-    if ratios.empty:
-        shown.append(left_out("miss_ratios"))
-    else:
+    look_ups, conversations = ("", "")
+    if not ratios.empty:
         look_ups = count(int(ratios.look_ups.iloc[0]), "look-up")
         conversations = count(int(ratios.conversations.iloc[0]), "conversation")
-        values = {"look_ups": look_ups, "conversations": conversations}
-        shown.append(chart_of("miss_ratios", frames.miss_ratios(ratios), curves.miss_ratios, **values))
-    return section_of("tiers", shown, _tier_frames(tiers, ratios))
+    values = {"look_ups": look_ups, "conversations": conversations}
+    parts: tuple[Table | Chart, ...] = (
+        chart_of("tiers", charts.tier_rows(with_hits), charts.tiers),
+        *tier_action_tables(tiers),
+        chart_of("miss_ratios", charts.miss_rows(ratios), charts.miss_ratios, **values),
+    )
+    return section_of("tiers", parts, {**_tier_frames(tiers), "miss_ratios": ratios})
 
 
-def _tier_frames(tiers: dict[str, TierActions], ratios: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the exact figures of the tiers, without empty tables."""
+def _tier_frames(tiers: dict[str, TierActions]) -> dict[str, pd.DataFrame]:
+    """Return the exact figures of the tiers."""
     hits = [(name, tier, actions.hits[tier]) for name, actions in tiers.items() if actions.has_quotas for tier in TIERS]
     moves = [
-        (
-            name,
-            source,
-            to or "out",
-            edge.times,
-            edge.messages,
-            edge.tokens if actions.has_quotas else None,
-            edge.queue_time,
-        )
+        {
+            "strategy": name,
+            "from": source,
+            "to": to or "out",
+            "times": edge.times,
+            "messages": edge.messages,
+            "tokens": edge.tokens if actions.has_quotas else None,
+            "queue_seconds": edge.queue_time,
+        }
         for name, actions in tiers.items()
         for (source, to), edge in sorted(actions.moves.items())
     ]
@@ -403,14 +343,11 @@ def _tier_frames(tiers: dict[str, TierActions], ratios: pd.DataFrame) -> dict[st
         for name, actions in tiers.items()
         for limit, times in sorted(actions.limits_reached.items())
     ]
-    move_columns = ["strategy", "from", "to", "times", "messages", "tokens", "queue_seconds"]
-    frames = {
+    return {
         "tier_hits": pd.DataFrame(hits, columns=["strategy", "tier", "messages"]),
-        "migrations": pd.DataFrame(moves, columns=move_columns),
-        "miss_ratios": ratios,
+        "migrations": pd.DataFrame(moves),
         "limits": pd.DataFrame(limits, columns=["strategy", "tier", "limit", "times"]),
     }
-    return {name: frame for name, frame in frames.items() if not frame.empty}
 
 
 SECTIONS: tuple[Callable[[Results], ReportSection | None], ...] = (
@@ -436,4 +373,4 @@ SECTIONS: tuple[Callable[[Results], ReportSection | None], ...] = (
 
 def sections(results: Results) -> Iterator[ReportSection]:
     """Yield the sections that the run has data for."""
-    yield from (section for make in SECTIONS if (section := make(results)) is not None)
+    yield from filter(None, (make(results) for make in SECTIONS))

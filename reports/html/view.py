@@ -5,7 +5,7 @@ A page names a run by its folder, and only folders that were given, or stand in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from http import HTTPStatus
@@ -22,13 +22,13 @@ from ctxbench.harness.bill.recorded import billed_models
 from ctxbench.harness.compare.compare import compare, strategies
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
-from ctxbench.harness.folder.run import Run, load, load_so_far
+from ctxbench.harness.folder.run import load, load_so_far
 from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
 from ctxbench.harness.folder.store import read_manifest, whole_shards
 from ctxbench.scenarios.errors import RunError, UserError
 
 from ..compare import tables
-from ..render import Table, count
+from ..render import count
 from ..results import Results
 from ..verdict import in_order, verdict
 from .inspector import inspected
@@ -48,10 +48,6 @@ class Response(NamedTuple):
     body: bytes
 
 
-class _NotListed(Exception):
-    """A folder that is not in the list of runs."""
-
-
 class ListedRun(NamedTuple):
     """A run of the list."""
 
@@ -69,6 +65,28 @@ class ListedRun(NamedTuple):
             return False
         return time() - max(path.stat().st_mtime for path in (self.folder, *self.folder.iterdir())) < _STILL
 
+    @property
+    def cells(self) -> dict[str, str]:
+        """What the list says of it."""
+        folder = str(self.folder)
+        row = {"folder": folder, "address": quote(folder, safe=""), "problem": self.problem}
+        if self.manifest is None:
+            return row
+        plan = self.manifest.plan
+        done = count(self.manifest.conversations, "conversation")
+        if not self.manifest.complete:
+            parts = count(len(whole_shards(self.folder, len(plan.strategies))), "part")
+            stopped = f"stopped: {parts} done; the same `ctxbench run` continues it"
+            done = f"goes on: {parts} done" if self.goes_on else stopped
+        return {
+            **row,
+            "changed": f"{datetime.fromtimestamp(self.changed).astimezone():%Y-%m-%d %H:%M}",
+            "recordings": ", ".join(plan.names),
+            "done": done,
+            "strategies": f"{len(plan.strategies):,}",
+            "encoding": plan.encoding,
+        }
+
 
 class Site:
     """The pages of some runs, each made when it is asked for and kept until its run changes."""
@@ -84,111 +102,70 @@ class Site:
 
     def runs(self) -> list[ListedRun]:
         """Return the runs that are there now, the newest first."""
-        manifests = {path.parent: path for folder in self._folders for path in _manifests(folder)}
         listed = []
-        for folder, path in manifests.items():
-            try:
-                listed.append(ListedRun(folder, read_manifest(folder), "", path.stat().st_mtime))
-            except (RunError, OSError) as error:
-                listed.append(ListedRun(folder, None, str(error), 0.0))
+        for folder in self._folders:
+            own = folder / "manifest.json"
+            for path in [own] if own.exists() else sorted(folder.glob("*/manifest.json")):
+                try:
+                    listed.append(ListedRun(path.parent, read_manifest(path.parent), "", path.stat().st_mtime))
+                except (RunError, OSError) as error:
+                    listed.append(ListedRun(path.parent, None, str(error), 0.0))
         return sorted(listed, key=lambda run: (-run.changed, str(run.folder)))
 
     def respond(self, path: str, query: str = "") -> Response:
         """Return the page at a path below the token."""
-        asked = parse_qs(query)
+        asked, runs = parse_qs(query), {str(run.folder): run for run in self.runs()}
+        named = [runs.get(asked.get(key, [""])[0]) for key in _NAMES.get(path, ())]
+        known = [run for run in named if run is not None]
+        if len(known) < len(named):
+            return _said(HTTPStatus.NOT_FOUND, "There is no such run here.")
         try:
             match path:
                 case "":
-                    return self._list()
+                    return _page("Runs", "runs.html", rows=[run.cells for run in runs.values()])
                 case "report":
-                    return self._report(self._named(asked, "run"))
+                    return self._report(*known)
                 case "compare":
-                    return self._compare(self._named(asked, "before"), self._named(asked, "after"))
-        except _NotListed:
-            return _said(HTTPStatus.NOT_FOUND, "There is no such run here.")
+                    return self._compare(*known)
         except (UserError, OSError) as error:
             return _said(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         except Exception as error:
             print_exc()  # on the terminal that serves: the page has one line of it
-            return _said(
-                HTTPStatus.INTERNAL_SERVER_ERROR, f"This is a bug in ctxbench: {type(error).__name__}: {error}"
-            )
+            what = f"This is a bug in ctxbench: {type(error).__name__}: {error}"
+            return _said(HTTPStatus.INTERNAL_SERVER_ERROR, what)
         return _said(HTTPStatus.NOT_FOUND, "There is no such page here.")
 
-    def _named(self, asked: dict[str, list[str]], name: str) -> ListedRun:
-        """Return the run that a query names. Raises _NotListed for a folder that is not in the list."""
-        wanted = asked.get(name, [""])[0]
-        for run in self.runs():
-            if str(run.folder) == wanted:
-                return run
-        raise _NotListed
-
-    def _list(self) -> Response:
-        return _page("Runs", "runs.html", rows=list(map(_row, self.runs())))
-
     def _report(self, run: ListedRun) -> Response:
-        state = _state(run.folder)
+        # What differs whenever something was written into the run.
+        paths = [path for path in sorted(run.folder.iterdir()) if path.name != "bills"]
+        state = [(path.name, path.stat().st_mtime_ns) for path in paths]
         with self._making:
             known, made = self._pages.get(run.folder, (None, b""))
             if known != state:
-                made = self._made(load_so_far(run.folder), _AGAIN if run.goes_on else 0)
+                opened = load_so_far(run.folder)
+                results = Results(opened, billed_models(opened, self._models), text=self._text)
+                shown, order = list(sections(results)), in_order(verdict(results))
+                made = page(results, shown, inspected(results), order, _AGAIN if run.goes_on else 0).encode()
                 self._pages[run.folder] = (state, made)
         return Response(HTTPStatus.OK, made)
 
-    def _made(self, run: Run, again: int) -> bytes:
-        results = Results(run, billed_models(run, self._models), text=self._text)
-        return page(results, list(sections(results)), inspected(results), in_order(verdict(results)), again).encode()
-
     def _compare(self, before: ListedRun, after: ListedRun) -> Response:
-        one, two = (
-            measured(opened, billed_models(opened, self._models))
-            for opened in (load(before.folder), load(after.folder))
-        )
-        if not self._text:
-            one, two = (
-                replace(side, failed={name: dict.fromkeys(of, LEFT_OUT) for name, of in side.failed.items()})
-                for side in (one, two)
-            )
+        sides = []
+        for run in (before, after):
+            opened = load(run.folder)
+            side = measured(opened, billed_models(opened, self._models))
+            if not self._text:
+                side = replace(side, failed={name: dict.fromkeys(of, LEFT_OUT) for name, of in side.failed.items()})
+            sides.append(side)
+        one, two = sides
         pairs = [(name, name) for name in two.sums if name in one.sums]
         compared = compare(one, two, pairs, GatePolicy({REST: MetricPolicy()}).rule)
         compared = replace(compared, unpaired=(*strategies(one, two), *compared.unpaired))
-        found: list[Table] = list(tables(compared, ("before", "after")))
-        return _page(f"{after.folder} against {before.folder}", "comparison.html", tables=found)
+        return _page(f"{after.folder} against {before.folder}", "comparison.html", tables=list(tables(compared)))
 
 
-def _manifests(folder: Path) -> Iterator[Path]:
-    """Yield the manifest of a run folder, or those of the runs in a folder."""
-    if (folder / "manifest.json").exists():
-        yield folder / "manifest.json"
-    else:
-        yield from sorted(folder.glob("*/manifest.json"))
-
-
-def _state(folder: Path) -> object:
-    """Return what differs whenever something was written into a run."""
-    return [(path.name, path.stat().st_mtime_ns) for path in sorted(folder.iterdir()) if path.name != "bills"]
-
-
-def _row(run: ListedRun) -> dict[str, str]:
-    """Return the cells of a run in the list."""
-    folder = str(run.folder)
-    row = {"folder": folder, "address": quote(folder, safe=""), "problem": run.problem}
-    if run.manifest is None:
-        return row
-    plan = run.manifest.plan
-    done = count(run.manifest.conversations, "conversation")
-    if not run.manifest.complete:
-        parts = count(len(whole_shards(run.folder, len(plan.strategies))), "part")
-        stopped = f"stopped: {parts} done; the same `ctxbench run` continues it"
-        done = f"goes on: {parts} done" if run.goes_on else stopped
-    return {
-        **row,
-        "changed": f"{datetime.fromtimestamp(run.changed).astimezone():%Y-%m-%d %H:%M}",
-        "recordings": ", ".join(plan.names),
-        "done": done,
-        "strategies": f"{len(plan.strategies):,}",
-        "encoding": plan.encoding,
-    }
+_NAMES = {"report": ("run",), "compare": ("before", "after")}
+"""Runs that the query of a page names."""
 
 
 def _said(status: HTTPStatus, text: str) -> Response:
@@ -198,14 +175,6 @@ def _said(status: HTTPStatus, text: str) -> Response:
 def _page(title: str, template: str, **values: object) -> Response:
     """Return a page of ours that is no report. It runs no script; its one form may ask this server."""
     style = styled()
-    text = (
-        environment()
-        .get_template(template)
-        .render(
-            title=title,
-            style=Markup(style),
-            policy=policy(style, ()).replace("form-action 'none'", "form-action 'self'"),
-            **values,
-        )
-    )
-    return Response(HTTPStatus.OK, text.encode())
+    allowed = policy(style, ()).replace("form-action 'none'", "form-action 'self'")
+    shown = environment().get_template(template)
+    return Response(HTTPStatus.OK, shown.render(title=title, style=Markup(style), policy=allowed, **values).encode())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, groupby
 from mimetypes import guess_type
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -535,77 +535,55 @@ class Aider(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            name = path.resolve().parent.name if path.name == _NAME else path.stem
-            count = 0
-            for place, session in _sessions(path, problems):
-                messages = session.messages()
-                if any(message.role == "assistant" for message in messages):
-                    count += 1
-                    meta: dict[str, Scalar] = {"started": session.started}
-                    yield place, Conversation(numbered(name, count), messages, meta=meta)
-                else:
+            name, number = path.resolve().parent.name if path.name == _NAME else path.stem, 0
+            for place, started, lines in _sessions(path, problems):
+                turns = list(_turns(lines))
+                if any(role == "assistant" for role, _, _ in turns):
+                    number += 1
+                    meta: dict[str, Scalar] = {"started": started}
+                    yield place, Conversation(numbered(name, number), _aider_messages(turns), meta=meta)
+                elif turns:
                     problems.unknown("aider: session without an answer", place)
 
 
-@dataclass(slots=True)
-class _AiderChat:
-    """A session: its turns as (role, lines, model), one behind the other."""
-
-    started: str
-    model: str = ""
-    turns: list[tuple[str, list[str], str]] = field(default_factory=list)
-
-    @property
-    def blank(self) -> bool:
-        """Whether it has nothing but blank lines."""
-        return not any(line for _, lines, _ in self.turns for line in lines)
-
-    def add(self, line: str) -> None:
-        """Add the next line."""
-        if line.startswith("> ") or line.rstrip() == ">":
-            named = _MODEL.match(line[2:])
-            self.model = named[1] if named is not None else self.model
-            self._add("program", "")
-        elif line.startswith("#### "):
-            self._add("user", line[5:])
-        else:
-            self._add("assistant", line)
-
-    def _add(self, role: str, line: str) -> None:
-        if not self.turns or self.turns[-1][0] != role:
-            self.turns.append((role, [], self.model))
-        self.turns[-1][1].append(line.rstrip())
-
-    def messages(self) -> tuple[Message, ...]:
-        """Return what was said, without commands that nothing answers."""
-        said = [(role, "\n".join(lines).strip(), model) for role, lines, model in self.turns if role != "program"]
-        said = [turn for turn in said if turn[1]]
-        messages = list[Message]()
-        for at, (role, text, model) in enumerate(said):
-            name = f"m{len(messages)}"
-            answered = at + 1 < len(said) and said[at + 1][0] == "assistant"
-            if role == "assistant":
-                messages.append(Message(name, "assistant", text, call=Call(model)))
-            elif answered or not text.startswith("/"):
-                messages.append(Message(name, "user", text))
-        return tuple(messages)
-
-
-def _sessions(path: Path, problems: Problems) -> Iterator[tuple[Place, _AiderChat]]:
-    """Yield the sessions of a file, each with the line at which it begins."""
+def _sessions(path: Path, problems: Problems) -> Iterator[tuple[Place, str, list[str]]]:
+    """Yield the sessions of a file: the line at which each begins, when it was started, and its lines."""
     data = whole_file(path, problems)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         where = Place(str(path), data[: error.start].count(b"\n") + 1)
         raise RecordingError(where, f"not UTF-8 ({error.reason})", "save the file as UTF-8") from None
-    place, session = Place(str(path), 1), _AiderChat("")
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.startswith(_STARTED):
-            if not session.blank:
-                yield place, session
-            place, session = Place(str(path), number), _AiderChat(line[len(_STARTED) :].strip())
-        else:
-            session.add(line)
-    if not session.blank:
-        yield place, session
+    number = 1
+    for session in re.split(rf"(?m)^(?={_STARTED})", text):
+        lines = session.split("\n")
+        started = lines.pop(0).removeprefix(_STARTED).strip() if session.startswith(_STARTED) else ""
+        yield Place(str(path), number), started, lines
+        number += session.count("\n")
+
+
+def _turns(lines: Iterable[str]) -> Iterator[tuple[Literal["user", "assistant"], str, str]]:
+    """Yield what was said as role, text and the last model named before it."""
+    model = ""
+    for role, group in groupby(lines, _role_of_line):
+        if role == "program":
+            model = next((named[1] for line in reversed([*group]) if (named := _MODEL.match(line[2:]))), model)
+        elif text := "\n".join(line[5 * (role == "user") :].rstrip() for line in group).strip():
+            yield role, text, model
+
+
+def _role_of_line(line: str) -> Literal["program", "user", "assistant"]:
+    if line.startswith("> ") or line.rstrip() == ">":
+        return "program"
+    return "user" if line.startswith("#### ") else "assistant"
+
+
+def _aider_messages(turns: Sequence[tuple[Literal["user", "assistant"], str, str]]) -> tuple[Message, ...]:
+    """Return the turns as messages, without commands that nothing answers."""
+    messages = list[Message]()
+    for at, (role, text, model) in enumerate(turns):
+        answered = at + 1 < len(turns) and turns[at + 1][0] == "assistant"
+        if role == "assistant" or answered or not text.startswith("/"):
+            call = Call(model) if role == "assistant" else None
+            messages.append(Message(f"m{len(messages)}", role, text, call=call))
+    return tuple(messages)

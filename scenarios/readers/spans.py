@@ -1,6 +1,6 @@
 """Traces as conversations: the span tree that all readers of traces share.
 
-A dialect (`otel.py`, `langfuse.py` …) reads its files into spans. `traces` makes conversations of them:
+A dialect (`otel.py`, `tracers.py`) reads its files into spans. `traces` makes conversations of them:
 
     agent planner                        planner:  S U A1 T A2        (A1 and A2 are its model calls)
       llm  S U            -> A1

@@ -11,9 +11,6 @@ import pandas as pd
 import pytest
 
 import ctxbench
-from ctxbench.harness.compare.compare import compare
-from ctxbench.harness.compare.figures import measured
-from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.strategies.window import Window
 from tests.harness.command import ctxbench as command
@@ -122,21 +119,6 @@ def test_a_mistake_is_one_clear_error(made: ctxbench.BenchmarkRun, asked: object
     assert callable(asked)
     with pytest.raises(ctxbench.UserError, match=said.replace("(", r"\(")):
         asked(made)
-
-
-def test_summary_is_what_compare_has(made: ctxbench.BenchmarkRun) -> None:
-    """A row per strategy in the run's order, each figure to the last digit."""
-    summary = made.summary("claude-sonnet-5")
-    assert tuple(summary.index) == made.strategies
-    sums = measured(made.reader, ["claude-sonnet-5"])
-    compared = compare(sums, sums, [(name, "none") for name in summary.index], GatePolicy({REST: MetricPolicy()}).rule)
-    checked = 0
-    for each in compared.comparisons:
-        if each.found is not None and isinstance(each.found.after, float):
-            assert summary.loc[each.strategy, each.metric] == each.found.after
-            checked += 1
-    assert checked > 40
-    assert summary["cost(claude-sonnet-5)"].gt(0).all()
 
 
 def test_the_verdict_has_its_figures(smoke: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch) -> None:

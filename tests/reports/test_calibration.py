@@ -10,8 +10,7 @@ from ctxbench.harness.graders.labels import sets_of
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.agreement import Estimate
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.calibration import figure, interval, tables
-from ctxbench.reports.figures.curves import roc
+from ctxbench.reports.calibration import interval, tables
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.labelled import Labelled
 from tests.harness.graders.stub_graders import Stub, labelled, says_yes, unsure
@@ -76,16 +75,6 @@ def test_strict_and_lenient() -> None:
     assert "strict and lenient" not in shown(found(strict))
 
 
-def test_a_figure() -> None:
-    """A panel a set, a line a grader that begins at nothing and ends at all, and its own verdicts on it."""
-    drawn = roc([found(Stub(unsure), Stub(says_yes, "other")), found(Stub(unsure))])
-    assert len(drawn.axes) == 2
-    lines = drawn.axes[0].get_lines()
-    assert len(lines) == 5
-    assert next(iter(lines[1].get_xdata())) == 0.0
-    assert list(lines[1].get_ydata())[-1] == 1.0
-
-
 @pytest.mark.parametrize(
     ("estimate", "text"),
     [
@@ -99,11 +88,3 @@ def test_a_figure() -> None:
 def test_intervals_in_words(estimate: Estimate, text: str) -> None:
     """A figure with its interval, or why there is none."""
     assert interval(estimate) == text
-
-
-def test_almost_all() -> None:
-    """A figure that is not 1 does not read as 1."""
-    assert figure(0.99996) == "0.99996"
-    assert figure(1.0) == "1.000"
-    assert figure(0.00004) == "0.00004"
-    assert figure(0.0) == "0.000"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from dataclasses import replace
 from math import nan
 from pathlib import Path
@@ -15,11 +14,12 @@ import pytest
 
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
-from ctxbench.metrics.value import Missing
+from ctxbench.metrics.figures import OF_STEPS
+from ctxbench.reports.html.sections import sections
 from ctxbench.reports.render import Table
 from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import MeasuredQuality, RunVerdict, as_json, breakage, verdict
-from ctxbench.reports.verdict_text import answer, five_measures
+from ctxbench.reports.verdict_text import answer, five_measures, is_traps, trap_faults, trap_table
 from tests.reports.html.builders import ran, recorded, results, usual
 
 
@@ -52,7 +52,7 @@ def by_hand(
     totals = totals.agg(lambda column: column.sum(skipna=False)).reset_index()
     totals["saved_against_none"], totals["hit_rate"] = 0.25, 0.5
     values: dict[str, Any] = {name: sum(these) / len(these) for name, these in shares.items()}
-    figures = {name: defaultdict(int, without_newest=(faults or {}).get(name, 0)) for name in costs}
+    figures = {name: dict.fromkeys(OF_STEPS, 0) | {"without_newest": (faults or {}).get(name, 0)} for name in costs}
     summary = SimpleNamespace(
         manifest=SimpleNamespace(libraries=dict),
         strategies=figures,
@@ -173,13 +173,6 @@ def test_a_gain_within_its_interval_is_none() -> None:
     assert by_hand(COSTS, steady, {"broken": 3}).best == ["none", "good", "cheap"]
 
 
-def test_the_best_of_those_that_cost_no_more_is_named() -> None:
-    """A strategy is measured against the best of the frontier that is as cheap, not against the cheapest."""
-    costs = {"none": [9.0] * 4, "one": [1.0] * 4, "two": [2.0] * 4, "three": [3.0] * 4}
-    shares = {"none": [1.0] * 4, "one": [0.2] * 4, "two": [0.6] * 4, "three": [0.5] * 4}
-    assert by_hand(costs, shares).beaten_by == {"three": "two"}
-
-
 def test_a_weak_answer_model_hides_no_loss() -> None:
     """Where the whole history answers 20 % right, 3 points less are too much, 1 point is not: a tenth counts."""
     low = {"none": [0.2] * 8, "good": [0.17] * 8, "cheap": [0.05] * 8}
@@ -256,30 +249,6 @@ def test_the_five_measures() -> None:
     assert "(fixed)" not in table.notes[0]
 
 
-def test_a_bound_is_no_choice() -> None:
-    """What is told the evidence is neither worth choosing nor shipped."""
-    costs, shares = {"none": [5.0] * 4, "evidence_only": [0.1] * 4}, {"none": [0.9] * 4, "evidence_only": [1.0] * 4}
-    assert by_hand(costs, shares).best == ["none"]
-    assert by_hand(costs, shares).shipped is None
-
-
-def test_what_has_no_quality_has_no_place() -> None:
-    """A missing quality takes a strategy out; the others stay."""
-    found = by_hand(COSTS, SHARES, {"broken": 3})
-    blind = replace(found.quality, values={**found.quality.values, "good": Missing("undefined", "nothing")})
-    assert "good" not in RunVerdict(found.results, blind, "m").points
-
-
-def test_what_breaks(tmp_path: Path) -> None:
-    """Only what none does not break as well is told; without none, all of it."""
-    conversation = recorded("one", ["a", "word " * 500, "b"])
-    with_none = ran(tmp_path / "a", conversation, strategies=("none", "window(max_tokens=200)"))
-    found = results(with_none).summary
-    assert breakage(found, "none", "claude-sonnet-5") == []
-    broken = breakage(found, "window(max_tokens=200)", "claude-sonnet-5")
-    assert any(each.startswith("newest message missing: ") for each in broken)
-
-
 def test_only_the_billed_model_s_provider_rejects(tmp_path: Path) -> None:
     """A request that OpenAI alone rejects breaks nothing for Claude; for a model of another provider both count."""
     summary = results(usual(tmp_path)).summary
@@ -315,3 +284,21 @@ def test_subagents_are_counted(tmp_path: Path) -> None:
     assert five_measures(verdict(of_run)).title.startswith(
         "2 conversations, 1 independent unit, 1 of them of subagents, 4 messages"
     )
+
+
+def test_a_window_falls_into_the_traps_of_its_size(tmp_path: Path) -> None:
+    """A window of 8,000 tokens loses the newest message where one is larger; the whole history loses none."""
+    strategies = ("none", "last_turn", "window(max_tokens=8000)")
+    execute(Plan(RunInputs(("traps",)), strategies), tmp_path / "run")
+    found = Results(load(tmp_path / "run"), ["claude-sonnet-5"])
+    assert is_traps(found)
+    faults = trap_faults(found)
+    assert faults["none"] == faults["last_turn"] == {}
+    assert set(faults["window(max_tokens=8000)"]) == {"enormous_result", "long_single_user_message"}
+    assert all("newest message missing: 1" in what for what in faults["window(max_tokens=8000)"].values())
+    table = trap_table(found)
+    assert table.title == "Which of 14 traps break a strategy? 2 of 3 strategies pass them all"
+    assert [row[1] for row in table.rows] == ["0", "0", "2"]
+    names = [section.name for section in sections(found)]
+    assert names[0] == "traps"
+    assert not {"overview", "strategies"} & set(names)  # neither a verdict nor savings

@@ -101,7 +101,7 @@ class BenchmarkVerdict:
             changes |= _columns("tokens_saved", places.token_change(name), -1)
             changes |= _columns("quality_gain", places.gain(name, WHOLE), 1)
         return {
-            "cost": places.costs.get(self.model, {}).get(name, float("nan")),
+            "cost": places.cost(name),
             "quality": _number(places.values[name]),
             **changes,
             "sure": places.keeps.get(name, float("nan")),
@@ -274,7 +274,7 @@ def comparison_frame(compared: RunComparison) -> pd.DataFrame:
     rows = []
     for row in as_json(compared)["comparisons"]:
         interval = row.get("interval_95")
-        low, high = (float("nan"), float("nan")) if not isinstance(interval, list) else interval
+        low, high = (float("nan"),) * 2 if not isinstance(interval, dict) else (interval["low"], interval["high"])
         figures = {name: _number(row.get(name, _ABSENT)) for name in ("before", "after", "difference")}
         about = {name: row[name] for name in ("strategy", "against", "metric", "unit", "verdict", "why")}
         changes = {"relative": row.get("relative", False), "low": low, "high": high}

@@ -52,11 +52,11 @@ def answer(
     from ctxbench.harness.folder.remote import located
     from ctxbench.harness.folder.run import load
     from ctxbench.harness.graders.profiles import Profiles
-    from ctxbench.reports.answers import agreement_json, agreement_table, answers_of, measures, pairs
+    from ctxbench.reports.answers import agreement_table, answers_of, measures, pairs
     from ctxbench.reports.answers import as_json as exact
     from ctxbench.reports.answers import notes as notes_of
     from ctxbench.reports.answers import tables as shown
-    from ctxbench.reports.calibration import corrected_json, corrected_of, corrected_table
+    from ctxbench.reports.calibration import corrected_of, corrected_table
     from ctxbench.reports.results import spent_json
 
     from .output import print_json, print_tables
@@ -77,8 +77,8 @@ def answer(
     if as_json:
         print_json(
             exact(figures, notes)
-            | {"orders": agreement_json(orders), "spent": spent_json(load(opened.folder).manifest)}
-            | ({"corrected": corrected_json(extra)} if extra is not None else {})
+            | {"orders": orders, "spent": spent_json(load(opened.folder).manifest)}
+            | ({"corrected": {row.strategy: row for row in extra}} if extra is not None else {})
         )
     else:
         print_tables(

@@ -83,8 +83,7 @@ def bill(
     from ctxbench.harness.bill.simulation import Scheme
     from ctxbench.harness.folder.run import load
     from ctxbench.harness.folder.steps import lacking_newest
-    from ctxbench.reports.bill import as_json as exact
-    from ctxbench.reports.bill import assumptions, tables, totals
+    from ctxbench.reports.bill import assumptions, causes, tables, totals
 
     from .output import put
     from .progress import counting
@@ -105,7 +104,7 @@ def bill(
     notes = assumptions(billed, schemes)
     count = int(sums.calls.max()) if len(sums) else 0
     shown = partial(tables, sums, broken, count, notes, lacking_newest(requests.run))
-    put(partial(exact, sums, broken, notes), shown, as_json)
+    put(lambda: {"bills": sums, "breaks": causes(broken), "assumed": notes}, shown, as_json)
 
 
 def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:

@@ -17,14 +17,13 @@ from ctxbench.harness.folder.files import placed
 from ctxbench.harness.folder.run import load
 from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.reports.bill import against
-from ctxbench.reports.render import WIDE, Table, show
+from ctxbench.reports.render import WIDE, Table, exact, show
 from ctxbench.reports.render import markdown as as_markdown
 from ctxbench.reports.results import Results, as_json, by_conversation
 from ctxbench.reports.tables import conversation_table, incomplete, lacking, tables
-from ctxbench.reports.traps import is_traps, trap_table
 from ctxbench.reports.verdict import as_json as verdict_json
 from ctxbench.reports.verdict import verdict
-from ctxbench.reports.verdict_text import answer, five_measures
+from ctxbench.reports.verdict_text import answer, five_measures, is_traps, trap_table
 from ctxbench.scenarios.errors import RunError, UserError
 from ctxbench.scenarios.files import check_file
 
@@ -77,8 +76,7 @@ def run_json(results: Results) -> dict[str, object]:
 
 def conversation_rows(folder: Path, text: bool) -> list[dict[str, object]]:
     """Return the figures of every conversation under every strategy."""
-    rows = by_conversation(load(folder), text=text)
-    return [{"conversation": name, "strategy": strategy, **values} for name, strategy, values in rows]
+    return by_conversation(load(folder), text=text)
 
 
 def console() -> Console:
@@ -111,8 +109,8 @@ def print_tables(shown: list[Table]) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON on standard output."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    """Print figures as JSON on standard output."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(exact(value)), indent=2).decode())
 
 
 def write_markdown(shown: Sequence[Table], file: Path) -> None:

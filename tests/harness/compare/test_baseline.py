@@ -10,13 +10,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from ctxbench.harness.compare.compare import compare
 from ctxbench.harness.compare.figures import measured
-from ctxbench.harness.compare.gate import GatePolicy, baseline_text, read_baseline, write_baseline
+from ctxbench.harness.compare.gate import baseline_text, read_baseline, write_baseline
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
-from ctxbench.metrics.figures import METRICS, OF_STEPS, Metric
-from ctxbench.metrics.value import Missing, Total, value
+from ctxbench.metrics.figures import METRICS, OF_STEPS
+from ctxbench.metrics.value import Missing, value
 from ctxbench.reports.results import by_conversation
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.bounds import LastTurn
@@ -66,7 +65,8 @@ def test_figures_are_those_of_the_report(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(found.failed) == ["last_turn"]
     assert list(found.failed["last_turn"]) == ["c2"]
     names = list(found.digests)
-    for conversation, strategy, figures in by_conversation(run):
+    for figures in by_conversation(run):
+        conversation, strategy = figures["conversation"], figures["strategy"]
         for metric in OF_STEPS:
             if metric not in found.sums[strategy] or METRICS[metric].unit == "us":
                 continue
@@ -78,27 +78,6 @@ def test_figures_are_those_of_the_report(tmp_path: Path, monkeypatch: pytest.Mon
     assert not any(METRICS[metric].unit == "us" for metric in found.metrics if metric in METRICS)
     assert "latency_p50" in measured(run, clock=True).metrics
     assert (found.sums["none"]["cost(claude-sonnet-5)"][:, 0] > 0).all()
-
-
-def test_a_new_metric_joins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An entry of METRICS, of any table of a run, is all that it takes: it is in the baseline, and is compared."""
-    events = Total(lambda rows: rows.input_tokens.notna())
-    metric = Metric("own calls", "model calls of the strategy", events, "steps", "lower", table="events")
-    waits = Metric(
-        "waits", "longest step", lambda rows: int(rows.model_wait_ns.max()), "steps", "lower", table="timings"
-    )
-    monkeypatch.setitem(METRICS, "own_calls", metric)  # type: ignore[arg-type]
-    monkeypatch.setitem(METRICS, "waits", waits)  # type: ignore[arg-type]
-    execute(
-        plan(recording(tmp_path, conversations=2, turns=12), strategies=("none", "summary(every=2)")), tmp_path / "r"
-    )
-    found = measured(load(tmp_path / "r"))
-    assert "own_calls" not in found.sums["none"]
-    assert (found.sums["summary(every=2)"]["own_calls"][:, 0] > 0).all()
-    assert found.metrics["waits"].form == "ratio"
-    assert found.sums["none"]["waits"].shape == (2, 2)
-    compared = compare(found, found, [("summary(every=2)", "summary(every=2)")], GatePolicy().rule)
-    assert {"own_calls", "waits"} <= {each.metric for each in compared.comparisons}
 
 
 Change = Callable[[dict[str, Any]], Any]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -92,26 +91,3 @@ def test_other_strategies(folder: Path) -> None:
         "none",
         "better",
     )
-
-
-def test_bad_input(folder: Path, tmp_path: Path) -> None:
-    """No run, an unfinished one, a damaged part, other recordings, no such metric: one line, and what to do."""
-    words = ("--baseline", folder / "one.json")
-
-    def said(run: object) -> str:
-        done = ctxbench("gate", run, *words, cwd=tmp_path, code=2)
-        assert done.stdout == ""
-        return done.stderr
-
-    assert "no run is here" in said("nothing")
-    shutil.copytree(folder / "one", tmp_path / "unfinished")
-    manifest = tmp_path / "unfinished" / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"complete": False}))
-    assert "this run is not finished" in said("unfinished")
-    shutil.copytree(folder / "one", tmp_path / "damaged")
-    next((tmp_path / "damaged" / "steps").glob("*.parquet")).write_bytes(b"nothing")
-    assert "is not as it was written: give the same `ctxbench run` command again" in said("damaged")
-    ctxbench("run", "traps", "-s", "none", "-o", "t", cwd=tmp_path)
-    assert "is of other recordings: none of its 6 conversations is in t:" in said("t")
-    done = ctxbench("compare", folder / "one", "--metric", "groundng", cwd=tmp_path, code=2)
-    assert "unknown metric 'groundng'; did you mean 'grounding'" in done.stderr

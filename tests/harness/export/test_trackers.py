@@ -12,7 +12,7 @@ import ctxbench
 from ctxbench.cli.export import log
 from ctxbench.harness.export import mlflow
 from ctxbench.harness.export.bench import measures, metric_keys, name_of, parameters
-from ctxbench.harness.export.mlflow import LogResult
+from ctxbench.harness.export.mlflow import LogResult, TrackingStore
 from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
 from tests.harness.runs import recording
 
@@ -49,6 +49,22 @@ def test_names() -> None:
     assert metric_keys([old]) == {old: "answer_quality/m/llm_model__g__"}
     assert metric_keys([new])[new] == metric_keys([old])[old]
     assert len(set(metric_keys([new, other]).values())) == 2
+
+
+LOCAL = (
+    *("sqlite:///runs/mlflow.db", "file:///home/me/mlruns", "/home/me/mlruns", "mlruns", "C:\\mlruns"),
+    *("http://localhost:5000", "http://me:secret@127.0.0.1:5000", "https://[::1]/mlflow"),
+)
+REMOTE = (
+    *("https://mlflow.example.org", "http://localhost.example.org", "http://10.0.0.7:5000", "http://["),
+    *("databricks", "databricks://profile", "postgresql://db/mlflow"),
+)
+
+
+def test_what_is_on_this_machine() -> None:
+    """Files and this machine's own addresses are local, whatever else an address has; services and others are not."""
+    assert all(TrackingStore(uri).is_local for uri in LOCAL)
+    assert not any(TrackingStore(uri).is_local for uri in REMOTE)
 
 
 def test_a_server_gets_texts_if_asked(

@@ -11,7 +11,7 @@ import pytest
 
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load
-from ctxbench.harness.folder.steps import sent_contexts, steps_of
+from ctxbench.harness.folder.steps import steps_of
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.model import Message, Role, Tool
 from ctxbench.strategies.base import Context, StrategyContext, View
@@ -36,7 +36,7 @@ def ran(folder: Path, *strategies: str) -> Run:
 
 
 def in_plain_words(run: Run, name: str, strategy: str) -> list[tuple[int, bool]]:
-    """The same as `sent_contexts`, message by message, for a recording without tools."""
+    """`tokens_added` and `newest` of each step, message by message, for a recording without tools."""
     said = run.conversation(name)
     steps = run.table("steps")
     totals = steps.tokens_sent[(steps.conversation == name) & (steps.strategy == strategy)].tolist()
@@ -52,9 +52,7 @@ def test_as_in_plain_words(tmp_path: Path) -> None:
     """Read from the log it is what reading every message of every context gives, whatever the strategy."""
     run = ran(tmp_path, *STRATEGIES)
     assert {"archived", "summarised"} <= set(run.table("events").kind)
-    steps = run.table("steps")
-    steps = steps.join(sent_contexts(run, run.arrow("steps")))
-    lacking = 0
+    steps, lacking = steps_of(run), 0
     for name in ("c0", "c1"):
         for strategy in STRATEGIES:
             cell = steps[(steps.conversation == name) & (steps.strategy == strategy)]

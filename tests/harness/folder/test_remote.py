@@ -196,16 +196,6 @@ def test_a_place_that_cannot_be_reached(store: Any, tmp_path: Path, monkeypatch:
     assert located(tmp_path) == (tmp_path, None)
 
 
-def test_from_python(made: tuple[Path, Path], store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`ctxbench.run` and `ctxbench.load` take an address."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    remotes.remote_folder.cache_clear()
-    ran = ctxbench.run(made[0], strategies=["none", "last_turn"], out=ADDRESS)
-    shutil.rmtree(tmp_path / "ctxbench")
-    assert ctxbench.load(ADDRESS).summary().equals(ran.summary())
-    remotes.remote_folder.cache_clear()
-
-
 def test_commands_take_an_address(made: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`run --out` and `report` take an address, and say it, from one process to the next and without the copy."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

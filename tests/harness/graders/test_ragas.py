@@ -128,7 +128,7 @@ def test_metrics_without_a_model(tmp_path: Path) -> None:
     right, wrong, none = made.grade(items)
     assert [right, wrong] == [Grade(True, 1.0, "exact_match 1.000"), Grade(False, 0.0, "exact_match 0.000")]
     assert isinstance(none, Missing)
-    (no_evidence,) = grader("ragas(metric='faithfulness')", models=models).grade(items[:1])
+    (no_evidence,) = grader(f"ragas(metric='faithfulness', model={MODEL!r})", models=models).grade(items[:1])
     assert no_evidence == Missing("undefined", "faithfulness needs a retrieved_contexts, and the item has none")
     for metric in ("bleu_score", "chrf_score", "rouge_score", "string_presence", "string_similarity"):
         (found,) = grader(f"ragas(metric={metric!r})", models=models).grade([ITEM])

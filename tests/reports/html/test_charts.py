@@ -8,17 +8,16 @@ from xml.etree import ElementTree
 
 import pandas as pd
 
-from ctxbench.reports.figures.bill import parts
-from ctxbench.reports.figures.frames import PLACES
-from ctxbench.reports.figures.frontier import frontier
-from ctxbench.reports.html.charts import Chart
+from ctxbench.reports.figures.charts import bill
+from ctxbench.reports.figures.frontier import PLACES, frontier
+from ctxbench.reports.html.page import Chart
 
 NAMES = ("smart(ratio=0.12345)", 'window(role="x" > 2.5678)', "<b> & \u202e'")
 
 
 def bill_chart(name: str = "bill") -> Chart:
     rows = pd.DataFrame({"model": "m", "strategy": NAMES, "part": "input", "dollars": [1.23456, 2.0, 3.0]})
-    return Chart(name, "What <is> it?", "", rows, parts)
+    return Chart(name, "What <is> it?", "", rows, bill)
 
 
 def said(picture: str, tag: str) -> set[str]:

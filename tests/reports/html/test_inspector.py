@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from ctxbench.harness.diff import step_diff
 from ctxbench.harness.folder.run import Run
 from ctxbench.reports.html.folder import write
 from ctxbench.reports.html.inspector import CUTS
-from tests.reports.html.builders import STRATEGIES, hostile, ran, recorded, results
+from tests.reports.html.builders import STRATEGIES, hostile, results
 from tests.reports.html.conftest import Opening
 
 ALL_FATES = """async ([name, strategies]) => {
@@ -34,20 +32,6 @@ ALL_FATES = """async ([name, strategies]) => {
     return found;
   });
 }"""
-
-BEYOND = 8
-"""Rows above and below what is seen (inspector.js)."""
-GOING = """(step) => {
-  const number = document.getElementById("number");
-  number.value = step;
-  number.dispatchEvent(new Event("change"));
-  return Object.fromEntries(["history", "sent"].map((id) => {
-    const box = document.getElementById(id);
-    const rows = [...box.querySelectorAll(".row")], seen = Math.ceil(box.clientHeight / rows[0].offsetHeight);
-    return [id, { drawn: rows.length, seen, whole: Number(rows[0].getAttribute("aria-setsize")) }];
-  }));
-}"""
-"""Goes to a step, and counts the rows of both lists: those in the page, those that fit into view, and all."""
 
 
 def shown(page: Any, box: str) -> list[str]:
@@ -84,14 +68,6 @@ def test_a_link_opens_a_step(opening: Opening, run: Run, page_of: Path) -> None:
     page.locator("#status", has_text="step 1 of 0 to").wait_for()
     assert page.locator("#conversation").input_value() == "talk 2"
     assert page.locator("#strategy").input_value() == "summary(threshold=4)"  # as it was
-
-
-def test_what_is_not_there(opening: Opening, page_of: Path) -> None:
-    """A link to a conversation that the file has not says how to see it on a terminal."""
-    page = opening(page_of, "#conversation=it's gone&strategy=none&step=3")
-    page.locator("#absent:not([hidden])").wait_for()
-    assert "ctxbench show" in page.locator("#absent").inner_text()
-    assert r"'it'\''s gone' 3 --strategy 'none'" in page.locator("#absent").inner_text()
 
 
 def test_by_keys(opening: Opening, page_of: Path) -> None:
@@ -196,21 +172,3 @@ def test_a_hostile_recording(opening: Opening, tmp_path: Path) -> None:
     page.wait_for_timeout(50)
     assert page.locator("#absent").is_hidden()
     assert page.evaluate("window.bad === undefined")
-
-
-@pytest.mark.slow
-def test_two_thousand_steps(opening: Opening, tmp_path: Path) -> None:
-    """A step on, back or across draws the rows in view and a few beyond, however many of 2,000 messages there are."""
-    strategies = ("none", "window(max_tokens=16000)", "layered", "session_summary")
-    run = ran(tmp_path, recorded("long", [f"Point {at}." for at in range(1000)]), strategies=strategies)
-    page = opening(write(results(run), tmp_path / "report"), "#conversation=long&strategy=none&step=0")
-    page.locator("#status:not(:empty)").wait_for()
-    for strategy in strategies:
-        page.locator("#strategy").select_option(strategy)
-        for step in (1999, 1998, 1999, 3, 1000, 1001, 999, 1990):
-            lists = page.evaluate(GOING, step)
-            assert page.locator("#number").input_value() == str(step)
-            for rows in lists.values():
-                assert rows["drawn"] <= rows["seen"] + 2 * BEYOND + 1
-            if step >= 1990:
-                assert lists["history"]["whole"] > 10 * lists["history"]["drawn"]

@@ -16,8 +16,6 @@ from ctxbench.reports.html.page import ReportSection, page
 from ctxbench.reports.html.sections import sections
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.errors import RunError
-from ctxbench.strategies.bounds import LastTurn
-from tests.harness.runs import fail
 from tests.reports.html.builders import HOSTILE, hostile, ran, recorded, results
 
 html5lib = pytest.importorskip("html5lib")
@@ -100,24 +98,6 @@ def test_no_model_was_called(tmp_path: Path) -> None:
     assert not found["overview"].charts
     assert not {"growth", "bill", "cache", "decisions"} & set(found)
     document(page(results(run), list(found.values()), inspected(results(run))))
-
-
-def test_a_strategy_that_fails_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is in the table, without figures and with the reason; the others are compared without it."""
-    fail(monkeypatch, LastTurn, "")
-    run = ran(tmp_path, recorded("a", ["x", "y"]), recorded("b", ["z", "w"]), strategies=("none", "last_turn"))
-    found = made(run)
-    verdict = next(
-        part
-        for part in found["overview"].parts
-        if isinstance(part, Table) and part.title == "What is the verdict on each strategy?"
-    )
-    assert [(row[1], row[2], row[3]) for row in verdict.rows] == [
-        ("none", "worth choosing", "–"),
-        ("last_turn", "no figure", "failed in 2 conversations"),
-    ]
-    assert "Failed: in every conversation." in verdict.notes
-    document(page(results(run), [without_figures(each) for each in found.values()], inspected(results(run))))
 
 
 def test_how_the_inspector_is_packed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

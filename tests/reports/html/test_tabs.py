@@ -36,22 +36,6 @@ def test_a_tab_at_a_time(opening: Opening, page_of: Path) -> None:
     assert opening(page_of, "#tab=nothing").locator("#tab-verdict").is_visible()
 
 
-def test_back_and_what_is_sent(opening: Opening, page_of: Path) -> None:
-    """Back leads to the tab before; the address of a part of the page has what was chosen as well."""
-    page = opening(page_of)
-    page.locator(".tabs a[data-tab=cost]").click()
-    page.locator(".tabs a[data-tab=faults]").click()
-    page.go_back()
-    page.locator("#tab-cost").wait_for()
-    page.locator("#model").select_option(MODELS[1])
-    page.locator('.within a[href="#growth"]').click()
-    page.wait_for_function("() => location.hash.includes('=')")
-    assert f"model={MODELS[1]}" in page.evaluate("location.hash")
-    page.go_back()
-    page.go_back()
-    page.locator("#tab-verdict").wait_for()
-
-
 def test_by_keys_alone(opening: Opening, page_of: Path) -> None:
     """Tab and Enter reach and open every tab, and open and close the choice of strategies."""
     page = opening(page_of)
@@ -105,19 +89,6 @@ def test_strategies_are_chosen_once(opening: Opening, page_of: Path) -> None:
     assert "only" not in page.evaluate("location.hash")
 
 
-def test_one_model_at_a_time(opening: Opening, page_of: Path) -> None:
-    """The bill and the frontier that are shown are those of the chosen model."""
-    page = opening(page_of, "#tab=cost")
-    titles = page.locator("#bill h3:visible", has_text="What does it cost under")
-    for model in MODELS:
-        page.locator("#model").select_option(model)
-        assert titles.all_inner_texts() == [f"What does it cost under {model}?"]
-    assert f"model={MODELS[1]}" in page.evaluate("location.hash")
-    page.locator(".tabs a[data-tab=verdict]").click()
-    [frontier] = page.locator("#overview figure:visible").all()
-    assert f"bill under {MODELS[1]}" in frontier.locator("svg").text_content()
-
-
 def test_tables_filter_and_copy(opening: Opening, page_of: Path) -> None:
     """A row is found by its text; a copy has the rows that are seen, whatever they say, and the first column stays."""
     page = opening(
@@ -159,19 +130,6 @@ def test_without_scripts(opening: Opening, page_of: Path) -> None:
     assert page.locator(".chart svg").count() == page.locator(".chart").count() > 5
     assert page.locator("#inspector noscript").bounding_box()["height"] > 0
     assert not page.locator("#choices").is_visible()
-
-
-def test_on_paper(opening: Opening, page_of: Path) -> None:
-    """All tabs are printed, folded tables too; buttons and the inspector are not."""
-    page = opening(page_of)
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    page.emulate_media(media="print")
-    for tab in TABS:
-        assert page.locator(f"#tab-{tab}").is_visible()
-    assert not page.locator("#inspector").is_visible()
-    assert not page.locator(".bar").is_visible()
-    assert not page.locator(".tools").first.is_visible()
-    assert page.locator("main details:not([open])").count() == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -135,29 +135,6 @@ def test_nul_bytes_are_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "what"),
-    [
-        (b'{"ctxbench":"1","id":"x","messages":[{"id":"a","role":"user","text":"\\ud800"}]}', "half of a surrogate"),
-        (b'{"ctxbench":"1","id":"x","messages":[{"id":"a","role":"user","text":"\xff"}]}', "not UTF-8"),
-        (b'{"ctxbench":"1","id":"x","messages":[{"id":"a","role":"user","text":"a\x00b"}]}', "not JSON"),
-        (GOOD % b"x" + GOOD % b"y", "more than one JSON value"),
-        (b'{"ctxbench":"1","id":"x","messages":[{"id":"a","ro', "ends in the middle"),
-        (b"not JSON at all", "not JSON"),
-        (b'{"ctxbench":"1","id":"x"}', "messages"),
-        (b'{"ctxbench":"9","id":"x","messages":[]}', "9"),
-        (b'{"ctxbench":"1","id":"x","messages":[],"colour":1}', "colour"),
-        (b'{"ctxbench":"1","id":"x","messages":[]}', "no messages"),
-    ],
-)
-def test_a_damaged_line_costs_only_itself(tmp_path: Path, line: bytes, what: str) -> None:
-    """One problem with the line's number, and what stands around it is read."""
-    ids, [problem] = around(tmp_path, line)
-    assert ids == ["first", "last"]
-    assert problem.place.line == 2
-    assert what in str(problem)
-
-
-@pytest.mark.parametrize(
     ("messages", "field", "what"),
     [
         (b'{"id":"a","role":"robot"}', "messages[0].role", "robot"),
@@ -174,32 +151,3 @@ def test_a_wrong_message_is_named_by_its_field(tmp_path: Path, messages: bytes, 
     assert ids == ["first", "last"]
     assert (problem.place.line, problem.place.field) == (2, field)
     assert what in str(problem)
-
-
-def test_evidence_that_names_no_message(tmp_path: Path) -> None:
-    """A probe may only rest on messages of its conversation: it is named, the rest is read."""
-    line = GOOD[:-1] % b"x" + b',"probes":[{"id":"p","question":"?","evidence":["z"]}]}'
-    ids, [problem] = around(tmp_path, line)
-    assert ids == ["first", "x", "last"]
-    assert (problem.place.line, problem.place.field) == (2, "probes[0].evidence")
-
-
-def test_a_last_line_that_was_cut_off(tmp_path: Path) -> None:
-    """A recorder that was stopped leaves half a line: the rest is read."""
-    conversations, [problem] = load(write(tmp_path, [GOOD % b"a", GOOD % b"b", (GOOD % b"c")[:-30]]))
-    assert [conversation.id for conversation in conversations] == ["a", "b"]
-    assert problem.place.line == 3
-    assert "ends in the middle" in problem.what
-
-
-def test_an_id_that_stands_twice(tmp_path: Path) -> None:
-    """Conversations of one name are told apart by a suffix."""
-    conversations, problems = load(write(tmp_path, [GOOD % b"a", GOOD % b"a"]))
-    assert not problems
-    assert [conversation.id for conversation in conversations] == ["a", "a~2"]
-
-
-def test_an_empty_file(tmp_path: Path) -> None:
-    """It is a problem that says so."""
-    _, [problem] = load(write(tmp_path, [b"", b"  "]))
-    assert "empty" in problem.what

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ctxbench.scenarios.errors import Place
 from ctxbench.scenarios.model import Conversation, Usage, check
 from ctxbench.scenarios.read import detect, find, read
-from ctxbench.scenarios.readers.inspect import Inspect
+from ctxbench.scenarios.readers.trials import Inspect
 from ctxbench.scenarios.source import Problems
 from tests.examples import examples
 
