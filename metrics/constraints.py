@@ -149,11 +149,12 @@ def is_standing_rule(sentence: str, role: str) -> bool:
     bare = _EMPHASIS.sub("", _QUOTED.sub("…", sentence)).strip()
     if bare.endswith(("?", "？", "吗。", ":", "：")) or len(_WORDS.findall(bare)) < FEWEST:
         return False
-    lower, rest, patterns = bare.lower(), _ZH_NOT.sub("…", bare), (_ZH_ORDER, _ZH_SAYS)
-    if not bare.isascii() and any(
-        pattern.search(rest) for pattern in (patterns if role != "system" else (_ZH_SYSTEM, *patterns))
-    ):
-        return True
+    if not bare.isascii():
+        rest = _ZH_NOT.sub("…", bare)
+        cues = (_ZH_ORDER, _ZH_SAYS, *([_ZH_SYSTEM] if role == "system" else []))
+        if any(cue.search(rest) for cue in cues):
+            return True
+    lower = bare.lower()
     if role == "system":
         return any(pattern.search(lower) for pattern in (_EN_SYSTEM, _EN_ORDER, _EN_SAYS))
     if _EN_OWN.match(lower) and not _EN_WISH.search(lower):
