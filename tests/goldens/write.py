@@ -5,10 +5,13 @@ They change only on purpose, and the commit that changes one says why.
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 
 
 def main(kinds: list[str]) -> None:
+    os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp()  # not the profiles and replies of whoever writes them
     for kind in kinds or ["formats", "commands"]:
         if kind == "formats":
             from tests.conftest import RECORDINGS
