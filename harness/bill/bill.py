@@ -9,7 +9,7 @@ Nothing is run again: usage comes from the context log (`simulation.py`), money 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -162,7 +162,9 @@ class Billed:
         tariff = self.prices.tariff(scheme.model)
         assert tariff is not None  # `bill` checked it
         factor = self.factors[scheme.model].prompt
-        optima = list(bounds(self.counted[scheme.model], scheme, tariff, _priced_as(scheme), factor))
+        counted = self.counted[scheme.model]
+        pieces = (replace(counted, requests=piece) for piece in self.requests.pieces())
+        optima = [each for piece in pieces for each in bounds(piece, scheme, tariff, _priced_as(scheme), factor)]
         lacking = ("cost_read", "cost_written", "cost_fresh", "cost_refetch", "hits")
         unknown = dict.fromkeys(lacking, np.full(len(optima), np.nan))
         tokens = {name: _scaled(np.array([getattr(optimum, name) for optimum in optima]), factor) for name in USED}

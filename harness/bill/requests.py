@@ -74,8 +74,12 @@ class RunRequests:
         """Return the requests with media and reasoning by the rules of a model; without, where the run has none."""
         thinking = thinking and thinking_rule(model) is not None and bool(self.run.reasoned)
         if not self.run.media and not thinking:
-            return CountedRequests(self)
+            return self._plain
         return CountedRequests(self, model, factor, thinking)
+
+    @cached_property
+    def _plain(self) -> CountedRequests:
+        return CountedRequests(self)
 
     def token_factors(self, model: str, thinking: bool = False) -> TokenFactors:
         """Return a model's token factors, of all recorded calls of the run; with `thinking`, beside its reasoning."""

@@ -80,7 +80,8 @@ class SumGrid:
 
         A figure that no two sums make has its value, and 1 as the lower sum where there is one.
         """
-        rows = rows[rows.strategy.isin(self.strategies.keys())]
+        if not (is_run := rows.strategy.isin(self.strategies.keys())).all():
+            rows = rows[is_run]
         size, (strategies, conversations) = self.shape[1], (rows[name].astype("category").cat for name in _PLACED)
         # One number for a place in a strategies × conversations table, so that one pass of `bincount` adds all rows up:
         # by category, of which there are few, while the tables have a row for every model call.

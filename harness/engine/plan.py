@@ -271,8 +271,6 @@ def _unfinished(plan: Plan) -> Manifest:
         plan=ManifestPlan(
             names=tuple(map(str, inputs.names)),
             form=inputs.form,
-            turns=None,
-            seed=0,
             strategies=plan.strategies,
             encoding=plan.encoding,
             window=plan.window,

@@ -21,8 +21,6 @@ from ctxbench.scenarios.view import Messages, Span, joined
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-NumberSpan = tuple[int, int]
-"""Message numbers from the first up to, and without, the second."""
 
 QUESTION = -1
 """Number of the question in the context of a probe."""

@@ -132,13 +132,13 @@ class RemoteFolder:
         """Put the answers and grades of a shard into the store, or all of them with what they cost."""
         pattern = "*.parquet" if shard is None else f"{shard:05d}.parquet"
         paths = sorted(path for table in ANSWERS for path in (self.copy / table).rglob(pattern))
-        self._push([*map(self._name, paths), *(_ALONE if shard is None else ())])
+        self._push([*map(self._name, paths), *(self._of_run() if shard is None else ())])
 
     def push_manifest(self) -> None:
         """Put the manifest into the store, and remove the parts there that the copy does not have."""
         here = {self._name(path) for path in self._copied()}
         self._remove([name for name in self._names() if name not in here])
-        self._push(_ALONE)
+        self._push(self._of_run())
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -231,8 +231,10 @@ class RemoteFolder:
 
     def _push(self, names: Iterable[str]) -> None:
         for name in names:
-            if (self.copy / name).is_file():
-                self._put(name, (self.copy / name).read_bytes())
+            self._put(name, (self.copy / name).read_bytes())
+
+    def _of_run(self) -> list[str]:
+        return [name for name in _ALONE if (self.copy / name).is_file()]
 
     def _put(self, name: str, data: bytes, **how: str) -> None:
         """Put an object. Raises FileExistsError with `mode="create"` if there is one."""

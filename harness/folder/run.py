@@ -256,7 +256,7 @@ class Run:
     ) -> list[dict[str, Any]]:
         """Return the rows of a table on a conversation, or on one under a strategy, from the one file that has them.
 
-        `columns` names the columns to read; None = all.
+        `columns` names the columns of each row; None = all.
         """
         shard, strategies = self._shards.get(conversation), self.manifest.plan.strategies
         if shard is None:
@@ -270,12 +270,14 @@ class Run:
             keys = (part.column(name).to_pylist() for name in KEYS if name in part.column_names)
             for at, key in enumerate(zip(*keys, strict=True)):
                 places[key].append(at)
+                if len(key) > 1:
+                    places[key[:1]].append(at)
             # Whoever asks for one conversation after the other asks for those of a shard: its parts are kept.
             while len(self._parts) >= _PARTS * len(strategies):
                 del self._parts[next(iter(self._parts))]
             self._parts[path] = part, places
         whole, places = self._parts[path]
-        key = (conversation,) if strategy is None or len(next(iter(places), ())) == 1 else (conversation, strategy)
+        key = (conversation,) if strategy is None or "strategy" not in whole.column_names else (conversation, strategy)
         chosen = whole.take(pa.array(places.get(key, []), pa.int64()))
         rows: list[dict[str, Any]] = (chosen if columns is None else chosen.select(columns)).to_pylist()
         return rows
@@ -369,7 +371,11 @@ def windows(run: Run) -> dict[str, int]:
     conversations = map(str, run.table("conversations").conversation)
     sizes = dict.fromkeys(conversations, run.manifest.window)
     if not run.manifest.plan.window:
-        calls = run.arrow("messages", ["conversation", "model"]).to_pandas().dropna().astype(str).value_counts()
-        for name, model in reversed(list(calls.index)):  # the model with the most calls is the last to be set
-            sizes[name] = context_window(model) or sizes[name]
+        keys = ["conversation", "model"]
+        calls = run.arrow("messages", keys).drop_null().group_by(keys, use_threads=False).aggregate([([], "count_all")])
+        known: dict[str, int] = {}
+        for row in sorted(calls.to_pylist(), key=lambda row: -row["count_all"]):
+            if size := context_window(row["model"]):
+                known.setdefault(row["conversation"], size)
+        return {**sizes, **known}
     return sizes

@@ -67,9 +67,6 @@ class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Scenarios and paths, as they were given."""
     form: str | None
     """The format that every file was read as; None = each as its own."""
-    turns: int | None
-    """User turns of generated conversations; None = the scenario's own."""
-    seed: int
     strategies: tuple[str, ...]
     """The strategies as text."""
     encoding: str
@@ -80,8 +77,6 @@ class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the run asked the probes."""
     summariser: str
     embedder: str
-    conversations: int | msgspec.UnsetType = msgspec.UNSET
-    """Conversations of each generated scenario; not there = those of the one seed."""
 
 
 class LeftOutRecording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

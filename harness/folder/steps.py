@@ -24,11 +24,12 @@ def steps_of(run: Run) -> pd.DataFrame:
     """Return the steps of a run without the context log, with `latency_ns`, the model's `window` and the `policy`."""
     # Without a copy: Arrow's memory of a column is that of the frame.
     steps: pd.DataFrame = run.arrow("steps", _PLAIN).to_pandas(split_blocks=True, self_destruct=True)
-    sizes, names = windows(run), steps.conversation.cat
+    sizes, names, strategies = windows(run), steps.conversation.cat, steps.strategy.cat
+    policies, of_strategy = np.unique([working_policy(text) for text in strategies.categories], return_inverse=True)
     return steps.assign(
         latency_ns=run.arrow("timings", ["latency_ns"]).column("latency_ns").to_numpy(),
         window=np.array([sizes.get(str(name), 0) for name in names.categories], np.int64)[names.codes],
-        policy=steps.strategy.map(lambda text: working_policy(str(text))).astype(str),
+        policy=pd.Categorical.from_codes(of_strategy[strategies.codes], policies),
     )
 
 

@@ -112,7 +112,10 @@ def graded(grader: Grader, labels: LabelledSet, done: Callable[[int], None]) -> 
     """Grade every answer. A score that is no number is no grade."""
     items, grades = [as_item(answer) for answer in labels.answers], list[Grade | Missing]()
     for begin in range(0, len(items), BATCH):
-        batch = grader.grade(items[begin : begin + BATCH])
+        asked = items[begin : begin + BATCH]
+        batch = grader.grade(asked)
+        if len(batch) != len(asked):
+            raise ValueError(f"{grader.name} gave {len(batch)} grades for {len(asked)} items")
         grades += [
             Missing("failed", "its score is not a number")
             if isinstance(grade, Grade) and math.isnan(grade.score)

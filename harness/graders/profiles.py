@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from hashlib import sha256
@@ -46,9 +47,9 @@ class GraderUsage(msgspec.Struct, forbid_unknown_fields=True):
     unpriced: int = 0
     """Calls whose price is not known: they are not in the dollars."""
 
-    def add(self, input_tokens: int, output_tokens: int = 0, cost: float | None = 0.0, calls: int = 1) -> None:
-        """Count one more answered call, or several."""
-        self.calls += calls
+    def add(self, input_tokens: int, output_tokens: int = 0, cost: float | None = 0.0) -> None:
+        """Count one more answered call."""
+        self.calls += 1
         self.input_tokens += input_tokens
         self.output_tokens += output_tokens
         self.dollars += cost or 0.0
@@ -85,7 +86,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     only: dict[str, str] = {}
     """The part of the set that was graded: `{"language": "zh"}`."""
     sample: LabelSample | None = None
-    """As given by the user."""
+    """How the answers were chosen, if not all were graded."""
     asked: int
     """Number of answers that the grader was given."""
     missing: dict[str, int]
@@ -141,7 +142,7 @@ class QuotedProfile(NamedTuple):
 
 
 class Profiles:
-    """All profiles of some folders. Raises RunError for a damaged one."""
+    """All profiles of some folders. One of another layout is named and left out. Raises RunError for what is none."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
         profiles: dict[tuple[str, str, str, bool], Profile] = {}
@@ -171,7 +172,9 @@ def _read(path: Path) -> Profile | None:
     """Return a profile; None if it has another layout, as those of other versions of ctxbench."""
     try:
         return msgspec.json.decode(read_file(path), type=Profile)
-    except msgspec.ValidationError:
+    except msgspec.ValidationError as error:
+        said = "%s: a profile of another version, or damaged (%s): calibrate again"
+        logging.getLogger(__name__).warning(said, path, error)
         return None
     except OSError as error:
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from queue import Empty, SimpleQueue
-from threading import BoundedSemaphore, Thread
+from threading import BoundedSemaphore, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ctxbench.metrics.prices import TokenUsage
@@ -156,6 +156,9 @@ def _litellm() -> Any:
     return litellm
 
 
+_CONFINING = Lock()
+
+
 def _confine(litellm: Any) -> None:
     """Have a call of litellm be one request to one host.
 
@@ -170,9 +173,10 @@ def _confine(litellm: Any) -> None:
         litellm.client_session = httpx.Client(verify=get_ssl_configuration(), follow_redirects=False)
     litellm.module_level_client.client.follow_redirects = False
     handler_type: Any = HTTPHandler
-    if not hasattr(handler_type, "create_unconfined"):
-        handler_type.create_unconfined = handler_type.create_client
-        handler_type.create_client = _create_confined
+    with _CONFINING:
+        if not hasattr(handler_type, "create_unconfined"):
+            handler_type.create_unconfined = handler_type.create_client
+            handler_type.create_client = _create_confined
 
 
 def _create_confined(handler: Any) -> Any:

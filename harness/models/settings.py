@@ -100,6 +100,12 @@ class Settings(msgspec.Struct, frozen=True):
         _known(settings.summariser)
         _known(settings.answerer)
         for model, strategy in named.items():
+            if "(" in model:
+                name = model.partition("(")[0]
+                what = "a model that a strategy names takes no parameters"
+                raise SetupError(
+                    f"{strategy}: {name}: {what}: give them in CTXBENCH_MODELS, or [models] of ctxbench.toml"
+                )
             if model == "local":
                 self._local()
             else:

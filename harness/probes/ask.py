@@ -14,6 +14,7 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from enum import Enum
+from functools import lru_cache
 from operator import is_
 from typing import Any, NamedTuple, TypeVar
 
@@ -167,9 +168,10 @@ def copied(view: View, instead: Mapping[int, object], fixed: dict[int, object]) 
     """Return a view that goes on as this one would, with a state of its own.
 
     Not `copy.deepcopy`: that shares closures, which is wrong, and copies messages, which is slow (decision 22). What
-    cannot change is shared: messages, texts, numbers, classes, functions without a closure. A type with `__deepcopy__`
-    copies itself. `instead` maps ids of objects to what the copy has in their place; `fixed` notes, from a copy to the
-    next, the tuples that need none. Raises StrategyTypeError for what cannot be seen into: a lock, an iterator.
+    cannot change is shared: messages, texts, numbers, frozen sets, classes, functions without a closure. A type with
+    `__deepcopy__` copies itself. `instead` maps ids of objects to what the copy has in their place; `fixed` notes, from
+    a copy to the next, the tuples that need none. Raises StrategyTypeError for what cannot be seen into: a lock, an
+    iterator, a `partial`.
     """
     copied_view: View = _Copying(instead, fixed).of(view)
     return copied_view
@@ -190,6 +192,7 @@ _SHARED = (
 )
 # A plain object has nothing that changes: it is a mark, which functions compare by identity with their module's.
 _IS_SHARED = _Kinds({object: True})
+_Cached = type(lru_cache(len))
 _LISTS, _DICTS = {list, deque, set}, {dict, defaultdict, OrderedDict, Counter}
 
 
@@ -248,9 +251,14 @@ class _Copying:
                 return cell
             cell.cell_contents = self.of(contents)
             return cell
-        if kind in (types.MethodType, types.BuiltinMethodType):
+        if kind is types.MethodType:  # by its function: a private or inherited one is no attribute of that name
+            owner = self.of(value.__self__)
+            return value if owner is value.__self__ else self._known(value, types.MethodType(value.__func__, owner))
+        if kind is types.BuiltinMethodType:
             owner = self.of(value.__self__)
             return value if owner is value.__self__ else self._known(value, getattr(owner, value.__name__))
+        if kind is _Cached and self.of(value.__wrapped__) is not value.__wrapped__:
+            raise _refused(value)
         if hasattr(kind, "__deepcopy__"):
             return self._known(value, value.__deepcopy__({}))
         return self._object(value, kind)
@@ -265,18 +273,24 @@ class _Copying:
         return copied
 
     def _object(self, value: object, kind: type) -> object:
+        # Not the class's own state: attributes, and slots under the names that they are stored by.
+        state = object.__getstate__(value)
+        is_plain = hasattr(value, "__dict__") or all("__slots__" in base.__dict__ for base in kind.__mro__[:-1])
+        if state is None and not is_plain:
+            raise _refused(value)  # a type of C, whose state nobody sees
         try:
             copied: object = self._known(value, object.__new__(kind))
         except TypeError:
-            what = f"{describe_type(value)} cannot be copied"
-            raise StrategyTypeError(f"{what}: a strategy that holds one is not `copyable`") from None
-        # Not the class's own state: attributes, and slots under the names that they are stored by.
-        state = object.__getstate__(value)
+            raise _refused(value) from None
         for attributes in state if isinstance(state, tuple) else (state,):
             for name, attribute in (attributes or {}).items():
                 # A frozen dataclass refuses setattr.
                 object.__setattr__(copied, name, attribute if _IS_SHARED[type(attribute)] else self.of(attribute))
         return copied
+
+
+def _refused(value: object) -> StrategyTypeError:
+    return StrategyTypeError(f"{describe_type(value)} cannot be copied: a strategy that holds one is not `copyable`")
 
 
 def _are_shared(values: Collection[object]) -> bool:

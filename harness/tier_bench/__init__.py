@@ -1,1 +1,1 @@
-"""Benchmarks of single memory tiers: `ctxbench lab bench-tier`."""
+"""Benchmarks of single memory tiers: `ctxbench lab tiers`."""

@@ -273,7 +273,9 @@ def _given(free: Free) -> Range:
         return Choices(tuple(dict.fromkeys(values)) if len({type(value) for value in values}) == 1 else values)
     kinds, whole = free.kinds, all(isinstance(end, int) for end in values)
     wrong = ""
-    if scale not in ("", "log"):
+    if len(values) != 2:
+        wrong = "a range has two ends: write low..high"
+    elif scale not in ("", "log"):
         wrong = f"{scale!r} is no scale: there is log, and none"
     elif not all(isinstance(end, (int, float)) and not isinstance(end, bool) and math.isfinite(end) for end in values):
         wrong = "both ends must be numbers"

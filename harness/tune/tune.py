@@ -356,7 +356,8 @@ class _Search:
             sampled = batch(self.strategy, self.space, trials, self.request.seed, total)
             if not sampled:
                 break
-            trials += self._batch(sampled[: total - len(trials)], quality)
+            sampled = sampled[: total - len(trials)]
+            trials += self._batch(sampled, quality)
             self.done(len(sampled))
         failed = {trial.user_attrs["setting"]: trial.user_attrs.get("failed", "") for trial in trials}
         return (

@@ -50,7 +50,7 @@ from .page import Chart, ReportSection, chart_of, left_out, section_of, texts
 
 # Conversations that are in the page; all are in the CSV file.
 _MOST_CONVERSATIONS = 200
-_PLAN_FIELDS = ("names", "form", "turns", "seed", "encoding", "window", "summariser", "embedder")
+_PLAN_FIELDS = ("names", "form", "encoding", "window", "summariser", "embedder")
 _INTEGER = "{:,}".format
 
 

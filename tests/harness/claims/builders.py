@@ -31,7 +31,7 @@ class Stored:
     def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
         self.tables, self.folder = tables, Path("nowhere")
         self.units: Mapping[str, str] = {}
-        plan = ManifestPlan((), None, None, 0, (), "o200k_base", "gpt-4o", True, "offline", "offline")
+        plan = ManifestPlan((), None, (), "o200k_base", "gpt-4o", True, "offline", "offline")
         self.manifest = Manifest(FORMAT, plan, 128_000, {}, complete=True)
 
     def table(self, name: str) -> pd.DataFrame:

@@ -13,14 +13,13 @@ from typing import Any
 
 import pytest
 
-from ctxbench.cli.export import log
+from ctxbench.cli.export import logged as log_runs
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.export.bench import name_of
 from ctxbench.harness.export.mlflow import KIND, PARENT, VIEW, TrackingStore, client, place
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.steps import rows_of
 from ctxbench.metrics.figures import growth
-from ctxbench.scenarios.errors import NotLogged
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan, recording
 
@@ -49,7 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, empty: Path) -> Path:
     shutil.copy(empty, folder / "mlflow.db")
     for name, strategies in (("one", STRATEGIES), ("two", (*STRATEGIES[:2], "summary(every=2)"))):
         execute(plan(path, strategies=strategies), folder / name)
-        log(folder / name, models=(MODEL,))
+        log_runs([folder / name], (MODEL,))
     return folder
 
 
@@ -141,7 +140,7 @@ def test_again_is_once(made: Path, runs: Path, capsys: pytest.CaptureFixture[str
     run = Path(shutil.copytree(made / "one", runs / "one"))
     ids = []
     for model, said in ((MODEL, "logged in MLflow"), (MODEL, "already in MLflow"), ("gpt-5.6", "logged again")):
-        log(run, models=(model,))
+        log_runs([run], (model,))
         assert said in capsys.readouterr().out
         parent, children = logged(run)
         ids.append(parent.info.run_id)
@@ -150,7 +149,9 @@ def test_again_is_once(made: Path, runs: Path, capsys: pytest.CaptureFixture[str
     assert f"cost/{MODEL}" not in children["none"].data.metrics
 
 
-def test_what_was_broken_off_gives_way(made: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_broken_off_gives_way(
+    made: Path, runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A server that goes away half-way leaves a parent that is not whole: the next logging replaces it."""
     from mlflow import MlflowClient
 
@@ -165,9 +166,9 @@ def test_what_was_broken_off_gives_way(made: Path, runs: Path, monkeypatch: pyte
 
     with monkeypatch.context() as patched:
         patched.setattr(MlflowClient, "log_inputs", breaking)
-        with pytest.raises(NotLogged, match="reset"):
-            log(run, models=(MODEL,))
-    log(run, models=(MODEL,))
+        assert not log_runs([run], (MODEL,))
+        assert "reset" in capsys.readouterr().err
+    assert log_runs([run], (MODEL,))
     parent, children = logged(run)
     assert parent.info.status == "FINISHED"
     assert len(children) == 3

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ctxbench
-from ctxbench.cli.export import log
+from ctxbench.cli.export import logged
 from ctxbench.harness.export import mlflow
 from ctxbench.harness.export.bench import measures, metric_keys, name_of, parameters
 from ctxbench.harness.export.mlflow import LogResult, TrackingStore
@@ -82,7 +82,7 @@ def test_a_server_gets_texts_if_asked(
     told = []
     for uri in ("https://mlflow.example.org", "sqlite:///mlflow.db"):
         for text in (None, True, False):
-            log(run.folder, uri, text=text)
+            logged([run.folder], (), uri, text)
             told.append("without texts of the recordings" in capsys.readouterr().err)
     assert with_text == [False, True, False, True, True, False]
     assert told == [True, False, False, False, False, False]

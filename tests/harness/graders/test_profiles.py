@@ -64,10 +64,10 @@ def test_which_of_several(tmp_path: Path) -> None:
 def test_calibrated_again(tmp_path: Path) -> None:
     """The same grader, set and part takes the place of what was there; another part stands beside it."""
     first = keep(profile(), tmp_path)
-    assert keep(profile(date="2026-11-22"), tmp_path) == first
+    assert keep(profile(labelled_by="model"), tmp_path) == first
     assert len(list(tmp_path.iterdir())) == 1
     assert keep(profile(only={"system": "a"}), tmp_path) != first
-    assert Profiles([tmp_path]).of("stub(1)")[0].profile.date == "2026-11-22"
+    assert Profiles([tmp_path]).of("stub(1)")[0].profile.labelled_by == "model"
 
 
 def test_a_sample_hides_nothing(tmp_path: Path) -> None:
