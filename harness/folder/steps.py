@@ -29,7 +29,7 @@ def steps_of(run: Run) -> pd.DataFrame:
     return steps.assign(
         latency_ns=run.arrow("timings", ["latency_ns"]).column("latency_ns").to_numpy(),
         window=np.array([sizes.get(str(name), 0) for name in names.categories], np.int64)[names.codes],
-        policy=pd.Categorical.from_codes(of_strategy[strategies.codes], policies),
+        policy=pd.Categorical.from_codes(of_strategy[strategies.codes], pd.Index(policies)),
     )
 
 
