@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ctxbench.cli.arguments import find_strategy
+from ctxbench.api.names import find_strategy
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.replay import failure_reason
