@@ -61,7 +61,8 @@ def single(text: str, kind: str) -> SpecCall:
 
 def calls(text: str, kind: str) -> list[SpecCall]:
     """Parse a chain such as `a(x=1) | b` into its calls, in order. Raises SpecError if it cannot be read."""
-    hint = f"write it as name or name(parameter=value), chained with |; the {kind} was {text!r}"
+    chained = ", chained with |" if kind == "strategy" else ""
+    hint = f"write it as name or name(parameter=value){chained}; the {kind} was {text!r}"
     try:
         node = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

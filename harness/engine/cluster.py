@@ -149,7 +149,8 @@ def _connected(address: str, cores: int | None) -> Iterator[Any]:
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False, **here)
     except (OSError, ValueError, RuntimeError) as error:  # ConnectionError is an OSError
         first = str(error).strip().partition("\n")[0]
-        raise RunError(f"{address}: no Ray cluster can be reached there ({first})") from None
+        why = "none runs here: start one with `ray start`, or name its head" if address == "auto" else first
+        raise RunError(f"--engine: no Ray cluster can be reached at {address} ({why})") from None
     try:
         for number, handler in handlers.items():
             if handler is not None:
@@ -171,4 +172,4 @@ def _look_for(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), LOOK).close()
     except (OSError, OverflowError) as error:
-        raise RunError(f"{address}: no Ray cluster can be reached there ({error})") from None
+        raise RunError(f"--engine: no Ray cluster can be reached at {address} ({error})") from None

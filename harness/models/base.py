@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import ToolCall
 from ctxbench.scenarios.spec import NonNegativeFloat, build, single
 from ctxbench.strategies.base import ModelError
@@ -56,7 +57,10 @@ def model_spec(text: str, usual: ModelAccess) -> tuple[str, ModelAccess]:
     name, bracket, parameters = text.partition("(")
     if not bracket:
         return text, usual
-    one = single(f"{name.strip()!r}({parameters}", "model")
+    try:
+        one = single(f"{name.strip()!r}({parameters}", "model")
+    except SpecError:
+        raise SpecError(f"cannot read this model: write it as name or name(parameter=value); it was {text!r}") from None
     own = build(one, {one.name: ModelAccess}, "model")
     return one.name, replace(usual, **{key: getattr(own, key) for key in one.parameters})
 

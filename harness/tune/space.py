@@ -170,7 +170,13 @@ def searched(text: str) -> SearchedStrategy:
         return f"={mark!r}"
 
     written = _TEXT_OR_FREE.sub(marked, text)
-    calls = tuple(text_of.calls(plugins.quote_files(written), "strategy"))
+    try:
+        calls = tuple(text_of.calls(plugins.quote_files(written), "strategy"))
+    except SpecError as error:
+        if not ranges or not str(error).startswith("cannot read"):
+            raise
+        forms = "name=?, name=?[low..high], name=?[low..high:log] or name=?[a, b]"
+        raise SpecError(f"cannot read this strategy: write {forms}; it was {text!r}") from None
     free: list[Free] = []
     for at, call in enumerate(calls):
         kind = _kind(call)
