@@ -295,8 +295,8 @@ def _tokens(window: str) -> int:
     if not re.fullmatch(r"-?\d+", window):
         return window_of(window or USUAL_MODEL)
     if len(window) > 12 or int(window) < 1:
-        what = f"a context window of {window[:12]} tokens {'is more than any has' if len(window) > 12 else 'holds nothing'}"
-        raise SpecError(f"{what}: give 1 or more, or a model")
+        what = "is more than any has" if len(window) > 12 else "holds nothing"
+        raise SpecError(f"a context window of {window[:12]} tokens {what}: give 1 or more, or a model")
     return int(window)
 
 
