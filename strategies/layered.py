@@ -164,10 +164,13 @@ class Recall:
         inside = {tier: [at for at, item in enumerate(items) if item.tier == tier] for tier in rules.tiers}
         if rules.search == "document":
             inside["short"] = []
-        texts = {tier: [items[at].memory.search_text for at in places] for tier, places in inside.items()}
+        searched = [items[at] for tier, places in inside.items() if tier != "working" for at in places]
+        new = [item for item in searched if item.vector < 0]
         cosines: Scores | None = None
         try:
-            self._vectors.rows([text for tier, of_tier in texts.items() if tier != "working" for text in of_tier])
+            rows = self._vectors.rows([item.memory.search_text for item in new])
+            for item, row in zip(new, rows.tolist(), strict=True):
+                item.vector = row
             cosines = self._vectors.scores(query)
         except ModelError as error:
             self._services.record(Failed("embedding", str(error), "ranked by words in common"))
@@ -175,12 +178,15 @@ class Recall:
         for tier, places in inside.items():
             scores: Scores
             if tier != "working" and cosines is not None:
-                scores = cosines[self._vectors.rows(texts[tier])]
+                scores = cosines[np.array([items[at].vector for at in places], np.int64)]
             elif tier == "working" and rules.search == "document":
                 scores = np.array([float(query.lower() in items[at].memory.text.lower()) for at in places])
             else:
-                rows = self._words.rows(texts[tier])
-                scores = self._words.scores(query)[rows]
+                new = [items[at] for at in places if items[at].word < 0]
+                rows = self._words.rows([item.memory.search_text for item in new])
+                for item, row in zip(new, rows.tolist(), strict=True):
+                    item.word = row
+                scores = self._words.scores(query)[np.array([items[at].word for at in places], np.int64)]
             weighted = scores * weights[tier]
             for number in best(scores, rules.limit):
                 if scores[number] > 0 or tier != "working":
@@ -191,19 +197,21 @@ class Recall:
 
 
 class LayerItem:
-    """A memory in its tier; `tier` is None once it is dropped."""
+    """A memory in its tier, None once it is dropped, and its rows in the two searches, -1 before it is in them."""
 
-    __slots__ = ("created", "expires", "memory", "references", "tier")
+    __slots__ = ("created", "expires", "memory", "references", "tier", "vector", "word")
 
     def __init__(self, memory: Memory, tier: Tier | None, created: float | None) -> None:
         self.memory, self.tier, self.created = memory, tier, created
         self.expires: float | None = None
         self.references = 0
+        self.vector = self.word = -1
 
     def __deepcopy__(self, memo: object) -> LayerItem:
         """Return another item of the same memory, which is shared: a copy of a conversation has very many."""
         other = LayerItem(self.memory, self.tier, self.created)
         other.expires, other.references = self.expires, self.references
+        other.vector, other.word = self.vector, self.word
         return other
 
 
