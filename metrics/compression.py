@@ -38,8 +38,8 @@ def adaptive_bits(data: bytes, order: int = BOUND_ORDER) -> float:
 
         p_n(s) = (times s followed this context + kinds of bytes that followed it · p_{n-1}(s)) / (times + kinds)
 
-    A real coder with this model comes within a few bytes, at a few MB/s. The
-    figure is an upper bound of the entropy: larger models (PPMd with exclusion, context mixing) save more still.
+    A real coder with this model comes within a few bytes, at a few MB/s. The figure is an upper bound of the entropy:
+    larger models (PPMd with exclusion, context mixing) save more still.
     """
     if not 0 <= order <= MOST:
         raise ValueError(f"order {order}: give 0 to {MOST}")

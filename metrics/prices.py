@@ -86,6 +86,8 @@ def read_prices(path: Path) -> Overrides:
 def _listing(file: Toml, name: str, before: Mapping[str, Listing]) -> Listing:
     """Return one model's table, laid over the listing of that model or of the one it is like."""
     at: Keys = ("models", name)
+    if not name:
+        raise file.wrong(at, "a model has a name", "write it as `ctxbench list prices` does")
     given = file.convert(at, _Model)
     prices, batch, tiers, below = _dollars(file, at, given), _dollars(file, (*at, "batch"), given.batch), [], 0
     for number, tier in enumerate(given.tiers or ()):
@@ -93,8 +95,11 @@ def _listing(file: Toml, name: str, before: Mapping[str, Listing]) -> Listing:
         if tier.above < SHORTEST or tier.above <= below:
             what = f"{tier.above} is not more than {max(below, SHORTEST - 1)}"
             raise file.wrong((*keys, "above"), what, "write tokens, as 200000, and put the tiers in rising order")
-        below, of_batch = tier.above, _dollars(file, (*keys, "batch"), tier.batch)
-        tiers.append(PriceTier(tier.above, _dollars(file, keys, tier), of_batch))
+        plain, of_batch = _dollars(file, keys, tier), _dollars(file, (*keys, "batch"), tier.batch)
+        if not plain and not of_batch:
+            raise file.wrong(keys, "prices nothing", "give input, output, cache_read … or leave the tier out")
+        tiers.append(PriceTier(tier.above, plain, of_batch))
+        below = tier.above
     storage = given.storage_per_hour and _per_token(file, (*at, "storage_per_hour"), given.storage_per_hour)
     if not (prices or batch or storage is not None) and given.like is None and given.tiers is None:
         raise file.wrong(at, "prices nothing", "give input and output, or like = the name of another model")

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import Scores, best
 from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt
 
@@ -23,6 +24,8 @@ from .parts.memories import (
     Memory,
     NoteMessage,
     RecallSettings,
+    RowNumbers,
+    TextSearch,
     VectorSearch,
     WordSearch,
 )
@@ -127,7 +130,7 @@ class Layered(RecallSettings):
                 layers.take_summaries(memory[:-1], self._passages(services))
             query = past.question()
             if changed or (turn, query) != last:
-                hits, embedded = recall.best([*layers.items, *layers.summaries], query) if query else ([], True)
+                hits, embedded = recall.best((layers.items, layers.summaries), query) if query else ([], True)
                 last, lines = (turn, query if embedded else None), []
             layers.note_recalled((hit.item for hit in hits), services.now)
             language.read(context.messages)
@@ -157,17 +160,26 @@ class Recall:
         self._services, self._rules = services, rules
         self._vectors, self._words = VectorSearch(services), WordSearch()
 
-    def best(self, items: Sequence[LayerItem], query: str) -> tuple[list[LayerHit], bool]:
-        """Return the best items, best first, equal ones the later first, and if the embedder answered."""
+    def best(self, parts: tuple[LayerItems, LayerItems], query: str) -> tuple[list[LayerHit], bool]:
+        """Return the best items of both, best first, equal ones the later first, and if the embedder answered."""
         rules = self._rules
         weights = {"working": rules.working, "short": rules.short, "long": rules.long}
-        inside = {tier: [at for at, item in enumerate(items) if item.tier == tier] for tier in rules.tiers}
+        items = [*parts[0].items, *parts[1].items]
+        columns = np.concatenate([part.columns.all for part in parts])
+        tiers, vectors, words = columns.T
+        inside = {tier: np.flatnonzero(tiers == CODES[tier]) for tier in rules.tiers}
+        nowhere = np.zeros(0, np.int64)
         if rules.search == "document":
-            inside["short"] = []
-        texts = {tier: [items[at].memory.search_text for at in places] for tier, places in inside.items()}
+            inside["short"] = nowhere
+
+        def take(index: TextSearch, rows: RowNumbers, places: RowNumbers) -> None:
+            new = places[rows[places] < 0]
+            rows[new] = index.rows([items[at].memory.search_text for at in new.tolist()])
+
         cosines: Scores | None = None
         try:
-            self._vectors.rows([text for tier, of_tier in texts.items() if tier != "working" for text in of_tier])
+            by_vectors = [places for tier, places in inside.items() if tier != "working"]
+            take(self._vectors, vectors, np.concatenate([nowhere, *by_vectors]))
             cosines = self._vectors.scores(query)
         except ModelError as error:
             self._services.record(Failed("embedding", str(error), "ranked by words in common"))
@@ -175,17 +187,19 @@ class Recall:
         for tier, places in inside.items():
             scores: Scores
             if tier != "working" and cosines is not None:
-                scores = cosines[self._vectors.rows(texts[tier])]
+                scores = cosines[vectors[places]]
             elif tier == "working" and rules.search == "document":
                 scores = np.array([float(query.lower() in items[at].memory.text.lower()) for at in places])
             else:
-                rows = self._words.rows(texts[tier])
-                scores = self._words.scores(query)[rows]
+                take(self._words, words, places)
+                scores = self._words.scores(query)[words[places]]
             weighted = scores * weights[tier]
             for number in best(scores, rules.limit):
                 if scores[number] > 0 or tier != "working":
-                    at = places[number]
+                    at = int(places[number])
                     hits.append((at, LayerHit(items[at], tier, float(weighted[number].round(4)))))
+        for part, taken in zip(parts, np.split(columns, [len(parts[0].items)]), strict=True):
+            part.columns.all[:] = taken
         hits.sort(key=lambda hit: (-hit[1].score, -hit[0]))
         return [hit for _, hit in hits[: rules.limit]], cosines is not None
 
@@ -193,18 +207,41 @@ class Recall:
 class LayerItem:
     """A memory in its tier; `tier` is None once it is dropped."""
 
-    __slots__ = ("created", "expires", "memory", "references", "tier")
+    __slots__ = ("created", "expires", "memory", "place", "references", "tier")
 
-    def __init__(self, memory: Memory, tier: Tier | None, created: float | None) -> None:
-        self.memory, self.tier, self.created = memory, tier, created
+    def __init__(self, memory: Memory, tier: Tier | None, created: float | None, place: int) -> None:
+        self.memory, self.tier, self.created, self.place = memory, tier, created, place
         self.expires: float | None = None
         self.references = 0
 
     def __deepcopy__(self, memo: object) -> LayerItem:
         """Return another item of the same memory, which is shared: a copy of a conversation has very many."""
-        other = LayerItem(self.memory, self.tier, self.created)
+        other = LayerItem(self.memory, self.tier, self.created, self.place)
         other.expires, other.references = self.expires, self.references
         return other
+
+
+CODES: dict[Tier | None, int] = {None: -1, "working": 0, "short": 1, "long": 2}
+
+
+class LayerItems:
+    """Items by place, and three columns of them, so that a search looks at no item that it does not return.
+
+    The columns are the code of the tier, and the rows in the search by vectors and by words; -1 = not searched yet.
+    """
+
+    __slots__ = ("columns", "items")
+
+    def __init__(self) -> None:
+        self.items: list[LayerItem] = []
+        self.columns: Rows[np.int64] = Rows(np.int64, 3)
+
+    def add(self, memory: Memory, tier: Tier, created: float | None) -> LayerItem:
+        """Append the item of a memory, and return it."""
+        item = LayerItem(memory, tier, created, len(self.items))
+        self.items.append(item)
+        self.columns.add(np.array([[CODES[tier], -1, -1]]))
+        return item
 
 
 class Layers:
@@ -217,7 +254,7 @@ class Layers:
 
     def __init__(self, rules: Layered, record: Callable[[Event], None]) -> None:
         self._rules, self._record = rules, record
-        self.items, self.summaries = list[LayerItem](), list[LayerItem]()
+        self.items, self.summaries = LayerItems(), LayerItems()
         """Memories of messages, and passages of the stored summaries, in long-term memory."""
         self._taken = 0
         self._due: list[tuple[float, int, LayerItem]] = []
@@ -231,22 +268,23 @@ class Layers:
 
     def follow(self, past: ConversationMemory, now: float | None) -> bool:
         """Take in new memories, end a session, let memories expire. Returns whether anything changed."""
-        rules, before = self._rules, len(self.items)
+        rules, items, before = self._rules, self.items.items, len(self.items.items)
         ended = now is not None and self._last is not None and now - self._last > rules.session_hours * HOUR
         if ended and now is not None and self._last is not None:
             self._session = (self._last + now) / 2
         self._clock = now if self._clock is None else self._clock
         self._last = now if now is not None else self._last
-        for item in self.items[past.changed :]:  # their memories are others now
+        for item in items[past.changed :]:  # their memories are others now
             item.tier = None
-        del self.items[past.changed :]
+        del items[past.changed :]
+        self.items.columns.size = len(items)
         for at in range(past.changed, len(past.memories)):
             self._enter(past.memories[at])
         # The working memory of a session that has ended is session history.
-        old = [item for item in self.items if item.tier == "working" and self._is_old(item.created)] if ended else []
+        old = [item for item in items if item.tier == "working" and self._is_old(item.created)] if ended else []
         moved = self._move(old, "working", "short")
         expired = self._expire(now)
-        return moved or expired or not before == past.changed == len(self.items)
+        return moved or expired or not before == past.changed == len(items)
 
     def take_summaries(self, stored: Sequence[StoredSummary], passages_of: Callable[[str], list[str]]) -> None:
         """Take in the summaries that were stored since the last call."""
@@ -256,7 +294,7 @@ class Layers:
                 for text in passages_of(summary.text)
             )
             for memory in memories:
-                self.summaries.append(LayerItem(memory, "long", self._clock))
+                self.summaries.add(memory, "long", self._clock)
         self._taken = max(self._taken, len(stored))
 
     def note_recalled(self, items: Iterable[LayerItem], now: float | None) -> None:
@@ -284,8 +322,7 @@ class Layers:
             tier == "working" and self._is_old(self._clock)
         ):
             tier = "short"
-        item = LayerItem(memory, tier, self._clock)
-        self.items.append(item)
+        item = self.items.add(memory, tier, self._clock)
         if tier == "short":
             self._extend_life(item, item.created)
 
@@ -316,6 +353,7 @@ class Layers:
             return False
         for item in items:
             item.tier = to
+            self.items.columns.all[item.place, 0] = CODES[to]
             if to == "short":
                 self._extend_life(item, item.created)
         self._record(Moved(tuple(dict.fromkeys(item.memory.source for item in items)), source, to or ""))

@@ -140,11 +140,6 @@ class Curve(NamedTuple):
         """Share of the right answers that are called right."""
         return self.counts[:, 0] / max(1.0, float(self.counts[0, 2]))
 
-    @property
-    def false_positive_rate(self) -> NDArray[np.float64]:
-        """Share of the wrong answers that are called right."""
-        return self.counts[:, 1] / max(1.0, float(self.counts[0, 3]))
-
 
 class Best(NamedTuple):
     """Threshold under which a figure is highest, and its in-sample value."""

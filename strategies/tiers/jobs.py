@@ -116,5 +116,3 @@ class Outcome(NamedTuple):
     job: Job
     why: MoveReason | None = None
     """Reason why it was not done; None = it was done."""
-    revived: bool = False
-    """Nothing was copied: an earlier copy was still there."""

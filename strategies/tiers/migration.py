@@ -252,14 +252,13 @@ class Migration:
             self._want(job.to)
             return Outcome(job, reason)
         place, content = self._places[job.id], self._content(job.id)
-        is_revived = self._copies[job.to].pop(job.id, None) is not None
-        if not is_revived:
+        if self._copies[job.to].pop(job.id, None) is None:
             self.tiers[job.to].store.put(job.id, content, place.tokens, now)
         self._copies[job.source][job.id] = now + self.tiers[job.source].delay
         self._leave(job.id, job.to, now - job.asked)
         is_used = job.trigger is not Trigger.PREDICTED_USE
         self._arrive(job.id, place._replace(tier=job.to, since=now, came=job.source), is_used)
-        return Outcome(job, None, is_revived)
+        return Outcome(job)
 
     def _refusal(self, job: Job, now: float) -> MoveReason | None:
         """Return why a job is not done, whether or not there is room."""

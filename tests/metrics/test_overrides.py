@@ -154,6 +154,8 @@ WRONG = {
     "[[models.gpt-4o.tiers]]\nabove = 9000\ninput = 1\n[[models.gpt-4o.tiers]]\nabove = 9000\ninput = 1": (
         ":5: models.gpt-4o.tiers[1].above: 9000 is not more than 9000"
     ),
+    "[[models.gpt-4o.tiers]]\nabove = 9000": ":1: models.gpt-4o.tiers[0]: prices nothing (give input, output,",
+    '[models.""]\ninput = 1\noutput = 1': ':1: models."": a model has a name',
     '[models."gpt-5.6"]\ninput = 1': ':1: models."gpt-5.6": prompts of more than 272000 tokens have prices of their',
 }
 

@@ -398,7 +398,10 @@ def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
     while at >= 0:
         if words.stems[at : at + size] == stems:
             return True
-        at = words.stems.index(stems[0], at + 1) if stems[0] in words.stems[at + 1 :] else -1
+        try:
+            at = words.stems.index(stems[0], at + 1)
+        except ValueError:
+            at = -1
     ends = text.raw[-1]
     if len(text.squeezed) < _GLUED or text.raw[0][0].isdigit() or ends[-1].isdigit() or ends in ROMAN:
         return False

@@ -300,10 +300,10 @@ def load(reader: SnapshotReader, rules: RagRules = RULES, embed: Embed | None = 
     if "vector" in rules.retrievers and (not about.has_vectors or about.model != model):
         has = f"are from the embedder {about.model!r}, not {model!r}" if about.has_vectors else "are missing"
         raise reader.refuse(f"its vectors {has}: build it again")
-    for passage in reader.json("passages", list[Passage | None]):
-        rag.add([passage or Passage("", "")])
-        if passage is None:
-            rag.delete([""])
+    passages = reader.json("passages", list[Passage | None])
+    # A deleted passage keeps its number: an empty one takes it for a moment.
+    rag.add(passage or Passage(f"\0{at}", "") for at, passage in enumerate(passages))
+    rag.delete(f"\0{at}" for at, passage in enumerate(passages) if passage is None)
     if "vector" in rules.retrievers:
         rag.waiting = reader.json("waiting", list[int])
         if reader.has("vectors"):

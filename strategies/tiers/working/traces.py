@@ -88,6 +88,7 @@ class TraceReplay:
 
 def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successors | None = None) -> TraceReplay:
     """Replay a trace with an empty cache. After each access, the items that `preload` predicts are admitted."""
+    cache = recipe.sized(capacity)
     # The compiled version knows no preloads, and needs numba: without it the loop below gives the same result.
     if recipe.name == "lru_k" and preload is None and len(trace.ids) >= LONG:
         with suppress(ModuleNotFoundError):
@@ -95,7 +96,6 @@ def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successor
 
             fast = lru_k(trace.ids, capacity, trace.tokens, trace.times, **recipe.parameters)
             return TraceReplay(fast.hits, len(fast.victims), trace.loaded(fast.hits))
-    cache = recipe.sized(capacity)
     if isinstance(cache, Belady):
         cache.foresee(trace.names)
     of_context, likeness = None, np.zeros(0)

@@ -22,7 +22,7 @@ def test_a_promotion_leaves_its_source_for_five_seconds() -> None:
     assert migration.put("a", WORDS, 10, "archive", 0) == "archive"
     assert migration.promote("a", "working", Trigger.CACHE_MISS, 1) is None
     (outcome,) = migration.run(1)
-    assert (outcome.why, outcome.revived) == (None, False)
+    assert outcome.why is None
     assert (migration.tier("a"), migration.ids("archive"), migration.tokens("archive")) == ("working", [], 0)
     migration.run(5.99)
     assert bench.where("a") == ["working", "archive"]
@@ -39,8 +39,10 @@ def test_what_comes_back_in_time_is_not_copied_again() -> None:
     migration.promote("a", "working", Trigger.CACHE_MISS, 0)
     migration.run(0)
     migration.collect("working", 10, 2)
+    copy = bench.stores["archive"].held["a"]
     (outcome,) = migration.run(2)
-    assert outcome.revived
+    assert outcome.why is None
+    assert bench.stores["archive"].held["a"] is copy
     assert bench.where("a") == ["working", "archive"]
     migration.run(7)
     assert bench.where("a") == ["archive"]
