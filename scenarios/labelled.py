@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 import msgspec
 
 from .errors import Place, RecordingError, SpecError
-from .readers import OBJECT, Fields, anywhere
+from .readers import LIST, OBJECT, Fields, anywhere
 from .source import Problems, convert, decode, file_head, files_of, key_paths, records, unique_name
 
 Kind = Literal["plain", "temporal", "preference", "update", "unanswerable"]
@@ -121,9 +121,9 @@ def read(paths: Iterable[Path], problems: Problems, columns: Columns | None = No
                 _report_unknown(file, problems, named=file == path)
                 continue
             source = LabelFile(file, problems, corrections)
-            for source.number, row in enumerate(_rows(file, problems), 1):
+            for source.number, (place, raw) in enumerate(records(file, problems), 1):
                 with problems.collect():
-                    for answer in form.read(row, source):
+                    for answer in form.read(Fields(decode(raw, OBJECT, place), place), source):
                         name = unique_name(answer.id, seen[answer.set])
                         yield answer if name == answer.id else msgspec.structs.replace(answer, id=name)
             problems.notes += [f"{file}: {count} answers {what}" for what, count in source.left_out.items()]
@@ -189,10 +189,13 @@ def _evouna(row: Fields, file: LabelFile) -> Iterator[Labelled]:
     if not accepted:
         raise RecordingError(row.place.at("golden_answer"), "no accepted answer", "give one, or mark the row improper")
     for system in systems:
-        correct, candidate = row.typed(f"judge_{system}", bool), row.typed(f"answer_{system}", str)
-        if correct is None or candidate is None:
+        # Names of models have dots, which no path may have.
+        verdict, answer = row.record[f"judge_{system}"], row.record.get(f"answer_{system}")
+        if verdict is None or answer is None:
             file.left_out["without text or label left out"] += 1
             continue
+        correct = convert(verdict, bool, row.place.below(f"judge_{system}"))
+        candidate = convert(answer, str, row.place.below(f"answer_{system}"))
         name, of = f"q{file.number - 1}-{system}", f"evouna-{file.path.stem.lower()}"
         language = language_of(question)
         yield Labelled(name, of, question, accepted, candidate, correct, group, system, language)
@@ -224,7 +227,8 @@ def _halluqa(row: Fields, _: LabelFile) -> Iterator[Labelled]:
 
 def _halluqa_outputs(row: Fields, file: LabelFile) -> Iterator[Labelled]:
     group, system = f"q{row.needed('question_id', int)}", file.path.stem.partition("_output")[0]
-    question, response, accepted = row.needed("question", str), row.needed("response", str), _best_answers(row)
+    question, accepted = row.needed("question", str), _best_answers(row)
+    response = row.needed("response", str, blank=True)
     verdict: Any = row.needed("is_hallucination", bool | Literal["Invalid_Judge"])  # type: ignore[arg-type]
     if verdict == "Invalid_Judge":
         file.left_out["without a verdict of the judge left out"] += 1
@@ -262,11 +266,14 @@ _LOCOMO_KINDS: dict[str, Kind] = {"2": "temporal", "5": "unanswerable"}
 
 
 def _locomo(run: Fields, file: LabelFile) -> Iterator[Labelled]:
-    for user in run.needed("detailed_results", OBJECT):
-        for row in run.each(f"detailed_results.{user}"):
+    for user, answers in run.needed("detailed_results", OBJECT).items():
+        place = run.place.below(f"detailed_results.{user}")
+        for at, answer in enumerate(convert(answers, LIST, place)):
             with file.problems.collect():
+                row = Fields(answer, run.place.below(f"detailed_results.{user}[{at}]"))
                 name, question = row.needed("question_id", str), row.needed("question", str)
-                candidate, votes = row.needed("generated_answer", str), row.needed("llm_judgments", dict[str, bool])
+                candidate = row.needed("generated_answer", str, blank=True)
+                votes = row.needed("llm_judgments", dict[str, bool])
                 published, right = file.corrections.get(name, ("", ""))
                 if published != right:
                     file.left_out["left out: the audit corrects the golden answer of their votes"] += 1
@@ -316,6 +323,8 @@ class _MtragRating(msgspec.Struct):
 
 
 def _mtrag(content: Fields, file: LabelFile) -> Iterator[Labelled]:
+    content.needed("tasks", LIST)
+    content.needed("evaluations", LIST)
     documents = {document.text("document_id"): document.text("text") for document in content.each("documents")}
     tasks = {task.text("task_id"): task for task in content.each("tasks")}
     for rated in content.each("evaluations"):
@@ -330,17 +339,17 @@ def _mtrag_answer(rated: Fields, task: Fields | None, documents: Mapping[str, st
         what = f"{group!r} names no task with a question and a reference"
         raise RecordingError(rated.place.below("task_id"), what, "add it to tasks, or leave this record out")
     ratings = [_mtrag_ratings(rated, f"annotations.{name}") for name in DECISIVE]
-    question = [turn.needed("text", str) for turn in task.each("input")][-1]
+    question = [turn.needed("text", str, blank=True) for turn in task.each("input")][-1]
     unanswerable = "UNANSWERABLE" in (task.typed("Answerability", list[str]) or ())
     # A rater's vote is the lowest of the three ratings, so only who gave all three has one.
     complete = [rater for rater in ratings[0] if all(rater in by_rater for by_rater in ratings)]
-    contexts = task.each("contexts")
+    contexts, targets = task.each("contexts"), task.each("targets")
     return Labelled(
         id=f"{group}-{system}",
         set="mtrag",
         question=question,
-        accepted=() if unanswerable else tuple(target.needed("text", str) for target in task.each("targets")),
-        candidate=rated.needed("model_response", str),
+        accepted=() if unanswerable else tuple(target.needed("text", str, blank=True) for target in targets),
+        candidate=rated.needed("model_response", str, blank=True),
         correct=all(median(by_rater.values()) >= LEAST for by_rater in ratings),
         group=group,
         system=system,

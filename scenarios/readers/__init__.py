@@ -118,9 +118,13 @@ class Fields:
         """Return the first value that is not null, as `typed` does, of one of several types."""
         return self.typed(paths, kinds)
 
-    def needed(self, paths: str, kind: type[T]) -> T:
-        """Return the first value that holds something. Raises RecordingError if there is none, or not of the type."""
-        path = next((path for path in paths.split("|") if self.at(path) not in (None, "")), "")
+    def needed(self, paths: str, kind: type[T], blank: bool = False) -> T:
+        """Return the first value that holds something. Raises RecordingError if there is none, or not of the type.
+
+        With `blank` an empty text is a value as well.
+        """
+        nothing = (None,) if blank else (None, "")
+        path = next((path for path in paths.split("|") if self.at(path) not in nothing), "")
         if not path:
             remedy = "correct it, or leave this record out" + ("" if self.place.field else MISFIT)
             raise RecordingError(self.place, f"object missing required field {paths.partition('|')[0]}", remedy)

@@ -61,11 +61,12 @@ def _gemini_messages(message: Fields, problems: Problems) -> Iterator[Message]:
     elif kind == "gemini":
         tools = list(message.each("toolCalls"))
         calls = (
-            ToolCall(tool.needed("id", str), tool.needed("name", str), as_text(tool.at("args") or {})) for tool in tools
+            ToolCall(tool.needed("id", str, blank=True), tool.needed("name", str), as_text(tool.at("args") or {}))
+            for tool in tools
         )
         told = message.typed("thoughts", list[dict[str, str]]) or ()
         thinking = "\n".join(f"{thought.get('subject', '')}\n{thought.get('description', '')}" for thought in told)
-        call = Call(message.text("model"), usage=_gemini_usage(message, problems))
+        call = Call(message.typed("model", str) or "", usage=_gemini_usage(message, problems))
         yield Message("", "assistant", text, tuple(calls), time=time, thinking=thinking, media=media, call=call)
         for tool in tools:
             if tool.at("result") is not None:
@@ -93,8 +94,8 @@ def _gemini_text(holder: Fields, name: str, problems: Problems) -> tuple[str, tu
         fields = Fields(part, holder.below(name))
         if (text := fields.typed("text", str)) is not None:
             said += [] if fields.at("thought") is True else [text]
-        elif fields.at("functionResponse") is not None:
-            response = as_object(fields.at("functionResponse.response"))
+        elif fields.typed("functionResponse", OBJECT) is not None:
+            response = fields.typed("functionResponse.response", OBJECT) or {}
             shown = response.get("output", response.get("error"))
             said.append(shown if isinstance(shown, str) else as_text(response))
         elif (medium := media_of(part)) is not None:
@@ -168,10 +169,11 @@ def _cline_sessions(path: Path, problems: Problems) -> Recordings:
     for place, raw in records(path, problems):
         with problems.collect():
             session = Fields(decode(raw, OBJECT, place), place)
+            session.needed("messages", LIST)
             name, meta = session.needed("sessionId", str), dict[str, Scalar]()
-            if (agent := session.text("agent")) not in ("", _MAIN):
+            if (agent := session.typed("agent", str) or "") not in ("", _MAIN):
                 meta["parent"], name = name, f"{name}/{agent}"
-            prompt = session.text("system_prompt")
+            prompt = session.typed("system_prompt", str)
             system = (Message("system", "system", prompt),) if prompt else ()
             messages, compactions = _cline_messages(session.each("messages"), [], problems)
             if messages:

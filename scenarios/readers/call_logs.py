@@ -132,8 +132,8 @@ def _first_stamp(path: Path) -> float:
     return 0.0
 
 
-_Reading = Callable[[bytes, Place, Problems], tuple[str | None, Place, LoggedRequest]]
-"""Function of a record that returns the id of its response, the place of that id, and the call."""
+_Reading = Callable[[bytes, Place, Responses], LoggedRequest | None]
+"""Function of a record that returns its call; None if its response was read before."""
 
 
 def _requests(files: Sequence[Path], read: _Reading, problems: Problems) -> Iterator[LoggedRequest]:
@@ -142,24 +142,19 @@ def _requests(files: Sequence[Path], read: _Reading, problems: Problems) -> Iter
         with problems.collect():  # the file has no records; the others of its folder may
             for place, raw in records(path, problems):
                 with problems.collect():
-                    name, where, request = read(raw, place, problems)
-                    if responses.new(name, where):
+                    if (request := read(raw, place, responses)) is not None:
                         yield request
 
 
-def _litellm_call(raw: bytes, place: Place, problems: Problems) -> tuple[str | None, Place, LoggedRequest]:
-    log = decode(raw, _Log, place)
-    messages, cost = (
-        chat_messages(log.messages, place.at("messages"), problems),
-        dollars(log.cost, place.at("cost"), problems),
-    )
+def _litellm_call(raw: bytes, place: Place, responses: Responses) -> LoggedRequest | None:
+    log, problems = decode(raw, _Log, place), responses.problems
+    if not responses.new(log.response.id, place.at("response.id")):
+        return None
+    messages = chat_messages(log.messages, place.at("messages"), problems)
+    cost = dollars(log.cost, place.at("cost"), problems)
     call, answered = log.kwargs.asked(log.messages), place.at("response")
     answer = chat_answer(log.response, f"m{len(messages)}", answered, problems, call, log.timestamp, cost)
-    return (
-        log.response.id,
-        place.at("response.id"),
-        LoggedRequest(place, messages, answer, chat_tools(log.kwargs.tools)),
-    )
+    return LoggedRequest(place, messages, answer, chat_tools(log.kwargs.tools))
 
 
 _EPISODE = re.compile(r"episode-(\d+)")
@@ -215,8 +210,8 @@ def _number(path: Path) -> int:
     return int(episode[1]) if episode else 0
 
 
-def _trial_call(raw: bytes, place: Place, problems: Problems) -> tuple[str | None, Place, LoggedRequest]:
-    record = decode(raw, _Record, place)
+def _trial_call(raw: bytes, place: Place, responses: Responses) -> LoggedRequest | None:
+    record, problems = decode(raw, _Record, place), responses.problems
     where, text = place.at("original_response"), record.original_response.encode()
     keys = decode(text, dict[str, msgspec.Raw], where).keys()
     name, (provider, _, model) = f"m{len(record.messages)}", record.model.rpartition("/")
@@ -226,14 +221,16 @@ def _trial_call(raw: bytes, place: Place, problems: Problems) -> tuple[str | Non
         provider=record.custom_llm_provider or provider,
         started=iso_seconds(record.start_time, place.at("start_time")) if record.start_time else None,
     )
-    if "choices" in keys:
-        response = decode(text, ChatResponse, where)
-        response_id, answer = response.id, chat_answer(response, name, where, problems, asked)
+    kind: type[ChatResponse | AnthropicResponse] = ChatResponse if "choices" in keys else AnthropicResponse
+    response = decode(text, kind, where)
+    if not responses.new(response.id, where):
+        return None
+    if isinstance(response, ChatResponse):
+        answer = chat_answer(response, name, where, problems, asked)
     else:
-        said = decode(text, AnthropicResponse, where)
-        response_id, answer = said.id, anthropic_answer(said, name, where, problems, asked)
+        answer = anthropic_answer(response, name, where, problems, asked)
     messages = chat_messages(record.messages, place.at("messages"), problems)
-    return response_id, where, LoggedRequest(place, messages, answer, chat_tools(record.optional_params.tools))
+    return LoggedRequest(place, messages, answer, chat_tools(record.optional_params.tools))
 
 
 _BEDROCK = "https://bedrock-runtime.amazonaws.com/model"

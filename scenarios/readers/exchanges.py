@@ -296,7 +296,7 @@ def chat_response(stream: list[bytes], place: Place) -> dict[str, Any]:
 def whole_response(exchange: Exchange, form: str) -> bytes:
     """Return the response in the form of an API (an endpoint's name); a streamed one as if it was not streamed."""
     body, place = exchange.response, exchange.answered
-    stream, framed = events(body), list[tuple[str, bytes]]()
+    stream, framed = [] if form == "converse" else events(body), list[tuple[str, bytes]]()
     if form == "generate" and body.lstrip().startswith(b"["):
         stream = [bytes(part) for part in decode(body, list[msgspec.Raw], place)]
     elif form in ("messages", "converse") and not stream:

@@ -136,8 +136,9 @@ class HuggingFace(Reader):
     def _conversation(self, row: dict[str, Any], name: str, place: Place, problems: Problems) -> Conversation:
         if not self.column and row.get(_WHOLE) is not None:
             return convert(decoded(row[_WHOLE]), Conversation, place.at(_WHOLE))
-        column = self.column or next((name for name in _COLUMNS if row.get(name) is not None), _COLUMNS[0])
-        messages = _messages(row[column], column, place, problems)
+        present = [name for name in _COLUMNS if name in row] or _COLUMNS
+        column = self.column or next((name for name in present if row.get(name) is not None), present[0])
+        messages = _messages(row.get(column), column, place, problems)
         tools = share_tools(without_nulls(row.get("tools")), place.at("tools"))
         return Conversation(id=name, messages=messages, tools=tools)
 

@@ -118,7 +118,10 @@ class _Conversation:
                     continue
                 if event.kind == "SystemPromptEvent":
                     offered = event.each("tools")
-                    tools = tools or tuple(Tool(tool.text("title|kind"), tool.text("description")) for tool in offered)
+                    tools = tools or tuple(
+                        Tool(*(tool.typed(names, str) or "" for names in ("title|kind", "description")))
+                        for tool in offered
+                    )
                 if event.kind == "ActionEvent" and event is not (first := self._actions[event.response or event.id][0]):
                     message_of[event.id] = message_of.get(first.id, "")
                 elif (message := self._message(event)) is not None:

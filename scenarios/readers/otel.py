@@ -148,7 +148,11 @@ def _otlp(span: Fields) -> _Recorded:
     start, end = (
         seconds_of(span.at(name), span.place.below(name)) for name in ("startTimeUnixNano", "endTimeUnixNano")
     )
-    own, trace, parent = span.needed("spanId", str), span.typed("traceId", str), span.typed("parentSpanId", str)
+    own, trace, parent = (
+        span.needed("spanId", str, blank=True),
+        span.typed("traceId", str),
+        span.typed("parentSpanId", str),
+    )
     return _Recorded(
         _timed(TraceSpan(span.place, own, trace or "", parent or ""), start, end),
         span.text("name"),
@@ -173,6 +177,8 @@ def _value(typed: Any) -> Any:
     if not isinstance(typed, dict) or len(typed) != 1:
         return typed
     [(kind, value)] = typed.items()
+    if kind == "bytesValue":
+        return None  # no text: JSON has it in base64
     if kind == "intValue" and isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20:
         return int(value)
     if kind == "arrayValue" and isinstance(value, dict):
@@ -265,8 +271,8 @@ def _protobuf(path: Path, problems: Problems) -> Iterator[tuple[Place, Callable[
             continue
         for read, span in _unpacked(export) if export.record else ():
             # Ids are bytes there, which its JSON has in base64; OTLP's own JSON has them in hex.
-            for name in span.record.keys() & {"traceId", "spanId", "parentSpanId"}:
-                span.record[name] = b64decode(span.record[name]).hex()
+            for name in ("traceId", "spanId", "parentSpanId"):
+                span.record[name] = b64decode(span.record.get(name, "")).hex()
             yield span.place, partial(read, span)
 
 

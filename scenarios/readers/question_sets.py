@@ -431,7 +431,7 @@ def _daily_conversation(trajectory: Fields, name: str, kind: str) -> Conversatio
         if isinstance(said.record, str):
             messages.append(Message(f"m{at}", "user", said.record))
             continue
-        text, where, when = said.needed("message", str), said.text("place"), said.text("time")
+        text, where, when = said.needed("message", str, blank=True), said.text("place"), said.text("time")
         told = [f"消息地点 {where}"] * bool(where) + [f"消息时间 {when}"] * bool(when)
         text += f" ({', '.join(told)})" if told else ""
         messages.append(Message(f"m{at}", "user", text, time=_seconds(when, said.below("time")) if when else None))
@@ -445,7 +445,8 @@ def _daily_conversation(trajectory: Fields, name: str, kind: str) -> Conversatio
 
 def _daily_probe(question: Fields, at: int, kind: str) -> Probe | None:
     """Return a question as a probe; None if the generator could not make it."""
-    text, answer = question.needed("question", str), question.needed("answer", str | list[str])  # type: ignore[arg-type]
+    text = question.needed("question", str, blank=True)
+    answer = question.needed("answer", str | list[str], blank=True)  # type: ignore[arg-type]
     if text in _FAILED or answer in _FAILED:
         return None
     chosen, when = question.text(f"choices.{question.text('ground_truth')}"), question.text("time")
@@ -793,7 +794,6 @@ def _probes(chat: Path, counts: Mapping[str, int], problems: Problems) -> tuple[
                 question = Fields(convert(record, OBJECT, where), where)
                 cited = list(dict.fromkeys(_ids(question.at("source_chat_ids"), where.below("source_chat_ids"))))
                 evidence = tuple(name for name in cited if counts.get(name) == 1)
-                dropped += len(cited) - len(evidence)
                 told = (question.one_of(name, str | int | float) for name in _GOLDS)
                 answers = tuple(str(answer) for answer in told if answer is not None)
                 probes.append(
@@ -807,6 +807,7 @@ def _probes(chat: Path, counts: Mapping[str, int], problems: Problems) -> tuple[
                         rubric=tuple(question.typed("rubric", list[str]) or ()),
                     )
                 )
+                dropped += len(cited) - len(evidence)
     return tuple(probes), dropped
 
 

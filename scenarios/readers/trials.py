@@ -112,7 +112,7 @@ class _Side(NamedTuple):
     def sees(self, message: Fields) -> bool:
         """Return whether a message is no tool call of the other side, and no result of one."""
         if message.at("role") == "tool":
-            return (message.text("requestor") or "assistant") == self.speaker
+            return (message.typed("requestor", str) or "assistant") == self.speaker
         return message.at("role") == self.speaker or not message.at("tool_calls")
 
 
@@ -181,10 +181,15 @@ def _tau2_message(message: Fields, name: str, time: float | None, side: _Side, p
         where = place.below("raw_data.usage" if message.at("raw_data.usage") else "usage")
         call = Call(model=message.text("raw_data.model") or side.model, usage=usage(reported, where, problems, cost))
     calls = (
-        ToolCall(called.text("id"), called.needed("name", str), as_text(called.at("arguments") or {}))
+        ToolCall(
+            called.typed("id", str) or "",
+            called.needed("name", str),
+            as_text(called.one_of("arguments", dict[str, Any] | str) or {}),
+        )
         for called in message.each("tool_calls")
     )
-    answers, text = message.text("id") if role == "tool" else None, message.one_of("content", str | None) or ""
+    answers = message.typed("id", str) or "" if role == "tool" else None
+    text = message.one_of("content", str | None) or ""
     return Message(name, role, text, tuple(calls), answers=answers, time=time, call=call)
 
 
@@ -393,7 +398,9 @@ def _atif_messages(step: Fields, trajectory: Fields, problems: Problems) -> Iter
     elif source == "agent":
         made = (
             ToolCall(
-                call.needed("tool_call_id", str), call.needed("function_name", str), as_text(call.at("arguments") or {})
+                call.needed("tool_call_id", str, blank=True),
+                call.needed("function_name", str),
+                as_text(call.at("arguments") or {}),
             )
             for call in calls
         )
@@ -569,10 +576,11 @@ class _Sample(Fields):
 
     def _follow(self, kind: str, event: Fields) -> None:
         """Enter or leave the span or step that an event begins or ends."""
+        name = event.typed("name", str) or ""
         if kind == "span_begin" and event.text("id"):
             self._spans[event.text("id")] = event
         elif kind == "step" and event.at("action") == "begin":
-            self._steps.append(event.text("name") if event.at("type") in _OWN else "")
+            self._steps.append(name if event.at("type") in _OWN else "")
         elif kind == "step" and self._steps:
             self._steps.pop()
 
@@ -655,10 +663,13 @@ class _Sample(Fields):
         if message.at("error") is not None:  # it is sent in the place of the result
             text = message.text("error.message")
         calls = (
-            ToolCall(call.needed("id", str), call.needed("function", str), as_text(call.at("arguments") or {}))
+            ToolCall(
+                call.needed("id", str, blank=True), call.needed("function", str), as_text(call.at("arguments") or {})
+            )
             for call in message.each("tool_calls")
         )
-        answers, tool_name = message.text("tool_call_id") if role == "tool" else None, message.text("function")
+        answers = message.typed("tool_call_id", str) or "" if role == "tool" else None
+        tool_name = message.typed("function", str) or ""
         return Message(name, role, text, tuple(calls), answers, tool_name, thinking=thinking, media=media)
 
 

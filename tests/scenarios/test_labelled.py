@@ -98,13 +98,14 @@ def test_answers_of_your_own(tmp_path: Path) -> None:
         ({"kind": "hard"}, "kind: invalid enum value 'hard'"),
         ({"rating": 3}, "rating: expected"),
         ({"candidate": None}, "candidate: expected str, got null"),
+        ("not JSON", "not JSON"),
     ],
 )
-def test_a_bad_row_is_named_and_the_rest_is_read(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_a_bad_row_is_named_and_the_rest_is_read(tmp_path: Path, change: dict[str, Any] | str, said: str) -> None:
     """The file, the line, the field and what is wrong with it; the rows around it come out."""
-    path = written(tmp_path / "mine.jsonl", ROW, ROW | change, ROW)
+    path = written(tmp_path / "mine.jsonl", ROW, change if isinstance(change, str) else ROW | change, ROW)
     answers, problems = found(path)
-    assert [each.id for each in answers] in (["r1", "r3"], ["r1", "r2"])
+    assert [each.id for each in answers] == ["r1", "r3"]
     [problem] = problems.errors
     assert str(problem).startswith(f"{path}:2: ")
     assert said in str(problem)
@@ -135,6 +136,38 @@ def test_evouna(tmp_path: Path) -> None:
     ]
     assert ["golden_answer: no accepted answer" in str(each) for each in problems.errors] == [True, False]
     assert "judge_fid: expected bool, got str" in str(problems.errors[1])
+
+
+def test_the_name_of_a_model_may_have_a_dot(tmp_path: Path) -> None:
+    """So may that of a user in LoCoMo."""
+    [first, _], problems = found(written(tmp_path / "NQ.json", [NQ | {"answer_gpt3.5": "A", "judge_gpt3.5": True}]))
+    assert first.system == "fid"
+    users = run() | {"detailed_results": {"u.1": [RUN]}}
+    [answer], _ = found(written(tmp_path / "gpt" / "eval.json", users))
+    assert (answer.id, problems.errors) == ("q0-gpt", [])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"question_id": 1, "question": "谁？", "response": "", "Best_Answer": "甲", "is_hallucination": True}],
+        run(RUN | {"generated_answer": ""}),
+        subset(RATED | {"model_response": "", "annotations": ratings(1)}, targets=[{"text": ""}]),
+    ],
+)
+def test_an_empty_answer_was_judged(tmp_path: Path, content: object) -> None:
+    """It is read as every answer is."""
+    [answer], problems = found(written(tmp_path / "some.json", content))
+    assert (answer.candidate, problems.errors) == ("", [])
+
+
+@pytest.mark.parametrize("part", ["tasks", "evaluations"])
+def test_a_file_without_its_parts(tmp_path: Path, part: str) -> None:
+    """What MT-RAG's file lacks is named."""
+    whole = subset(RATED | {"annotations": ratings(3)})
+    answers, problems = found(written(tmp_path / "a.json", {key: each for key, each in whole.items() if key != part}))
+    assert not answers
+    assert [error.what for error in problems.errors] == [f"object missing required field {part}"]
 
 
 def test_halluqa(tmp_path: Path) -> None:

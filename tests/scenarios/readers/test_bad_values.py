@@ -31,3 +31,41 @@ def test_a_wrong_value_is_named_by_line_and_field(
     assert error.place.file == str(file)
     assert error.remedy
     assert len(found) == int(left)
+
+
+@pytest.mark.parametrize(
+    ("name", "paths"),
+    [
+        ("memdaily", ["0.message_list.0.message"]),
+        ("memdaily", ["0.question_list.0.answer"]),
+        ("atif", ["steps.2.tool_calls.0.tool_call_id", "steps.2.observation.results.0.source_call_id"]),
+        ("gemini_cli", ["messages.1.toolCalls.0.id"]),
+        ("inspect", ["samples.0.message_pool.1.tool_calls.0.id", "samples.0.message_pool.2.tool_call_id"]),
+    ],
+)
+def test_an_empty_text_is_a_value(name: str, paths: list[str], tmp_path: Path) -> None:
+    """An empty message, answer or id of a tool call costs nothing of what stands beside it."""
+    sample = SAMPLES[name]
+
+    def sizes(*paths: str) -> list[int]:
+        records, problems = sample.records(2), Problems()
+        for path in paths:
+            steps = tuple(int(step) if step.isdecimal() else step for step in path.split("."))
+            records = changed(records, steps, "replace", "")
+        found = list(read(find([sample.write(tmp_path, sample.text(records))], problems, name), problems))
+        assert not problems.errors
+        return [len(each.messages) for each in found]
+
+    assert sizes(*paths) == sizes()
+
+
+def test_a_damaged_question_is_not_counted(tmp_path: Path) -> None:
+    """Evidence that is dropped is counted of questions that are read."""
+    sample = SAMPLES["beam"]
+    file = sample.write(tmp_path, sample.text(sample.records(1)))
+    cited = {"question": "Flask?", "answer": 2, "source_chat_ids": [0, 9]}
+    questions = {"contradiction": [cited, {**cited, "question": 5}]}
+    (tmp_path / "probing_questions" / "probing_questions.json").write_text(json.dumps(questions))
+    problems = Problems()
+    [chat] = read(find([file], problems, "beam"), problems)
+    assert (len(chat.probes), chat.meta["evidence_dropped"], len(problems.errors)) == (1, 1, 1)

@@ -93,3 +93,12 @@ def test_any_change_of_a_cassette(at: int, cut: int, put: str) -> None:
         for error in problems.errors:
             assert error.place.file == str(path)
             str(error).encode()
+
+
+def test_events_that_are_none_of_the_api(tmp_path: Path) -> None:
+    """Bedrock's Converse streams frames: text that looks like server-sent events is one clear error."""
+    url = "https://bedrock-runtime.us-east-1.amazonaws.com/model/amazon.nova-lite-v1:0/converse"
+    asked = {"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}
+    found, problems = load(tmp_path / "a.json", interaction(url, asked, None, body="data: {}\n\n"))
+    assert not found
+    assert [error.what for error in problems.errors] == ["not JSON: invalid character (byte 0)"]

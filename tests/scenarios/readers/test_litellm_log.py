@@ -48,6 +48,14 @@ def test_no_header_or_key_is_kept(tmp_path: Path) -> None:
     assert b"extra_headers" not in chat.to_json()
 
 
+def test_what_is_wrong_with_a_repeated_response_is_said_once(tmp_path: Path) -> None:
+    """The second record of a response is not read."""
+    record = log(1, [S, U], A, cost="x")
+    record["response"]["id"] = "r"
+    _, problems = load(tmp_path / "task", record, record)
+    assert [error.place.field for error in problems] == ["cost", "response.id"]
+
+
 def test_detection_reads_past_long_messages(tmp_path: Path) -> None:
     """The response that tells the format from a plain chat may stand behind a long request."""
     path = tmp_path / "long.json"

@@ -60,6 +60,8 @@ def spans() -> list[Flat]:
 def typed(value: Any) -> dict[str, Any]:
     if isinstance(value, list):
         return {"arrayValue": {"values": [typed(one) for one in value]}}
+    if isinstance(value, bytes):
+        return {"bytesValue": value.decode()}
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
 
 
@@ -112,13 +114,16 @@ def test_protobuf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for span in export["resourceSpans"][0]["scopeSpans"][0]["spans"]:
             span |= {
                 "traceId": "q80=",
-                "spanId": span["spanId"] + "w==",
+                "spanId": span["spanId"] and span["spanId"] + "w==",
                 "parentSpanId": span["parentSpanId"] and "aw==",
             }
         return bytes(json_format.ParseDict(export, traces()).SerializeToString())
 
     path = tmp_path / "one.pb"
-    path.write_bytes(message(*spans()))
+    recorded = spans()
+    for span in recorded:
+        span["attributes"]["gen_ai.conversation.id"] = b"UyB0"  # bytes are no text
+    path.write_bytes(message(*recorded))
     assert type(detect(path)) is Otel
     problems = Problems()
     check(list(read(find([path], problems), problems)), problems)
@@ -126,6 +131,9 @@ def test_protobuf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(b"".join(len(one).to_bytes(4, "big") + one for one in several))
     problems = Problems()
     check(list(read(find([path], problems), problems)), problems)
+    path.write_bytes(message({**spans()[1], "id": ""}))
+    [chat] = read(find([path], problems), problems)
+    assert (len(chat.messages), problems.errors) == (3, [])
     path.write_bytes(several[0][:-9])
     problems = Problems()
     assert not list(read(find([path], problems), problems))
