@@ -77,7 +77,7 @@ def list_(
     from ctxbench.scenarios.spec import suggestion
 
     if what not in list(Kind):
-        raise SpecError(f"{what!r} cannot be listed{suggestion(what, dict.fromkeys(Kind))}")
+        raise SpecError(f"{what!r} cannot be listed{suggestion(what, dict.fromkeys(map(str, Kind)))}")
     if what in (Kind.prices, Kind.caches):
         from .price_list import print_caches, print_prices  # numpy and pandas, which --help must not import
 

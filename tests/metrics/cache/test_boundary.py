@@ -100,6 +100,20 @@ def test_a_mark_is_read_to_the_token() -> None:
     assert paid == pytest.approx([1.35, 2.15])
 
 
+@pytest.mark.parametrize(
+    ("tokens", "count", "pays"), [(220, 10, False), (221, 10, True), (103, 1962, False), (103, 1963, True)]
+)
+def test_a_short_prompt_that_is_padded_to_be_cached(tokens: int, count: int, pays: bool) -> None:
+    """The guide's example (O10): a prompt that is padded to 1,024 tokens is cheaper from 221 tokens on over ten
+    requests, one of 103 over 1,963. One of 102 never is: a read of 1,024 tokens costs what 102.4 do."""
+    paid = {}
+    for sent in (tokens, 1024):
+        talk, cache = Talk(u=sent), BoundaryCache()
+        used = [cache.request(talk.request("u", at=at)) for at in range(count)]
+        paid[sent] = sum(each.fresh + 1.25 * each.written + 0.1 * each.read for each in used)
+    assert (paid[1024] < paid[tokens]) == pays
+
+
 def test_twenty_earlier_ends_are_looked_up() -> None:
     """A boundary twenty eligible messages before the last is found, one more is not."""
     for more, read in ((20, 2000), (21, 0)):
