@@ -45,7 +45,7 @@ async function copy(text) {
 }
 
 // Rows from which a table has a field to filter them.
-const MANY = 12;
+const MANY = 10;
 const tables = [...document.querySelectorAll("table.figures, table.prose")].filter((table) => table.tHead);
 const known = new Set(STRATEGIES.map(legible));
 for (const table of tables) {
