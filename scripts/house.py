@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 OPEN = re.compile(r"(What|Whatever|Who|Whose|Which|Those|Of (each|every|those)|That which)\b")
 """First words of docstrings that do not say what they are about."""
 BUDGET = {
-    "lines of Python without tests": 75_500,
+    "lines of Python without tests": 75_600,
     "files": 362,
     "lines of tests": 44_000,
     "commands": 30,
