@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -173,13 +174,19 @@ def _read(path: Path) -> Profile | None:
     try:
         return msgspec.json.decode(read_file(path), type=Profile)
     except msgspec.ValidationError as error:
-        said = "%s: a profile of another version, or damaged (%s): calibrate again"
-        logging.getLogger(__name__).warning(said, path, error)
+        _pass_over(path, str(error))
         return None
     except OSError as error:
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{path}: is no profile of a grader ({error}): remove it, and calibrate again") from None
+
+
+@cache
+def _pass_over(path: Path, error: str) -> None:
+    """Say once of a file that it is passed over."""
+    said = "%s: a profile of another version, or damaged (%s): calibrate again"
+    logging.getLogger(__name__).warning(said, path, error)
 
 
 def _rank(quote: QuotedProfile) -> tuple[bool, bool, int, str]:
