@@ -198,7 +198,7 @@ def test_what_is_known_of_the_reading_is_said(tmp_path: Path) -> None:
 
 
 def test_so_many_generated_conversations(tmp_path: Path) -> None:
-    """Those of `convert` and of `run` are the same ones, and a run says in its manifest which they were."""
+    """`convert` and `run` make the same conversations of one spec, and the manifest of the run has the spec."""
     some = "load(turns=2, seed=3, conversations=5)"
     ctxbench("convert", some, "--to", "f.jsonl", cwd=tmp_path)
     names = [json.loads(line)["id"] for line in (tmp_path / "f.jsonl").read_text().splitlines()]

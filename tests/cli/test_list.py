@@ -25,7 +25,7 @@ Printed = Callable[..., str]
 
 @pytest.fixture
 def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Printed:
-    """What the command prints, in the folder of the examples."""
+    """Return a function that gives what `ctxbench list` prints, run in the folder of the examples."""
     monkeypatch.chdir(EXAMPLES)
 
     def text(what: str, name: str | None = None, as_json: bool = False) -> str:

@@ -163,7 +163,7 @@ def test_an_empty_answer_was_judged(tmp_path: Path, content: object) -> None:
 
 @pytest.mark.parametrize("part", ["tasks", "evaluations"])
 def test_a_file_without_its_parts(tmp_path: Path, part: str) -> None:
-    """What MT-RAG's file lacks is named."""
+    """An error names the field that MT-RAG's file lacks."""
     whole = subset(RATED | {"annotations": ratings(3)})
     answers, problems = found(written(tmp_path / "a.json", {key: each for key, each in whole.items() if key != part}))
     assert not answers

@@ -42,7 +42,7 @@ def test_what_is_not_graded() -> None:
 
 
 def test_costs_are_of_the_labelled_answers() -> None:
-    """What a grader's models used for the labels alone, not for another set."""
+    """A profile charges the calls for its own labelled set, and none for another set."""
     grader = Paid(says_yes)
     [first] = measured(grader).profiles
     [second] = measured(grader, questions=40).profiles

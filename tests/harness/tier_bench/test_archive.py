@@ -56,7 +56,7 @@ def test_two_runs_differ_in_their_speeds_only(tmp_path: Path) -> None:
 
 
 def test_few_messages_and_none(tmp_path: Path) -> None:
-    """What cannot be measured says why, nothing is divided by nothing, and the tables are made."""
+    """A measurement of nothing gives reasons in place of figures, divides nothing by 0, and still makes its tables."""
     short = measured(tmp_path, talk(("user", "Hi"), ("assistant", "Hello")))
     assert isinstance(short.vectors, Missing)
     empty = measured(tmp_path, talk(("user", ""), name="one"), talk(("user", ""), name="two"))

@@ -1,4 +1,4 @@
-"""What `lab tiers focus` measures, on conversations worked by hand, and the command as a user runs it."""
+"""`lab tiers focus` measures conversations that are worked by hand, and runs as a user runs it."""
 
 from __future__ import annotations
 

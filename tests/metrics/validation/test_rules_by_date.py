@@ -1,4 +1,4 @@
-"""Which rule a call is compared under, by model, host and date, and the evidence that stands with it."""
+"""A call is compared under the rule of its model, host and date, and the evidence stands with it."""
 
 from __future__ import annotations
 
