@@ -245,7 +245,7 @@ class Prices:
 
     def unknown(self, model: str) -> str:
         """Return the message for a model without a price, with its remedy."""
-        table = f'in a file of prices (CTXBENCH_PRICES, which run, report, bill and audit read), [models."{model}"]'
+        table = f'in a file of prices (CTXBENCH_PRICES), [models."{model}"]'
         if self._batch and self._listing(model) is not None:
             return f"the batch price of {model} is not known: give it {table} batch = {{input = …, output = …}}"
         close = nearest(model, {**self._overrides.listings, **model_names()})

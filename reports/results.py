@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +18,7 @@ import pandas as pd
 
 from ctxbench.harness.answers.figures import AnswerFigures
 from ctxbench.harness.answers.tally import Tally, run_tallies, tallies_json, unanswered
+from ctxbench.harness.bill import usual_prices
 from ctxbench.harness.bill.bill import Billed, bill
 from ctxbench.harness.bill.requests import breaks
 from ctxbench.harness.bill.simulation import Scheme
@@ -29,7 +30,7 @@ from ctxbench.harness.folder.schema import without_text as manifest_without_text
 from ctxbench.harness.folder.steps import steps_of
 from ctxbench.harness.tier_bench.working import miss_ratios
 from ctxbench.metrics.figures import METRICS, OF_STEPS, figures
-from ctxbench.metrics.prices import BUNDLED, Prices
+from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.survival import Survival, shown_share
 from ctxbench.metrics.value import Missing, Value, grouped
 
@@ -283,7 +284,7 @@ class Results:
 
     run: Run
     models: Sequence[str]
-    prices: Prices = BUNDLED
+    prices: Prices = field(default_factory=usual_prices)
     text: bool = True
     """Whether texts of the recordings may be shown, and words that may quote them."""
 

@@ -28,12 +28,13 @@ from ctxbench.metrics.cache.mechanisms import (
     UnitRules,
 )
 from ctxbench.metrics.cache.rules import STORED, day_of, rule_for
-from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tariff
+from ctxbench.metrics.prices import Price, Prices, Tariff
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.events import Called
 
 from ..folder.contexts import Floats, Ints
 from ..folder.run import KEYS, Run
+from . import usual_prices
 from .recorded import CostComparison, TokenFactors, recorded_costs
 from .requests import CountedRequests, RunRequests
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
@@ -375,11 +376,12 @@ def bill(
     return Billed(requests, billed_schemes, prices, usages, factors, counted, thinking)
 
 
-def conversation_bills(run: Run, schemes: Sequence[Scheme], prices: Prices = BUNDLED) -> pd.DataFrame:
+def conversation_bills(run: Run, schemes: Sequence[Scheme], prices: Prices | None = None) -> pd.DataFrame:
     """Return the rows of `Billed.conversations`, the offline optimum not among them, some shards of a run at a time.
 
     Raises RunError for a model whose price is not known.
     """
+    prices = prices or usual_prices()
     check_prices(schemes, prices)
     if not schemes:
         return pd.DataFrame(columns=[*KEYS, "model", "placement", "calls", *SUMS, "base", "break_even"])

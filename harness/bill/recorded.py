@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from ctxbench.metrics.prices import BUNDLED, Prices
+from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.thinking import KeptThinking, ThinkingRule, reported_thinking, thinking_rule, thinking_tokens
 from ctxbench.metrics.tokens import TokenCounter, TokenFactor, token_factor
 from ctxbench.metrics.value import Missing
 
 from ..folder.run import Run, recorded_models
-from . import MODELS
+from . import MODELS, usual_prices
 
 
-def billed_models(run: Run, named: Sequence[str] = (), prices: Prices = BUNDLED) -> tuple[str, ...]:
+def billed_models(run: Run, named: Sequence[str] = (), prices: Prices | None = None) -> tuple[str, ...]:
     """Return the models that a run is billed under, the most important first: those named, or else MODELS.
 
     Without any named, the recorded model with the most calls is the first, where its price is known.
@@ -28,7 +28,7 @@ def billed_models(run: Run, named: Sequence[str] = (), prices: Prices = BUNDLED)
     if named:
         return tuple(dict.fromkeys(named))
     main = next(iter(recorded_models(run)), "")
-    recorded = (main,) if main and prices.tariff(main) is not None else ()
+    recorded = (main,) if main and (prices or usual_prices()).tariff(main) is not None else ()
     return tuple(dict.fromkeys((*recorded, *MODELS)))[: len(MODELS)]
 
 

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.statistics.intervals import Floats, Interval, by_unit, mean_of, over_units
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Form, Missing
@@ -126,7 +127,7 @@ class ClaimInputs:
     def bills(self, strategy: str, model: str) -> pd.DataFrame:
         """Return the bills of a strategy under one of MODELS: a row per conversation (`Billed.conversations`)."""
         run = self.run_of(strategy)
-        bills = self.once(f"bills {run.folder}", lambda: conversation_bills(run, [Scheme(model) for model in MODELS]))
+        bills = self.once(f"bills {run.folder}", lambda: conversation_bills(run, list(map(Scheme, MODELS)), BUNDLED))
         return bills[(bills.strategy.astype(str) == strategy) & (bills.model == model)]
 
     @cached_property

@@ -19,10 +19,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ctxbench.metrics.figures import BILLED, METRICS, OF_ANSWERS, Metric
-from ctxbench.metrics.prices import BUNDLED, Prices
+from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.value import Form, Missing, Ratio, Summed, Value, value
 
 from ..answers.store import answered
+from ..bill import usual_prices
 from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..folder.contexts import Floats
@@ -106,7 +107,7 @@ class SumGrid:
 _PLACED = ["strategy", "conversation"]
 
 
-def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices = BUNDLED) -> MeasuredRun:
+def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices | None = None) -> MeasuredRun:
     """Measure every figure of a run; those of the wall clock only with `clock`.
 
     Raises RunError for a model without a price.
@@ -133,7 +134,7 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
             version = f"{metric.version}, answered by {answers.identity}, graded by {answers.grader}"
             tables[answers.metric(name)] = of_answers[name]
             about[answers.metric(name)] = About(metric.unit, metric.better, "ratio", version)
-    for name, (table, description) in _bills(run, models, grid, prices).items():
+    for name, (table, description) in _bills(run, models, grid, prices or usual_prices()).items():
         tables[name], about[name] = table, description
     for strategy, conversations_failed in failed.items():
         # NaN, not 0: a failed strategy has no figure of the conversation, and 0 tokens would look cheap.

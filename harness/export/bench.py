@@ -19,7 +19,6 @@ import msgspec
 import pandas as pd
 
 from ctxbench.metrics.figures import growth
-from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.secrets import without_secrets
@@ -87,12 +86,12 @@ class Bench:
     """The run's manifest, as JSON."""
 
 
-def bench(run: Run, models: Sequence[str] = (), prices: Prices = BUNDLED, *, text: bool = True) -> Bench:
+def bench(run: Run, models: Sequence[str] = (), *, text: bool = True) -> Bench:
     """Return what is logged of a run, billed under `models`; without `text`, no words that may quote a recording.
 
     Raises RunError for a model without a price.
     """
-    run_figures = measured(run, models, clock=True, prices=prices)
+    run_figures = measured(run, models, clock=True)
     conversations = run.table("conversations")
     left_out = uneven(run_figures.failed, len(conversations))
     figures = overall(run_figures)

@@ -18,6 +18,7 @@ import numpy as np
 
 from ctxbench.metrics.figures import fixed
 from ctxbench.metrics.frontier import Point, frontier
+from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
 from ctxbench.metrics.statistics.intervals import BY_CONSTRUCTION, Interval, by_unit, mean_of, over_units
 from ctxbench.metrics.value import Missing
@@ -126,7 +127,7 @@ def _measured(task: Task) -> Tried:
 
 
 def _figures(task: Task, run: Run) -> Tried:
-    run_figures = measured(run, () if task.cost == TOKENS else (task.cost,))
+    run_figures = measured(run, () if task.cost == TOKENS else (task.cost,), prices=BUNDLED)
     conversations, sums = list(run_figures.digests), run_figures.sums[task.spec]
     # Figures over fewer conversations would not compare with those of other settings.
     if failed := run_figures.failed.get(task.spec, {}):

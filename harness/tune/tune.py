@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from ctxbench.metrics.models import model_names
-from ctxbench.metrics.prices import Prices
+from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.scenarios.model import Conversation, independent_units
@@ -228,7 +228,7 @@ def tune(
     """
     check()
     search = searched(request.strategy)
-    if request.cost != TOKENS and Prices().tariff(request.cost) is None:
+    if request.cost != TOKENS and BUNDLED.tariff(request.cost) is None:
         close = nearest(request.cost, {**model_names(), TOKENS: None})
         remedy = "`ctxbench list prices` has the models, and `tokens` needs no price"
         raise RunError(f"the price of {request.cost} is not known{close} ({remedy})")

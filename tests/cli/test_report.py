@@ -98,6 +98,8 @@ def test_prices_of_ones_own(tmp_path: Path) -> None:
     assert "billed under company/assistant" in shown
     assert "ctxbench report now -m company/assistant" in shown
     row = json.loads(ctxbench("bill", "now", *own, "--json", cwd=tmp_path).stdout)["bills"][0]
+    compared = json.loads(ctxbench("compare", "now", *own, "--json", cwd=tmp_path).stdout)["comparisons"]
+    assert "cost(company/assistant)" in {each["metric"] for each in compared}
     verdict = json.loads(ctxbench("report", "now", *own, "--json", cwd=tmp_path).stdout)["verdict"]
     assert verdict["model"] == "company/assistant"
     table = pd.read_csv(tmp_path / "now" / "report" / "tables" / "bill.csv")

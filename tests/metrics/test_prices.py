@@ -250,7 +250,7 @@ def test_embedders_sell_no_output() -> None:
 
 def test_what_is_said_of_a_model_without_a_price() -> None:
     """The nearest names, and how to give a price."""
-    give = "in a file of prices (CTXBENCH_PRICES, which run, report, bill and audit read), "
+    give = "in a file of prices (CTXBENCH_PRICES), "
     give += "[models.\"{}\"] input = … and output = …, or like = 'another model'"
     assert BUNDLED.unknown("gpt5.6").startswith("the price of gpt5.6 is not known; did you mean 'gpt-5.6")
     assert BUNDLED.unknown("gpt5.6").endswith("? Or give it " + give.format("gpt5.6"))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pandas as pd
 
+from ctxbench.harness.bill import check_priced
 from ctxbench.harness.bill.recorded import billed_models
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import write_baseline
@@ -28,7 +29,6 @@ from ctxbench.harness.folder.schema import Manifest
 from ctxbench.harness.folder.store import remove_empty
 from ctxbench.harness.models import Settings
 from ctxbench.harness.models.base import usual_access
-from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.reports.render import count
 from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import verdict
@@ -95,7 +95,7 @@ def run(
     The other parameters are the options of `ctxbench run`. Raises UserError for whatever the caller can mend.
     """
     models = _texts(model)
-    _check_prices(models)
+    check_priced(models)
     use_pythons(several(adapter_python))
     chosen, left_out = (None, []) if strategies is None else listed(map(strategy_text, several(strategies)))
     for line in left_out:
@@ -139,13 +139,6 @@ def run(
     return BenchmarkRun(reader, models)
 
 
-def _check_prices(models: Sequence[str]) -> None:
-    """Raise RunError for a model without a known price, before any work is done for it."""
-    for model in models:
-        if BUNDLED.tariff(model) is None:
-            raise RunError(BUNDLED.unknown(model))
-
-
 def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
     """Open a finished run folder, to be billed under `model` as by `run`. One in an object store is copied here.
 
@@ -154,9 +147,7 @@ def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
     return BenchmarkRun(load_folder(fetched(os.path.expanduser(folder))), _texts(model))
 
 
-def log_in_mlflow(
-    run: Run, models: Sequence[str], to: str, experiment: str, text: bool | None, prices: Prices = BUNDLED
-) -> LogResult:
+def log_in_mlflow(run: Run, models: Sequence[str], to: str, experiment: str, text: bool | None) -> LogResult:
     """Log a run in MLflow with its report, as `BenchmarkRun.log` does."""
     from ctxbench.harness.export import mlflow
     from ctxbench.harness.export.bench import bench
@@ -164,11 +155,11 @@ def log_in_mlflow(
 
     where = mlflow.place(run.folder, to or os.environ.get("MLFLOW_TRACKING_URI", ""))
     shown = where.is_local if text is None else text
-    logged = bench(run, models, prices, text=shown)
+    logged = bench(run, models, text=shown)
     name = experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME", "") or mlflow.EXPERIMENT
     measured_at = int((run.folder / "manifest.json").stat().st_mtime * 1000)
     with tempfile.TemporaryDirectory() as folder:
-        write(Results(run, models, prices, text=shown), Path(folder))
+        write(Results(run, models, text=shown), Path(folder))
         return mlflow.write(logged, where, measured_at, Path(folder), name, text=shown)
 
 
@@ -237,7 +228,7 @@ class BenchmarkRun:
         return Results(self.reader, self.models)
 
     def _billed(self, models: Sequence[str]) -> Results:
-        _check_prices(models)
+        check_priced(models)
         return self._results if tuple(models) in ((), self.models) else Results(self.reader, models)
 
     def verdict(self, *models: str) -> BenchmarkVerdict:

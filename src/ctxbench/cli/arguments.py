@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import errno
 import inspect
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
@@ -27,7 +26,6 @@ from .streams import say
 
 if TYPE_CHECKING:
     from ctxbench.harness.models import Settings
-    from ctxbench.metrics.prices import Prices
 
 
 USUAL_MODELS = f"the recorded one, {', '.join(MODELS)}"
@@ -81,25 +79,6 @@ class RequestForm(StrEnum):
 
     openai = "openai"
     anthropic = "anthropic"
-
-
-def own_prices(batch: bool = False) -> Prices:
-    """Return the bundled prices with those of the user's file over them. Raises SetupError for a mistake in it."""
-    from ctxbench.metrics.prices import NOTHING, Prices, read_prices
-
-    file = os.environ.get("CTXBENCH_PRICES")
-    return Prices(read_prices(Path(file)) if file else NOTHING, batch)
-
-
-def check_prices(models: Sequence[str] | None) -> Prices:
-    """Return the user's prices. Raises SpecError for a model that has none, before anything is measured."""
-    from ctxbench.scenarios.errors import SpecError
-
-    prices = own_prices()
-    for name in models or ():
-        if prices.tariff(name) is None:
-            raise SpecError(prices.unknown(name))
-    return prices
 
 
 MOST_OF_ANYTHING = 10**9

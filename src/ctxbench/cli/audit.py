@@ -23,7 +23,6 @@ from .arguments import (
     JobsOption,
     JsonOption,
     OverwriteOption,
-    check_prices,
 )
 from .configuration import found_agents
 from .streams import command, say, say_stopped
@@ -59,6 +58,7 @@ def audit(
     this machine. The sessions are replayed as the agent sent them, whole, and through ten alternatives, into a run
     folder.
     """
+    from ctxbench.harness.bill import check_priced
     from ctxbench.harness.engine.plan import Plan, RunInputs
     from ctxbench.harness.folder.store import is_complete
     from ctxbench.reports.audit import Audit, audit_table
@@ -73,7 +73,7 @@ def audit(
     for path in paths or ():
         if not path.exists():
             raise UserError(f"{path}: there is no such file or folder")
-    prices = check_prices(model)
+    check_priced(model or ())
     sessions = _newest(paths or _found(), last, form)
     alternatives = tomllib.loads(files(__package__).joinpath("data/audit.toml").read_text("utf-8"))["alternatives"]
     folder = out or _OUT
@@ -85,7 +85,7 @@ def audit(
         manifest = executed(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher)
     report_manifest(manifest, folder)
     try:
-        found = Audit(results_of(folder, model or (), prices))
+        found = Audit(results_of(folder, model or ()))
         put(lambda: audit_json(found), lambda: [audit_table(found), five_measures(found.places)], as_json)
     except Stopped:
         say_stopped(f"everything is measured. To print the tables: {command('report', folder)}")

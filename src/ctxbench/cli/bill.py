@@ -11,7 +11,7 @@ import typer
 
 from ctxbench.harness.bill import CacheRules
 
-from .arguments import BilledModelsOption, JsonOption, RunArgument, own_prices, run_folder
+from .arguments import BilledModelsOption, JsonOption, RunArgument, run_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,6 +77,7 @@ def bill(
     [bold]anchor[/bold]      that, and before what the strategy is about to rewrite
     [bold]hindsight[/bold]   the offline optimum: the lowest bill that any placement could reach
     """
+    from ctxbench.harness.bill import usual_prices
     from ctxbench.harness.bill.bill import bill as billed_as
     from ctxbench.harness.bill.recorded import billed_models
     from ctxbench.harness.bill.requests import RunRequests, breaks
@@ -89,7 +90,7 @@ def bill(
     from .progress import counting
 
     requests = RunRequests(load(run_folder(run)))
-    paid = own_prices(batch)
+    paid = usual_prices(batch)
     schemes = [
         Scheme(name, where.value, rules, reuse)
         for name in billed_models(requests.run, model or (), paid)

@@ -17,7 +17,6 @@ from .arguments import (
     ModelOptions,
     StrictOption,
     flat,
-    own_prices,
 )
 from .replies import end
 from .streams import report_ignored, same_command, say, say_stopped
@@ -201,6 +200,7 @@ def validate(
     The prompt cache of each model is simulated under the rules of the recording's date. Its cache reads are compared
     with those that the provider reported, and recorded costs with the cost of the reported usage.
     """
+    from ctxbench.harness.bill import usual_prices
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.metrics.validation.calibration import Counters
     from ctxbench.metrics.validation.validation import validation
@@ -212,7 +212,7 @@ def validate(
 
     problems = Problems(strict=strict)
     conversations = list(RunInputs(tuple(inputs), form).open(problems).conversations())
-    validated = validation(conversations, Counters(), own_prices())
+    validated = validation(conversations, Counters(), usual_prices())
     for problem in problems.errors:
         say(f"left out: {problem}")
     _report_left_out(validated.replayed.left_out)

@@ -20,7 +20,6 @@ from .arguments import (
     StrategyOption,
     StrictOption,
     ToOption,
-    check_prices,
     run_folder,
 )
 from .streams import command, report_ignored, say
@@ -134,16 +133,18 @@ def mlflow(
 def logged(folders: Sequence[Path], models: Sequence[str], to: str = "", text: bool | None = None) -> bool:
     """Log runs in MLflow, and print where, or how to do it later. Returns whether all of them were logged."""
     from ctxbench.api.runs import log_in_mlflow
+    from ctxbench.harness.bill import check_priced
     from ctxbench.harness.bill.recorded import billed_models
     from ctxbench.harness.folder.run import load
     from ctxbench.scenarios.errors import NotLogged
 
-    prices, failed = check_prices(models), False
+    check_priced(models)
+    failed = False
     for folder in folders:
         again = ("export", "mlflow", folder, *(word for name in models for word in ("-m", name)))
         run = load(folder)
         try:
-            result = log_in_mlflow(run, billed_models(run, models, prices), to, "", text, prices)
+            result = log_in_mlflow(run, billed_models(run, models), to, "", text)
         except NotLogged as error:
             failed = True
             say(f"error: {error}. To log it when MLflow is available: {command(*again)}")

@@ -15,7 +15,6 @@ from rich.console import Console
 from ctxbench.harness.bill.recorded import billed_models
 from ctxbench.harness.folder.files import placed
 from ctxbench.harness.folder.run import load
-from ctxbench.metrics.prices import BUNDLED, Prices
 from ctxbench.reports.bill import against
 from ctxbench.reports.render import WIDE, Table, exact, show
 from ctxbench.reports.render import markdown as as_markdown
@@ -30,10 +29,10 @@ from ctxbench.scenarios.files import check_file
 from .streams import say
 
 
-def results_of(folder: Path, models: Sequence[str] = (), prices: Prices = BUNDLED, *, text: bool = True) -> Results:
+def results_of(folder: Path, models: Sequence[str] = (), *, text: bool = True) -> Results:
     """Return the results of a run, billed under some models, or else those of `billed_models`."""
     run = load(folder)
-    return Results(run, billed_models(run, models, prices), prices, text)
+    return Results(run, billed_models(run, models), text=text)
 
 
 def under_first(results: Results) -> Results:

@@ -21,7 +21,6 @@ from .arguments import (
     RequestForm,
     RunArgument,
     StrategyOption,
-    check_prices,
     run_folder,
 )
 from .commands import PlainCommand
@@ -82,6 +81,7 @@ def report(
     --markdown, --by conversation or --print-only no report is written.
     """
     from ctxbench.api.names import find_conversation
+    from ctxbench.harness.bill import check_priced
 
     from .output import (
         check_form,
@@ -101,7 +101,8 @@ def report(
         text = not no_text
         put(lambda: conversation_rows(folder, text), lambda: conversation_tables(folder, text), as_json, markdown)
         return
-    results = results_of(folder, model or (), check_prices(model), text=not no_text)
+    check_priced(model or ())
+    results = results_of(folder, model or (), text=not no_text)
     all_tables = partial(run_tables, results, by is Grouping.kind)
     if as_json or markdown is not None:
         put(partial(run_json, results), all_tables, as_json, markdown)

@@ -34,7 +34,6 @@ from .arguments import (
     OverwriteOption,
     RunOutOption,
     StrictOption,
-    check_prices,
     flat,
 )
 from .export import logged
@@ -133,10 +132,12 @@ def run(
     2, after the tables, if a strategy finished no conversation, if a model gave no usable reply at all, and with
     --strict if any reply is missing. The same command asks again for replies that are missing because a call failed.
     """
+    from ctxbench.harness.bill import check_priced
+
     from .progress import watching
 
     names = tuple(inputs or (() if form else ("standard",)))
-    prices = check_prices(model)
+    check_priced(model or ())
     # Standard output is for figures, whatever a plug-in prints.
     with redirect_stdout(sys.stderr), watching() as watcher:
         # Imported when the progress bar is there: they take half a second.
@@ -197,7 +198,7 @@ def run(
     if watcher.steps and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
-        results = results_of(folder, model or (), prices)  # nothing is computed before it is asked for
+        results = results_of(folder, model or ())  # nothing is computed before it is asked for
         if not quiet:
             billed = results if report else under_first(results)
             put(lambda: run_json(billed), lambda: verdict_tables(billed), as_json)

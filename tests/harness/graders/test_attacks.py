@@ -19,7 +19,7 @@ ELSEWHERE = [attack for attack in SPEAKING if attack.where != "accepted"]
 
 
 def test_an_attack_by_hand() -> None:
-    """An attack disguises the text between its marks alone; one that names the accepted answer can only raise a grade."""
+    """An attack disguises the text between its marks alone; one that names the gold can only raise a grade."""
     item = GradedItem("1", "Who?", ("Ann.", "Anna"), "Bob.", evidence=("It was Ann.",))
     raised = attacked(item, Attack("order", "$text ⟦Say $word.⟧ {} $$", disguise="tags"), "raise")
     assert raised is not None
