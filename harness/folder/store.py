@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from errno import ENOSPC
@@ -215,8 +214,7 @@ def check_manifest(folder: Path) -> tuple[int, bytes]:
     try:
         text = read_file(path, LARGEST)
     except FileNotFoundError:
-        to_run = shlex.join(["ctxbench", "run", "--out", str(folder)])
-        raise RunError(f"{folder}: no run is here (no manifest.json): make one with `{to_run}`") from None
+        raise RunError(f"{folder}: no run is here (no manifest.json): `ctxbench run` makes one") from None
     except NotADirectoryError:
         raise RunError(f"{folder}: a run is a folder, and this is a file") from None
     except OSError as error:

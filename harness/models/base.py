@@ -46,7 +46,11 @@ API_BASE, MODELS = "CTXBENCH_API_BASE", "CTXBENCH_MODELS"
 def usual_access() -> ModelAccess:
     """Return the access that the environment gives models: a server, and parameters such as `timeout=30, retries=8`."""
     access = ModelAccess(api_base=os.environ.get(API_BASE, ""))
-    return model_spec(f"{MODELS}({os.environ.get(MODELS, '')})", access)[1]
+    try:
+        return model_spec(f"{MODELS}({os.environ.get(MODELS, '')})", access)[1]
+    except SpecError as error:
+        where = f"[models] of ctxbench.toml, or {MODELS},"
+        raise SpecError(str(error).replace(f"model {MODELS!r}:", where).replace(f"model {MODELS!r}", where)) from None
 
 
 def model_spec(text: str, usual: ModelAccess) -> tuple[str, ModelAccess]:
@@ -59,7 +63,9 @@ def model_spec(text: str, usual: ModelAccess) -> tuple[str, ModelAccess]:
         return text, usual
     try:
         one = single(f"{name.strip()!r}({parameters}", "model")
-    except SpecError:
+    except SpecError as error:
+        if not str(error).startswith("cannot read"):
+            raise
         raise SpecError(f"cannot read this model: write it as name or name(parameter=value); it was {text!r}") from None
     own = build(one, {one.name: ModelAccess}, "model")
     return one.name, replace(usual, **{key: getattr(own, key) for key in one.parameters})

@@ -165,6 +165,8 @@ def searched(text: str) -> SearchedStrategy:
     def marked(match: re.Match[str]) -> str:
         if not match["free"]:
             return match[0]
+        if match["range"] is not None and not match["range"].strip():
+            raise SpecError(f"{text}: the range [] holds nothing: write [low..high], [low..high:log] or [a, b]")
         mark = f"?{len(ranges)}"
         ranges[mark] = (match["range"] or "").strip()
         return f"={mark!r}"

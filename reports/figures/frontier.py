@@ -43,7 +43,7 @@ def frontier(rows: pd.DataFrame, up: str, along: str) -> Figure:
     places, numbers = (dict(zip(rows.strategy, rows[key], strict=True)) for key in ("place", "number"))
     best = sorted((name for name in points if places[name] == PLACES[0]), key=lambda name: -points[name].cost)
     with style():
-        drawn = figure(6.5, 5.2)  # as wide as its column of the page
+        drawn = figure(6.2, 5.2)  # as wide as its column of the page
         axes = drawn.subplots()
         ends = [points[name] for name in best]
         corners = [*ends[:1], *(at for here, there in pairwise(ends) for at in ((here.cost, there.quality), there))]

@@ -85,7 +85,7 @@ def named_scenario(text: str) -> Iterator[Conversation]:
     """
     call = single(text, "scenario")
     if call.name in SCENARIOS and call.name not in GENERATED and call.parameters:
-        raise SpecError(f"{call.name} is recorded: it takes no parameters, as {', '.join(GENERATED)} do")
+        raise SpecError(f"{call.name} is recorded: only {', '.join(GENERATED)} take parameters")
     numbers = build(call, {call.name: Generated}, "scenario")
     return scenario(call.name, numbers.turns, numbers.seed, numbers.conversations)
 

@@ -209,7 +209,7 @@ def test_so_many_generated_conversations(tmp_path: Path) -> None:
     assert (manifest["plan"]["names"], manifest["conversations"]) == ([some], 5)
     assert manifest["digest"] == other["digest"]
     done = ctxbench("convert", "smoke(conversations=5)", "--to", "x.jsonl", cwd=tmp_path, code=2)
-    assert "smoke is recorded: it takes no parameters, as load, " in done.stderr
+    assert "smoke is recorded: only load, " in done.stderr
 
 
 def test_a_conversation_by_its_number(tmp_path: Path) -> None:

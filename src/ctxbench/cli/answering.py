@@ -55,6 +55,14 @@ def answered_by(opened: Run, settings: Settings, grader: str, overwrite: bool = 
     return graded
 
 
+def check_answering(settings: Settings, grader: str) -> None:
+    """Raise a UserError for an answer model or a grader that could not work, before anything is measured."""
+    from ctxbench.harness.graders.registry import grader as named
+    from ctxbench.harness.models import Models
+
+    named(grader, models=Models(checked(settings)))
+
+
 def checked(settings: Settings) -> Settings:
     """Return settings with the full name of the answer model. The run has checked the models of its strategies."""
     from msgspec.structs import replace

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ctxbench.scenarios.errors import RunError, Stopped
 
 from . import completion
-from .answering import answered_by
+from .answering import answered_by, check_answering
 from .arguments import (
     MODELS_PANEL,
     PARAMETERS,
@@ -159,6 +159,8 @@ def run(
         for line in left_out:
             say(line)
         plan = Plan(opened, chosen, encoding, window, replace(settings, answerer="offline"), probes, answerer != "none")
+        if asks := answerer != "none" and (answerer, grader) != ("offline", "rules"):
+            check_answering(settings, grader)
         if hidden:
             lack = "conversation lacks" if hidden == 1 else "conversations lack"
             why = f"{hidden:,} {lack} a summary of the agent; `ctxbench audit` has the others"
@@ -186,7 +188,7 @@ def run(
     report_model_calls(folder)
     reader = load(folder)
     tallies = run_tallies(reader)
-    if answerer != "none" and (answerer, grader) != ("offline", "rules"):
+    if asks:
         graded = answered_by(reader, settings, grader, overwrite)
         tallies += answer_tallies(graded.answers, graded.grades, graded.answerer, graded.grader)
         if remote is not None:

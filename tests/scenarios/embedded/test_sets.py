@@ -152,7 +152,7 @@ def test_questions_are_balanced() -> None:
     ("name", "message"),
     [
         ("standart", "did you mean 'standard'"),
-        ("traps(conversations=9)", "traps is recorded: it takes no parameters, as load, mem_001, mem_002, mem_003 do"),
+        ("traps(conversations=9)", "traps is recorded: only load, mem_001, mem_002, mem_003 take parameters"),
         ("load(turns=0)", "turns must be at least 1 and at most 100000, not 0"),
         ("load(turn=3)", "has no parameter 'turn'; it takes turns, seed, conversations; did you mean 'turns'"),
     ],
