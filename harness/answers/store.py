@@ -176,17 +176,14 @@ def answered(run: Run) -> AnswerSet:
                     f"Answers by {by}, graded by {grader}, are of {stored:,} of {len(digests):,} parts of this run: "
                     "`ctxbench lab answer` makes the rest."
                 )
-    return AnswerSet(tuple(sorted(whole, key=_rank)), tuple(left_out))
+    whole.sort(key=lambda of: (of.answerer == USUAL[0], not of.grader.startswith(USUAL[1]), of.answerer, of.grader))
+    return AnswerSet(tuple(whole), tuple(left_out))
 
 
 def answered_by(run: Run, answerer: str, grader: str) -> Answered | None:
     """Return the answers and grades of these two; None if they are not there, or not whole."""
     stored = _find(run.folder, _digests(run), answerer, grader)
     return stored if isinstance(stored, Answered) else None
-
-
-def _rank(stored: Answered) -> tuple[bool, bool, str, str]:
-    return stored.answerer == USUAL[0], not stored.grader.startswith(USUAL[1]), stored.answerer, stored.grader
 
 
 def _digests(run: Run) -> dict[str, str]:

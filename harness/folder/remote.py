@@ -12,7 +12,6 @@ there while the lease is held, an object that its owner renews.
 from __future__ import annotations
 
 import hashlib
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, partial
@@ -67,8 +66,7 @@ def fetched(folder: Path | str) -> Path:
     if remote is not None:
         remote.pull()
         if not (here / "manifest.json").is_file():
-            to_run = shlex.join(["ctxbench", "run", "--out", remote.address])
-            raise RunError(f"{remote.address}: no run is here (no manifest.json): make one with `{to_run}`")
+            raise RunError(f"{remote.address}: no run is here (no manifest.json): `ctxbench run` makes one")
     return here
 
 
