@@ -8,7 +8,7 @@ import pytest
 
 from ctxbench.harness.graders.registry import grader
 from ctxbench.harness.models import ModelAccess, Models, Settings
-from ctxbench.harness.models.weights import NAME
+from ctxbench.harness.models.local import NAME
 from ctxbench.scenarios.errors import SetupError, SpecError
 
 MODEL = "model='openai/gpt-4o-mini'"

@@ -13,7 +13,7 @@ from ctxbench.harness.graders.profiles import SHIPPED, Profiles
 from ctxbench.harness.graders.registry import grader
 from ctxbench.harness.models import Models, Settings
 from ctxbench.harness.models.cassette import Cassette
-from ctxbench.harness.models.weights import NAME
+from ctxbench.harness.models.local import NAME
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.scenarios.labelled import read
 from ctxbench.scenarios.source import Problems
