@@ -138,7 +138,7 @@ class Local:
             "messages": said(request.asked),
             "temperature": request.temperature,
             "max_tokens": request.max_tokens,
-            "seed": request.vote,
+            "seed": 0,
             "cache_prompt": bool(pieces),
             **request.form(),
         }

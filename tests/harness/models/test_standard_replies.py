@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ctxbench.harness.answers.answer import RunProbes
+from ctxbench.harness.answers.answer import Question, RunProbes
 from ctxbench.harness.answers.forms import TEXT_PROMPT, TextForm
 from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
@@ -40,7 +40,7 @@ def keys(folder: Path) -> Iterator[str]:
         for conversation in read_conversations(path):
             for _, asked in probes.of(conversation):
                 for probe in asked:
-                    assert probe.question is not None
+                    assert isinstance(probe.question, Question)
                     form = TextForm(probe.question)
                     yield key_of(form.last(form.request(NAME, TOKENS)).canonical())
 
