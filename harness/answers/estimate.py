@@ -47,14 +47,15 @@ def estimates(run: Run, answerer: Answerer, grader: Grader, *, again: bool = Fal
             keys = zip(probes.conversation.astype(str), probes.strategy.astype(str), probes.number, strict=True)
             sent = probes.tokens_sent[[key not in part.known_answers for key in keys]].dropna()
             answers.update(calls=len(sent), tokens=int(sent.sum()), longest=len(sent) * answerer.longest)
+        if not isinstance(grader, LlmGrader):
+            continue
         known = Counter((conversation, number) for conversation, _, number in part.known_grades)
-        for conversation in part.conversations() if isinstance(grader, LlmGrader) else ():
+        for conversation in part.conversations():
             messages = {message.id: message for message in conversation.messages}
             for number, probe in enumerate(conversation.probes):
                 times = strategies - known[conversation.id, number]
                 if times and has_gold(probe):
-                    item = item_of(probe, messages, next(iter(probe.answers), ""), probe.id)
-                    request = grader.request(item)
+                    request = grader.request(item_of(probe, messages, next(iter(probe.answers), ""), probe.id))
                     tokens = sum(counter.message(message) for message in messages_of(request.asked))
                     grades.update(calls=times, tokens=times * tokens, longest=times * request.max_tokens)
     asked = [(answerer.name, answers)]

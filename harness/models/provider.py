@@ -22,6 +22,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib import import_module
 from importlib.util import find_spec
 from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -186,7 +187,7 @@ def _confined() -> Any:
     if find_spec("litellm") is None:
         raise MissingExtra("litellm", "providers")
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the import tries the network
-    import litellm
+    litellm: Any = import_module("litellm")
     from litellm.llms.custom_httpx.http_handler import HTTPHandler
 
     litellm.suppress_debug_info = True
