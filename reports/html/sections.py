@@ -21,15 +21,14 @@ from ctxbench.metrics.value import Missing
 
 from .. import claims, probes
 from ..answers import agreement_table, measures, pairs, run_tables
-from ..bill import HOW, against, assumptions, bill_of, broken, causes
+from ..bill import against, assumptions, bill_of, broken, causes, how
 from ..calibration import corrected_of, corrected_table, profile_tables
 from ..figures import charts
 from ..figures.frontier import between, shares
-from ..render import Column, Table, count, metric_column, percent, table_of
+from ..render import STRATEGY, Column, Table, count, integer, metric_column, percent, table_of
 from ..results import Results
 from ..steps import SUMMED
 from ..tables import (
-    STRATEGY,
     action_tables,
     counter_table,
     faults_table,
@@ -51,7 +50,6 @@ from .page import Chart, ReportSection, chart_of, left_out, section_of, texts
 # Conversations that are in the page; all are in the CSV file.
 _MOST_CONVERSATIONS = 200
 _PLAN_FIELDS = ("names", "form", "encoding", "window", "summariser", "embedder")
-_INTEGER = "{:,}".format
 
 
 def answers_section(results: Results) -> ReportSection | None:
@@ -103,7 +101,7 @@ def bill_section(results: Results) -> ReportSection | None:
         for model, rows in totals.groupby("model", observed=True, sort=False)
     ]
     saved = [against(totals, without_newest)] if "none" in results.strategies else []
-    notes = (*HOW, *results.sampling_notes, *assumptions(results.billed, results.billed.schemes))
+    notes = (*how(), *results.sampling_notes, *assumptions(results.billed, results.billed.schemes))
     chart = chart_of("bill", charts.bill_rows(totals), charts.bill)
     return section_of("bill", (chart, *saved, *bills, Table("How was it billed?", (), (), notes)), {"bill": totals})
 
@@ -175,8 +173,8 @@ def conversations_section(results: Results) -> ReportSection:
     lowest = sums[sums.share < 1].sort_values("share", kind="stable").drop_duplicates("conversation")
     columns = (
         Column("conversation", "conversation"),
-        Column("model calls", "calls", _INTEGER),
-        *(Column(key, key, _INTEGER) for key in ("messages", "tokens", "probes")),
+        Column("model calls", "calls", integer),
+        *(Column(key, key, integer) for key in ("messages", "tokens", "probes")),
         Column("lowest grounding recall", "strategy", lambda name: "–" if pd.isna(name) else name),
         Column("share", "share", lambda share: "–" if pd.isna(share) else percent(share)),
     )
