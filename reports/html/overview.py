@@ -61,7 +61,7 @@ def _section(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) ->
     for model, costs in places.costs.items():
         frame[f"cost {model}"] = [costs.get(name, nan) for name in order]
     frame["breaks"] = [row["breaks"] for row in rows]
-    return section_of("overview", parts, {"frontier": frame}, lead=_lead(places))
+    return section_of("overview", parts, {"frontier": frame}, _lead(places))
 
 
 def _rows(places: RunVerdict, order: Sequence[str]) -> list[dict[str, Any]]:
