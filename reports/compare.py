@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ctxbench.harness.compare.compare import Comparison, RunComparison, Unpaired
-from ctxbench.metrics.statistics.comparison import Difference, Margin
+from ctxbench.metrics.statistics.comparison import Difference, Margin, Word
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
 
@@ -26,7 +26,7 @@ from .render import (
 )
 
 # Verdicts, those that need a look first.
-_WORDS = ("worse", "lost", "incomparable", "cannot tell", "better", "new", "same")
+_WORDS: tuple[Word, ...] = ("worse", "lost", "incomparable", "cannot tell", "better", "new", "same")
 # Names that stand in a line of prose.
 _MOST_NAMES = 4
 _PLURALS = {"conversation": "conversations", "strategy": "strategies"}

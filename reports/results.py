@@ -172,7 +172,7 @@ def summarise(run: Run) -> RunSummary:
         make_probes=lambda: probes_of(run, uneven, [name for name in names if name not in taking_part]),
         answers=answers_of(run, uneven),
         steps=of_steps,
-        failed=failed[[*KEYS, "detail"]].astype(str).to_dict(orient="records"),
+        failed=[dict(zip((*KEYS, "detail"), row, strict=True)) for row in failed[[*KEYS, "detail"]].astype(str).values],
     )
 
 

@@ -128,7 +128,8 @@ def _reported_calls(piece: Run, steps: pd.DataFrame) -> pd.DataFrame:
     grown = calls.groupby(["model", "conversation"], sort=False)[["usage_input", "tokens_full"]].diff()
     grown = grown[grown.usage_input > 0]
     errors = (grown.tokens_full - grown.usage_input) / grown.usage_input
-    return calls.assign(error=errors)[["model", "tokens_full", "usage_input", "error"]]
+    found: pd.DataFrame = calls.assign(error=errors)[["model", "tokens_full", "usage_input", "error"]]
+    return found
 
 
 def _counter_rows(calls: pd.DataFrame, encoding: str) -> list[dict[str, Value | str]]:

@@ -62,7 +62,8 @@ def _panels(
         rows = rows.assign(model=words[1])
     models, lines = list(rows.model.unique()), dict[str, list[Line]]()
     for (strategy, model), own in rows.groupby(["strategy", "model"], sort=False):
-        line = Line(*own[[*columns]].to_numpy(float).T, str(model), look(models.index(model)))
+        x_values, y_values = own[[*columns]].to_numpy(float).T
+        line = Line(x_values, y_values, str(model), look(models.index(model)))
         lines.setdefault(str(strategy), []).append(line)
     drawn = panels(lines, *words, x, y, rule)
     if not lines:
@@ -117,7 +118,7 @@ def growth(rows: pd.DataFrame) -> Figure:
     """Draw the tokens of a model call by turn."""
     looks = (("whole", "whole history", REFERENCE), ("sent", "sent", {"color": COLOURS[0]}))
     lines = {
-        str(name): [Line(*own[["turn", key]].to_numpy(float).T, label, of) for key, label, of in looks]
+        str(name): [Line(own.turn.to_numpy(float), own[key].to_numpy(float), label, of) for key, label, of in looks]
         for name, own in rows.groupby("strategy", sort=False)
     }
     x, y = logarithmic(short), logarithmic(short)

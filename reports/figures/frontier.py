@@ -150,7 +150,7 @@ def between(
 
 def tuning_frontier(tuned: Tuned) -> Figure:
     """Draw the settings: circles on the conversations searched on, squares with 95 % intervals on those held out."""
-    names, beside = numbers(tuned), {"textcoords": "offset points", "fontsize": 7}
+    names, beside = numbers(tuned), dict[str, Any](textcoords="offset points", fontsize=7)
     tried = [point for _, setting in tuned.tried if (point := setting.point) is not None]
     chosen = [point for of in tuned.settings if of.chosen and (point := of.train.point) is not None]
     with style():

@@ -68,7 +68,7 @@ class Scale(NamedTuple):
     def place(self, values: Floats) -> Floats:
         """Return the places of values; NaN for a value that cannot be shown."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            low, high, places = self.low, self.high, np.asarray(values, float)
+            low, high, places = (np.asarray(part, float) for part in (self.low, self.high, values))
             if self.log:
                 low, high, places = (np.log10(part + self.shift) for part in (low, high, places))
             places = (places - low) / (high - low)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pandas as pd
@@ -229,7 +229,7 @@ _TONES = {
 
 
 def rendered(
-    template: str, files: Mapping[str, Sequence[str]] | None = None, *, forms: str = "none", **values: object
+    template: str, files: Mapping[str, Sequence[str]] | None = None, *, forms: str = "none", **values: Any
 ) -> str:
     """Return a page by its template. Whatever a text says, it is text.
 

@@ -73,7 +73,7 @@ def answers_section(results: Results) -> ReportSection | None:
         for figures in answers.figures
         for of in figures.strategies
     ]
-    parts = (_answers_chart(answers.figures[0]), *tables, agreement_table(agreement))
+    parts: tuple[Table | Chart, ...] = (_answers_chart(answers.figures[0]), *tables, agreement_table(agreement))
     return section_of("answers", parts, {"answers": pd.DataFrame(rows)})
 
 

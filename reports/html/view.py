@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from time import time
 from traceback import print_exc
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote
 
 from ctxbench.harness.bill.recorded import billed_models
@@ -169,6 +169,6 @@ def _said(status: HTTPStatus, text: str) -> Response:
     return _page(status.phrase, "said.html", status, text=text)
 
 
-def _page(title: str, template: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> Response:
+def _page(title: str, template: str, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Response:
     """Return a page of ours that is no report. It runs no script; its one form may ask this server."""
     return Response(status, rendered(template, forms="self", title=title, **values).encode())

@@ -36,7 +36,10 @@ MORE = "report() of the run writes it as a page"
 class _Shown:
     """Something that prints as tables, and that a notebook shows as such."""
 
-    tables: list[Table]
+    @property
+    def tables(self) -> list[Table]:
+        """The tables that the command prints."""
+        raise NotImplementedError
 
     def __str__(self) -> str:
         return plain(self.tables)
@@ -113,8 +116,8 @@ class BenchmarkVerdict(_Shown):
             ("quality_gain", lambda name: places.gain(name, WHOLE), 1),
         ):
             found = change(name) if is_compared else None
-            is_known = found is not None and not isinstance(found.shown, Missing)
-            low, high = [0.0 + sign * end for end in found.shown][::sign] if is_known else (nan, nan)
+            ends = found.shown if found is not None and not isinstance(found.shown, Missing) else (nan, nan)
+            low, high = [0.0 + sign * end for end in ends][::sign]
             row[key] = nan if found is None else 0.0 + sign * _number(found.value)
             row |= {f"{key}_low": low, f"{key}_high": high}
         return row | {
