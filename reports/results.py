@@ -23,11 +23,10 @@ from ctxbench.harness.bill.bill import Billed, bill
 from ctxbench.harness.bill.requests import breaks
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.folder.contexts import ListColumn
-from ctxbench.harness.folder.run import Run, recorded_models
+from ctxbench.harness.folder.run import Run, recorded_models, steps_of
 from ctxbench.harness.folder.run import uneven as uneven_of
 from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
 from ctxbench.harness.folder.schema import without_text as manifest_without_text
-from ctxbench.harness.folder.steps import steps_of
 from ctxbench.harness.tier_bench.working import miss_ratios
 from ctxbench.metrics.figures import METRICS, OF_STEPS, figures
 from ctxbench.metrics.prices import Prices

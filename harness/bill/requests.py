@@ -41,9 +41,6 @@ AT_ONCE = 50_000
 PAUSE = 10.0
 """Seconds between calls of a recording that has no times: an assumption, which is printed."""
 
-SHARES = "shares_cache"
-"""In a conversation's `meta`: conversations with the same name there share a prompt cache, as one account does."""
-
 _COLUMNS = (
     *("conversation", "strategy", "step", "turn", "at", "kept", "added_from", "added_to"),
     *("tokens_sent", "refetch_tokens", "marks", "tools_added"),
@@ -63,11 +60,8 @@ class RunRequests:
         self._factors: dict[tuple[str, bool], TokenFactors] = {}
 
     def pieces(self) -> Iterator[RunRequests]:
-        """Yield the requests of some shards after the other (`Run.pieces`); all at once where conversations share a
-        cache.
-        """
-        shared = any(f'"{SHARES}"' in (meta or "") for meta in self.run.table("conversations").meta)
-        for run in [self.run] if shared else self.run.pieces(AT_ONCE):
+        """Yield the requests of some shards after the other (`Run.pieces`)."""
+        for run in self.run.pieces(AT_ONCE):
             yield self if run is self.run else RunRequests(run, self._whole)
 
     def counted_for(self, model: str, factor: float, thinking: bool = False) -> CountedRequests:
@@ -292,11 +286,6 @@ class ConversationRequests:
     def conversation(self) -> str:
         """Id of the conversation."""
         return self.recorded.id
-
-    @property
-    def shares(self) -> str:
-        """Name of the prompt cache that the conversation shares; empty = it has its own."""
-        return str(self.recorded.meta.get(SHARES, ""))
 
     @cached_property
     def steps(self) -> list[RequestStep]:
