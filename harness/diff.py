@@ -124,7 +124,9 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
         _tokens(run, conversation, strategy),
         Request(contexts[number], tools, row["marks"], model),
         tuple(tool.name for tool in tools[len(conversation.tools) :]),
-        *(row[name] for name in _TOKENS),
+        row["tokens_full"],
+        row["tokens_sent"],
+        row["tokens_kept"],
         tuple(event for at, event in events if at == number),
     )
 

@@ -78,7 +78,7 @@ class SumGrid:
     def sums(self, metrics: Mapping[str, Metric], rows: pd.DataFrame | Columns) -> dict[str, Floats]:
         """Return both sums of some figures, by strategy and conversation. Rows of bounds (not run) are left out.
 
-        A figure that no two sums make has its value, and 1 as the lower sum where there is one: it takes a data frame.
+        A figure that no two sums make has its value, and 1 as the lower sum where there is one.
         """
         if isinstance(rows, pd.DataFrame) and not (is_run := rows.strategy.isin(self.strategies.keys())).all():
             rows = rows[is_run]
@@ -95,7 +95,7 @@ class SumGrid:
                 tables[name] = np.stack(sums, axis=-1).reshape(self.shape).astype(np.float64)
                 continue
             tables[name] = np.zeros(self.shape)
-            for key, rows_of_result in rows.groupby(_PLACED, observed=True, sort=False):
+            for key, rows_of_result in pd.DataFrame(rows, copy=False).groupby(_PLACED, observed=True, sort=False):
                 value = metric.of(rows_of_result)
                 if isinstance(value, (int, float)):
                     tables[name][self.strategies[str(key[0])], self.conversations[str(key[1])]] = value, 1

@@ -252,14 +252,15 @@ class _Shards:
         if self._watcher is not None:
             self._watcher.all_read()
 
-    def done(self, task: Done) -> None:
-        """Take note of a finished task."""
+    def done(self, tasks: Sequence[Done]) -> None:
+        """Take note of finished tasks."""
         if self._remote is not None:
             self._remote.check()
-        shard = self.counts[task.shard]
-        shard.digest, shard.steps, shard.left = task.digest, shard.steps + task.steps, shard.left - 1
-        if not shard.left and self._watcher is not None:
-            self._watcher.measured(shard.conversations, shard.messages, shard.steps)
+        for task in tasks:
+            shard = self.counts[task.shard]
+            shard.digest, shard.steps, shard.left = task.digest, shard.steps + task.steps, shard.left - 1
+            if not shard.left and self._watcher is not None:
+                self._watcher.measured(shard.conversations, shard.messages, shard.steps)
 
 
 def _unfinished(plan: Plan) -> Manifest:
