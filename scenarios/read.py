@@ -30,13 +30,13 @@ from .source import (
     file_head,
     files_of,
     is_compressed,
+    is_table,
     is_value,
     key_paths,
     record_head,
     unique_name,
     unreadable,
 )
-from .tables import is_table
 
 # Message and remedy when a batch has no conversation: a batch with files, and one without.
 _NO_CONVERSATION = {
