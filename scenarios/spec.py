@@ -135,9 +135,13 @@ def parameters(kind: type[Any]) -> list[Field[Any]]:
     return sorted((field for field in fields(kind) if field.init), key=lambda field: field.kw_only is True)
 
 
-@cache
-def bounds(kind: Any) -> dict[str, msgspec.Meta]:
+def bounds(kind: type[Any]) -> dict[str, msgspec.Meta]:
     """Return the bounds of a dataclass's numbers, by parameter. Parameters without bounds are left out."""
+    return _bounds(kind)  # type: ignore[arg-type]  # for mypy a type[Any] is not hashable
+
+
+@cache
+def _bounds(kind: type[Any]) -> dict[str, msgspec.Meta]:
     hints = get_type_hints(kind, include_extras=True)
     by_name = {parameter.name: _meta(hints[parameter.name]) for parameter in parameters(kind)}
     return {name: meta for name, meta in by_name.items() if meta is not None}

@@ -175,7 +175,8 @@ class Life:
     def save_note(self, key: str, **facts: object) -> None:
         """Let the assistant save a note."""
         text = self.language.finish(self.write(key, **facts))
-        answer = {"saved": str(self.today), "id": f"n-{self.code(1, 4)}", "related": self.write.fields("note.related")}
+        answer: dict[str, object] = {"saved": str(self.today), "id": f"n-{self.code(1, 4)}"}
+        answer |= {"related": self.write.fields("note.related")}
         answer |= {"last_notes": self.write.bullets("note.more", 6).split("\n")}
         self.call_tool("save_note", to_json(answer), text=text)
 
