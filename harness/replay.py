@@ -21,9 +21,18 @@ from ctxbench.metrics.probes import PlacedProbe, placed_probes
 from ctxbench.metrics.structure import Structure
 from ctxbench.metrics.survival import FollowedFact, facts_in, shown
 from ctxbench.metrics.tokens import Ledger, TokenCounter
-from ctxbench.scenarios.compactions import PlacedCompaction, placed_compactions
 from ctxbench.scenarios.errors import UserError
-from ctxbench.scenarios.model import Call, Compaction, ContextEdit, Conversation, Fact, Message, Tool
+from ctxbench.scenarios.model import (
+    Call,
+    Compaction,
+    ContextEdit,
+    Conversation,
+    Fact,
+    Message,
+    PlacedCompaction,
+    Tool,
+    placed_compactions,
+)
 from ctxbench.scenarios.secrets import without_values
 from ctxbench.scenarios.view import Messages, Span, joined, shared_prefix
 from ctxbench.strategies import base

@@ -20,11 +20,10 @@ from msgspec.structs import asdict, replace
 
 from ctxbench.metrics.models import prices_version, window_of
 from ctxbench.metrics.tokens import check_encoding
-from ctxbench.scenarios.compactions import RECORDED, placed_compactions
 from ctxbench.scenarios.embedded import SCENARIOS, named_scenario
 from ctxbench.scenarios.errors import Place, RecordingError, RunError, SpecError
 from ctxbench.scenarios.media import media_counts
-from ctxbench.scenarios.model import Conversation, MediaKind
+from ctxbench.scenarios.model import RECORDED, Conversation, MediaKind, placed_compactions
 from ctxbench.scenarios.packed import is_address, is_packed, size_of
 from ctxbench.scenarios.read import Batch, find, is_remote, parse_format, read, remote
 from ctxbench.scenarios.secrets import has_secret, without_secrets
