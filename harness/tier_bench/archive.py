@@ -26,7 +26,7 @@ from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, Bloc
 from ctxbench.strategies.tiers.archive.quantisation import Quantised, exact
 
 from ..models.embedding import Lexical
-from .bench import BenchSetup
+from .bench import BenchSetup, fastest
 
 PLAIN = "zstd -9"
 """The coder that the archive is compared with."""
@@ -36,8 +36,6 @@ SHARE = 0.1
 NEAREST = 10
 RERANKED = (0, 100, 200)
 READS = 1000
-ROUNDS = 5
-"""Rounds of which the fastest counts: a shared machine only ever makes it slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,24 +275,15 @@ def written(items: Sequence[ArchivedMessage], coding: Coding) -> tuple[int, Spee
         writing = perf_counter() - began
         content = sum(part.raw_bytes for part in archive.parts)
         frames = [archive.frame(part) for part in archive.parts]
-        decompressing = _fastest(lambda: [archive.content(part) for part in archive.parts])
-        bare = _fastest(lambda: [dictionary.decompress(frame) for dictionary, frame in frames])
-        reading = _fastest(lambda: _compare(archive, items), 1)
-        gets = [_fastest(lambda: archive.get(item.id), 1) for item in Random(0).choices(items, k=READS)]  # noqa: B023
+        decompressing = fastest(lambda: [archive.content(part) for part in archive.parts])
+        bare = fastest(lambda: [dictionary.decompress(frame) for dictionary, frame in frames])
+        reading = fastest(lambda: _compare(archive, items), 1)
+        gets = [fastest(lambda: archive.get(item.id), 1) for item in Random(0).choices(items, k=READS)]  # noqa: B023
         archive.close()
-        opening = _fastest(lambda: ArchiveTier(BlockTable(file)).close())
+        opening = fastest(lambda: ArchiveTier(BlockTable(file)).close())
     return archive.size, Speed(
         content / writing, content / decompressing, content / bare, content / reading, gets, opening
     )
-
-
-def _fastest(do: Callable[[], object], rounds: int = ROUNDS) -> float:
-    taken = []
-    for _ in range(rounds):
-        began = perf_counter()
-        do()
-        taken.append(perf_counter() - began)
-    return min(taken)
 
 
 def _compare(archive: ArchiveTier, items: Sequence[ArchivedMessage]) -> None:
