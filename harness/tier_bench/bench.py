@@ -1,4 +1,4 @@
-"""Provide what the benchmarks of tiers share: how recordings are read and run, and where progress is shown."""
+"""Provide what the benchmarks of tiers share: how recordings are read and run, where progress is shown, timing."""
 
 from __future__ import annotations
 
