@@ -11,7 +11,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -157,19 +157,6 @@ def _content_digest(conversation: Conversation) -> str:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class TuneRequest:
-    """A search: the strategy, recordings and length."""
-
-    strategy: str
-    inputs: RunInputs
-    trials: int = 40
-    seed: int = 0
-    cost: str = "claude-sonnet-5"
-    quality: str = ""
-    """One of QUALITIES; empty = the first that the recordings allow."""
-
-
 @dataclass(frozen=True)
 class Tuned:
     """The result of a search."""
@@ -201,69 +188,72 @@ class Tuned:
     """Replies of the models that settings name for themselves."""
 
 
-def tune(
-    request: TuneRequest,
-    out: Path,
-    *,
-    models: Settings = Settings(),  # noqa: B008
-    jobs: int = 1,
-    done: Callable[[int], None] = lambda _: None,
-) -> Tuned:
-    """Search, or resume a search. Raises a UserError for what cannot be searched.
-
-    `models` says how to reach the models that settings name for themselves, and what they may cost. `done` is called
-    with the number of trials that are new.
-    """
-    check()
-    strategy = searched(request.strategy)
-    if request.cost != TOKENS and BUNDLED.tariff(request.cost) is None:
-        close = nearest(request.cost, {**model_names(), TOKENS: None})
-        remedy = "`ctxbench list prices` has the models, and `tokens` needs no price"
-        raise RunError(f"the price of {request.cost} is not known{close} ({remedy})")
-    problems = Problems()
-    conversations = list(request.inputs.open(problems).conversations())
-    if not conversations:
-        first = f": {problems.errors[0]}" if problems.errors else ""
-        raise RunError(f"no conversation could be read{first}")
-    parts, counter = split(conversations, request.seed), TokenCounter()
-    # From the conversations searched on alone: a length that is held out would choose as well.
-    longest = {
-        "max_tokens": max(sum(map(counter.message, conversation.messages)) for conversation in parts.train),
-        "messages": max(len(conversation.messages) for conversation in parts.train),
-    }
-    space = space_of(strategy, longest)
-    with _entered(out):
-        for name, part in zip((TRAIN, HELD), parts, strict=True):
-            with placed(out / f"{name}.jsonl") as draft:
-                draft.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in part))
-        models = msgspec.structs.replace(models, run=str(out))
-        return _Search(request, strategy, space, parts, problems, out, models, jobs, done).run()
-
-
 @dataclass(frozen=True)
-class _Search:
-    """A running search."""
+class Search:
+    """A search: the strategy, recordings and length."""
 
-    request: TuneRequest
-    strategy: SearchedStrategy
-    space: SearchSpace
-    parts: Split
-    problems: Problems
+    strategy: str
+    inputs: RunInputs
     out: Path
-    models: Settings
-    jobs: int
-    done: Callable[[int], None]
+    trials: int = 40
+    seed: int = 0
+    cost: str = "claude-sonnet-5"
+    quality: str = ""
+    """One of QUALITIES; empty = the first that the recordings allow."""
+    models: Settings = Settings()  # noqa: RUF009
+    """How to reach the models that settings name for themselves, and what they may cost."""
+    jobs: int = 1
+    done: Callable[[int], None] = lambda _: None
+    """Called with the number of trials that are new."""
+    problems: Problems = field(default_factory=Problems)
 
     def run(self) -> Tuned:
-        request, size = self.request, self.space.size()
-        wanted = (request.quality,) if request.quality else QUALITIES
-        quality, why = _quality(*(self._tried([WHOLE], part, wanted)[0] for part in (TRAIN, HELD)), request.quality)
-        trials = self._search(quality)
+        """Search, or resume a search. Raises a UserError for what cannot be searched."""
+        check()
+        space = self.space
+        with _entered(self.out):
+            for name, part in zip((TRAIN, HELD), self.parts, strict=True):
+                with placed(self.out / f"{name}.jsonl") as draft:
+                    draft.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in part))
+            return self._result(space, space.size())
+
+    @cached_property
+    def searched(self) -> SearchedStrategy:
+        """The strategy and its free parameters."""
+        return searched(self.strategy)
+
+    @cached_property
+    def parts(self) -> Split:
+        """The recordings, divided."""
+        conversations = list(self.inputs.open(self.problems).conversations())
+        if not conversations:
+            first = f": {self.problems.errors[0]}" if self.problems.errors else ""
+            raise RunError(f"no conversation could be read{first}")
+        return split(conversations, self.seed)
+
+    @cached_property
+    def space(self) -> SearchSpace:
+        """The ranges of the free parameters, by the lengths of the conversations searched on alone."""
+        strategy = self.searched
+        if self.cost != TOKENS and BUNDLED.tariff(self.cost) is None:
+            close = nearest(self.cost, {**model_names(), TOKENS: None})
+            remedy = "`ctxbench list prices` has the models, and `tokens` needs no price"
+            raise RunError(f"the price of {self.cost} is not known{close} ({remedy})")
+        counter, train = TokenCounter(), self.parts.train
+        # A length that is held out would choose as well.
+        tokens = max(sum(map(counter.message, conversation.messages)) for conversation in train)
+        messages = max(len(conversation.messages) for conversation in train)
+        return space_of(strategy, {"max_tokens": tokens, "messages": messages})
+
+    def _result(self, space: SearchSpace, size: int | None) -> Tuned:
+        wanted = (self.quality,) if self.quality else QUALITIES
+        quality, why = _quality(*(self._tried([WHOLE], part, wanted)[0] for part in (TRAIN, HELD)), self.quality)
+        trials = self._trials(quality)
         failed = {trial.setting.name: trial.failed for trial in trials if trial.failed}
         values_by_setting = {trial.setting.name: trial.setting.values for trial in trials if not trial.failed}
         if not values_by_setting:
             first = next((f"{name}: {why}" for name, why in failed.items()), "")
-            raise RunError(f"no setting of {request.strategy} could be tried; the first: {first}")
+            raise RunError(f"no setting of {self.strategy} could be tried; the first: {first}")
         train = self._tried(list(values_by_setting), TRAIN, (quality,))
         tried_by_setting = {tried.spec: tried for tried in train}
         # A setting that costs more than the whole history and is no better is no choice.
@@ -272,20 +262,20 @@ class _Search:
         chosen = worth or settings(tried_by_setting, quality, self._units)
         at_ends = [
             (name, end, sum(values_by_setting[setting][name] == end for setting in chosen))
-            for name, ends in self.space.beyond.items()
+            for name, ends in space.beyond.items()
             for end in ends
         ]
         rows, replies = self._measured(chosen, quality)
         return Tuned(
-            strategy=self.strategy.text,
-            space=self.space,
-            cost=request.cost,
+            strategy=self.searched.text,
+            space=space,
+            cost=self.cost,
             quality=quality,
             why_quality=why,
             train=len(self.parts.train),
             held_out=len(self.parts.held_out),
             trials=len(values_by_setting) + len(failed),
-            exhaustive=size is not None and size <= request.trials,
+            exhaustive=size is not None and size <= self.trials,
             failed=tuple(failed.items()),
             tried=tuple((tried.spec, figures(tried, quality, self._units)) for tried in train),
             settings=rows,
@@ -302,7 +292,7 @@ class _Search:
         """
         default = []
         with suppress(SpecError):  # no defaults
-            default.append(self.strategy.at({}))
+            default.append(self.searched.at({}))
         names = list(dict.fromkeys([*chosen, *default, WHOLE]))
         train, held = (self._tried(names, part, (quality,)) for part in (TRAIN, HELD))
         whole, units = held[names.index(WHOLE)], self._units
@@ -326,20 +316,20 @@ class _Search:
     def _units(self) -> Mapping[str, str]:
         return independent_units({conversation.id: conversation.meta for part in self.parts for conversation in part})
 
-    def _search(self, quality: str) -> list[Trial]:
+    def _trials(self, quality: str) -> list[Trial]:
         """Try settings, side by side if there are workers.
 
         A stopped search draws the same settings anew, and finds the figures of those that were finished.
         """
-        trials, total = list[Trial](), self.request.trials
-        while len(trials) < total:
-            sampled = batch(self.strategy, self.space, trials, self.request.seed, total)[: total - len(trials)]
+        trials = list[Trial]()
+        while len(trials) < self.trials:
+            sampled = batch(self.searched, self.space, trials, self.seed, self.trials)[: self.trials - len(trials)]
             if not sampled:
                 break
             refused = dict[str, str]()
             for setting in sampled:
                 try:
-                    self.strategy.at(setting.values)
+                    self.searched.at(setting.values)
                 except SpecError as error:
                     refused[setting.name] = str(error)
             taken = [setting.name for setting in sampled if setting.name not in refused]
@@ -356,8 +346,8 @@ class _Search:
 
     def _tried(self, specs: Sequence[str], part: str, qualities: tuple[str, ...]) -> list[Tried]:
         """Return the figures of settings on a part of the recordings: the stored ones, or measured now."""
-        out, cost = str(self.out), self.request.cost
-        tasks = [Task(spec, part, out, cost, qualities, self.models, self._inputs) for spec in specs]
+        models = msgspec.structs.replace(self.models, run=str(self.out))
+        tasks = [Task(spec, part, str(self.out), self.cost, qualities, models, self._inputs) for spec in specs]
         todo = list(dict.fromkeys(task for task in tasks if self.jobs > 1 and stored(task.file) is None))
         if len(todo) > 1:
             side_by_side(try_packed, map(msgspec.msgpack.encode, todo), self.jobs, lambda _: None)
@@ -366,9 +356,9 @@ class _Search:
     @cached_property
     def _inputs(self) -> str:
         """A digest of the recordings on both sides, and of the versions of what measures them."""
-        files = {name: name for name in self.strategy.names() if plugins.is_file(name)}
+        files = {name: name for name in self.searched.names() if plugins.is_file(name)}
         with suppress(SpecError):  # no defaults
-            files |= packages(parse(self.strategy.at({})))
+            files |= packages(parse(self.searched.at({})))
         digests = [conversation.digest() for part in self.parts for conversation in part]
         return hashlib.sha256(repr((digests, version("ctxbench"), files)).encode()).hexdigest()
 
