@@ -31,8 +31,7 @@ from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
-from ..folder.run import Run, load
-from ..folder.steps import rows_of
+from ..folder.run import Run, load, steps_of
 from ..models import Settings
 
 T = TypeVar("T")
@@ -121,7 +120,7 @@ class ClaimInputs:
     def steps(self, strategy: str, on: str = "run") -> pd.DataFrame:
         """Return the steps of a strategy with the columns of figures."""
         run = self.run_of(strategy, on)
-        rows = self.once(f"steps of {run.folder}", lambda: rows_of(run, "steps"))
+        rows = self.once(f"steps of {run.folder}", lambda: steps_of(run))
         return rows[rows.strategy.astype(str) == spec(parse(strategy))]
 
     def costs(self, strategy: str, model: str, base: str = "cost") -> dict[str, float]:
