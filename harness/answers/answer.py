@@ -120,24 +120,24 @@ class RunProbes:
             probes = asked_probes(self._run, conversation, strategy)
             yield (
                 strategy,
-                [ProbeContext(probe.number, self._question(conversation, strategy, probe)) for probe in probes],
+                [ProbeContext(probe.row["number"], self._question(conversation, strategy, probe)) for probe in probes],
             )
 
     def _question(self, conversation: Conversation, strategy: str, probe: StoredProbe) -> Question | Missing:
         context = probe.context
         if context is None:
-            return Missing("undefined", probe.failed)
+            return Missing("undefined", probe.row["failed"])
         sent = context.messages
         # From the end, where the question mostly stands. The form puts it last itself, so it is taken out.
         at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].id == probe.question.id), len(sent))
         # Not started yet: only a model that calls a tool of the strategy needs it, and most call none (decision 24).
-        live = partial(Live, conversation, strategy, probe.number, self._models, self._plan.encoding)
+        live = partial(Live, conversation, strategy, probe.row["number"], self._models, self._plan.encoding)
         return Question(
             conversation.id,
             probe.probe.question,
             sent[:at] + sent[at + 1 :] if at < len(sent) else Messages.of(sent),
             context.tools,
-            probe.tokens_sent,
+            probe.row["tokens_sent"],
             None if context.tools == conversation.tools else live,
             tuple(tool for tool in context.tools if tool not in conversation.tools),
         )

@@ -49,7 +49,7 @@ from ..folder.store import (
     write_manifest,
 )
 from ..models import Settings
-from ..models.purse import spent_on_run
+from ..models.cassette import spent_on_run
 from ..models.settings import named
 from .shard import OWN, Done, PartTask, Work
 from .workers import Engine, run_shards

@@ -265,14 +265,15 @@ def _print_evidence(stored: StoredProbe, console: Console) -> None:
 
     states = " · ".join(f"{name} {state}" for name, state in stored.evidence.items())
     console.print(f"\nevidence     {printable(states) or 'none before this question'}", markup=False, soft_wrap=True)
-    if stored.place is not None:
-        share = percent(stored.tokens_evidence / stored.tokens_sent)
+    row = stored.row
+    if row["evidence_place"] is not None:
+        evidence, sent = row["evidence_tokens"], row["tokens_sent"]
         where = (
-            f"{stored.tokens_evidence:,} of {stored.tokens_sent:,} tokens ({share}), at {percent(stored.place)} of them"
+            f"{evidence:,} of {sent:,} tokens ({percent(evidence / sent)}), at {percent(row['evidence_place'])} of them"
         )
         console.print(f"             {where}", markup=False, soft_wrap=True)
     words = {True: "in context", False: "not in context", None: "not in the history either"}
-    console.print(f"answer       {words[stored.answer]}", markup=False, soft_wrap=True)
+    console.print(f"answer       {words[row['answer']]}", markup=False, soft_wrap=True)
 
 
 def _counts(at: StepDiff) -> str:
