@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ctxbench.reports.figures.panels import Line, from_nothing, linear, logarithmic, panels
+from ctxbench.reports.figures.charts import Line, from_nothing, linear, logarithmic, panels
 from ctxbench.reports.figures.style import share, short, times, written
 
 NONE = np.empty(0)
