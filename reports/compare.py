@@ -14,7 +14,7 @@ from ctxbench.harness.compare.gate import FAILS, Gate, Result
 from ctxbench.metrics.statistics.comparison import Difference, Margin, Word
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.scenarios.text import printable
+from ctxbench.scenarios.errors import printable
 
 from .render import (
     STRATEGY,
