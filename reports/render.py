@@ -319,7 +319,7 @@ def html(tables: Sequence[Table]) -> str:
         sides = ["left"] * table.left + ["right"] * (len(table.heads) - table.left)
 
         def cells(tag: str, row: Sequence[str], sides: Sequence[str] = sides) -> str:
-            shown = zip(sides, row, strict=True)
+            shown = zip(sides, row, strict=False)  # without heads there is no row
             return "".join(f'<{tag} style="text-align: {side}">{text(cell)}</{tag}>' for side, cell in shown)
 
         struck = ' style="opacity: 0.6; text-decoration: line-through"'

@@ -83,7 +83,15 @@ def _overview(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) -
     for model, costs in places.costs.items():
         frame[f"cost {model}"] = [costs.get(name, nan) for name in order]
     frame["breaks"] = [row["breaks"] for row in rows]
-    return section_of("overview", parts, {"frontier": frame}, _lead(places))
+    words, shipped, quality = texts()["sections"]["overview"], places.shipped, places.quality
+    share = f"{len(best)} of {count(len(points), 'strategy', 'strategies')}"
+    lead = words["lead" if points else "lead_empty"].format(
+        places=share, model=places.model, quality=quality.name, about=quality.about
+    )
+    if shipped is not None and (other := places.beaten_by.get(shipped)):
+        more = words["lead_shipped"].format(shipped=shipped, other=other, accepted=accepted_points(places))
+        lead += f" {more}"
+    return section_of("overview", parts, {"frontier": frame}, lead)
 
 
 def _overview_rows(places: RunVerdict, order: Sequence[str]) -> list[dict[str, Any]]:
@@ -114,19 +122,6 @@ def _overview_rows(places: RunVerdict, order: Sequence[str]) -> list[dict[str, A
             }
         )
     return rows
-
-
-def _lead(places: RunVerdict) -> str:
-    """Return the answer in words."""
-    words, shipped, quality = texts()["sections"]["overview"], places.shipped, places.quality
-    if not places.points:
-        return words["lead_empty"]
-    share = f"{len(places.best)} of {count(len(places.points), 'strategy', 'strategies')}"
-    lead = words["lead"].format(places=share, model=places.model, quality=quality.name, about=quality.about)
-    if shipped is not None and (other := places.beaten_by.get(shipped)):
-        more = words["lead_shipped"].format(shipped=shipped, other=other, accepted=accepted_points(places))
-        lead += f" {more}"
-    return lead
 
 
 def _choices(places: RunVerdict) -> Table:
@@ -347,28 +342,24 @@ def conversations_section(results: Results) -> ReportSection:
     if len(table) > most:
         notes.append(f"The first {most} of {count(len(table), 'conversation')}: all are in tables/results.csv.")
     shown = table_of("Which conversations were replayed?", columns, rows.to_dict(orient="records"), notes)
-    return section_of("conversations", (shown,), {"results": _results_frame(results)})
-
-
-def _results_frame(results: Results) -> pd.DataFrame:
-    """Return a row for each conversation and strategy: its status, its sums, and its bill under each model."""
-    columns = [*KEYS, "status", *["detail"] * results.text, "steps"]
-    frame = results.run.table("results")[columns].astype({"strategy": str})
+    # A row for each conversation and strategy: its status, its sums, and its bill under each model.
+    keys = [*KEYS, "status", *["detail"] * results.text, "steps"]
+    frame = results.run.table("results")[keys].astype({"strategy": str})
     frame = frame.merge(results.sums[[*KEYS, *SUMMED]].astype(dict.fromkeys(KEYS, str)), "left", KEYS)
-    for model, rows in results.bills.groupby("model", observed=True, sort=False):
-        bill = rows[KEYS].astype(str).assign(**{f"cost {model}": (rows.cost + rows.cost_own).to_numpy()})
+    for model, bills in results.bills.groupby("model", observed=True, sort=False):
+        bill = bills[KEYS].astype(str).assign(**{f"cost {model}": (bills.cost + bills.cost_own).to_numpy()})
         frame = frame.merge(bill, "left", KEYS)
-    return frame
+    return section_of("conversations", (shown,), {"results": frame})
 
 
 def latency_section(results: Results) -> ReportSection | None:
     """Return the latency of the strategies, or None without steps."""
-    keys = ("latency_p50", "latency_p99")
+    keys = charts.LATENCIES
     rows = [row for row in tables.rows_of(results.summary) if not any(isinstance(row[key], Missing) for key in keys)]
     if not rows:
         return None
-    columns = (STRATEGY, *(metric_column(key) for key in keys))
-    chart = chart_of("decisions", charts.latency_rows(rows), charts.latency)
+    columns = (STRATEGY, *map(metric_column, keys))
+    chart = chart_of("decisions", pd.DataFrame(rows)[["strategy", *keys]], charts.latency)
     return section_of("decisions", (chart, table_of("How long does a call wait for the strategy?", columns, rows)))
 
 
@@ -408,7 +399,8 @@ def growth_section(results: Results) -> ReportSection | None:
     curve = results.summary.steps.growth
     if curve.empty:
         return None
-    chart = chart_of("growth", charts.growth_rows(curve), charts.growth)
+    # A call before the first turn has no place on a logarithmic axis.
+    chart = chart_of("growth", curve[curve.turn > 0], charts.growth)
     return section_of("growth", (chart, tables.growth_table(results.summary)), {"growth": curve})
 
 
@@ -463,7 +455,7 @@ def tiers_section(results: Results) -> ReportSection | None:
     parts: tuple[Table | Chart, ...] = (
         chart_of("tiers", charts.tier_rows(with_hits), charts.tiers),
         *tier_action_tables(tiers),
-        chart_of("miss_ratios", charts.miss_rows(ratios), charts.miss_ratios, **words),
+        chart_of("miss_ratios", ratios, charts.miss_ratios, **words),
     )
     hits = [(name, tier, actions.hits[tier]) for name, actions in with_quotas.items() for tier in TIERS]
     moves = [
