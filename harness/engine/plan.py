@@ -32,16 +32,16 @@ from ctxbench.scenarios.spec import nearest
 from ctxbench.strategies.bounds import EvidenceOnly
 from ctxbench.strategies.chain import RECIPES, Chain, packages, parse, spec
 
-from ..folder.files import joint_digest
+from ..folder.files import file_digests, joint_digest
 from ..folder.remote import RemoteFolder
 from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan
 from ..folder.store import (
+    TIMES,
     alone,
     check_manifest,
-    digests_of,
-    has_parts,
     is_free,
-    missing_parts,
+    part_files,
+    parts_of,
     read_manifest,
     remove_damaged,
     remove_parts,
@@ -184,8 +184,9 @@ def execute(
             remote.pull()  # what workers of other machines have put there
         counts = shards.counts
         remove_parts(out, len(counts), len(plan.strategies))  # of a stopped run over more recordings
-        if missing := missing_parts(out, len(counts), len(plan.strategies)):
-            raise RunError(f"{out}: parts have gone while the run went on ({missing[0]} …): run again")
+        parts = (part for number in range(len(counts)) for part in parts_of(out, number, len(plan.strategies)))
+        if missing := next((part.name for part in parts if not part.is_whole()), None):
+            raise RunError(f"{out}: parts have gone while the run went on ({missing} …): run again")
         notes = list(problems.notes)
         if shards.media:
             media = media_counts(shards.media.elements())
@@ -201,7 +202,7 @@ def execute(
                 for error in problems.errors
             ),
             ignored=tuple(problems.ignored),
-            files=digests_of(out),
+            files=file_digests(out, [name for name in part_files(out) if not name.startswith(TIMES)]),
             notes=tuple(notes),
             spent=spent_on_run(models.path(), models.command, out),
         )
@@ -333,7 +334,7 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> Manifest:
                 differ = [key for key, value in asdict(unfinished.plan).items() if getattr(stored.plan, key) != value]
                 differ += [key for key, value in unfinished.versions.items() if stored.versions.get(key) != value]
                 # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
-                if differ and has_parts(out):
+                if differ and part_files(out):
                     what = ", ".join(_IN_WORDS.get(key, key) for key in differ)
                     raise RunError(
                         f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out"
