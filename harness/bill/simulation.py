@@ -26,14 +26,7 @@ from ctxbench.metrics.cache.mechanisms import (
 )
 from ctxbench.metrics.cache.offline_optimum import Bound, lowest
 from ctxbench.metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes, SharedStarts
-from ctxbench.metrics.cache.requests import (
-    BY_HAND,
-    PLACEMENTS,
-    by_hand,
-    is_system_first,
-    requests,
-    system_first,
-)
+from ctxbench.metrics.cache.requests import BY_HAND, PLACEMENTS, by_hand, is_system_first, requests, system_first
 from ctxbench.metrics.cache.rules import DOCUMENT, RULES, STORED, CacheRule, Rules, cache_of, rule_for, rules_of
 from ctxbench.metrics.media import media_rule
 from ctxbench.metrics.prices import Price, Tariff
