@@ -39,8 +39,8 @@ from ctxbench.scenarios.files import LARGEST, read_file
 from ctxbench.scenarios.spec import nearest, suggestion
 from ctxbench.scenarios.toml import Keys, Toml
 
-from ..folder.contexts import Floats
 from ..folder.files import placed
+from ..folder.run import Floats
 from .compare import Comparison, ComparisonRule, RunComparison, Unpaired, compare, strategies
 from .figures import CLOCK, About, MeasuredRun
 

@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, quote
 
 from markupsafe import Markup
 
-from ctxbench.harness.bill.recorded import billed_models
+from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.compare.compare import compare, strategies
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
