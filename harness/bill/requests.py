@@ -252,31 +252,23 @@ class Recording:
 class ConversationRequests:
     """The requests of one conversation under one strategy, as the context log has them."""
 
-    recorded: Conversation
-    recording: Recording
+    conversation: str
+    """Id of the conversation."""
     strategy: str
+    recording: Recording
+    day: str | None
+    """Date of the first request, or None where the recording has no times."""
     log: tuple[object, ...]
     """Identity of the requests. Equal ones are sent at the same times: a strategy may have nothing to do."""
     make_steps: Callable[[], list[RequestStep]]
     messages: MessageSizes
     texts: Sequence[Message]
     """The messages by their numbers: the recorded ones, then those that the strategy wrote."""
-    began: float
-
-    @property
-    def conversation(self) -> str:
-        """Id of the conversation."""
-        return self.recorded.id
 
     @cached_property
     def steps(self) -> list[RequestStep]:
         """The requests in order."""
         return self.make_steps()
-
-    @property
-    def day(self) -> str | None:
-        """Date of the first request, or None where the recording has no times."""
-        return day_of(self.began) if self.recording.timed else None
 
 
 @dataclass(frozen=True)
@@ -321,15 +313,16 @@ class CountedRequests:
                 recording.tools + recording.hidden,
                 blocks=[*requests.blocks[name], *(ContentBlocks.of(message) for message, _ in written)],
             )
+            started = requests.times(name, rows)[0][0]
             yield ConversationRequests(
-                recorded,
-                recording,
+                name,
                 strategy,
+                recording,
+                day_of(started) if recording.timed else None,
                 (name, strategy if (name, strategy) in requests.written else "", *requests.log[rows]),
                 partial(self._steps, name, rows, beyond, texts),
                 sizes,
                 texts,
-                requests.times(name, rows)[0][0],
             )
 
     def _steps(self, name: str, rows: slice, beyond: Sequence[int], texts: Sequence[Message]) -> list[RequestStep]:
@@ -450,7 +443,11 @@ def breaks(requests: RunRequests) -> pd.DataFrame:
     """Return every broken prefix of a run, in the order of its steps, with the columns of `Break`."""
     rows: list[Break] = []
     for piece in requests.pieces():
-        actions = _actions(piece)
+        events = piece.run.table("events")[["conversation", "strategy", "step", "kind"]].drop_duplicates()
+        actions: dict[tuple[str, str, int], str] = {}
+        for name, strategy, step, kind in zip(*(events[name].tolist() for name in events), strict=True):
+            key = name, strategy, step
+            actions[key] = f"{actions[key]}, {kind}" if key in actions else kind
         rows += (row for conversation in CountedRequests(piece) for row in _breaks(conversation, actions))
     return pd.DataFrame(rows, columns=list(Break._fields))
 
@@ -488,17 +485,6 @@ def _cause(gone: int, new: list[int], recorded: int) -> str:
 
 def _numbers(step: RequestStep) -> list[int]:
     return [number for start, stop in step.added for number in range(start, stop)]
-
-
-def _actions(requests: RunRequests) -> dict[tuple[str, str, int], str]:
-    """Map conversation, strategy and step to the kinds of events that the strategy reported."""
-    events = requests.run.table("events")[["conversation", "strategy", "step", "kind"]].drop_duplicates()
-    kinds: dict[tuple[str, str, int], str] = {}
-    columns = (events[name].tolist() for name in events)
-    for name, strategy, step, kind in zip(*columns, strict=True):
-        key = (name, strategy, step)
-        kinds[key] = f"{kinds[key]}, {kind}" if key in kinds else kind
-    return kinds
 
 
 def billed_models(run: Run, named: Sequence[str] = (), prices: Prices | None = None) -> tuple[str, ...]:
