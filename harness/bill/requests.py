@@ -164,7 +164,7 @@ class RunRequests:
     def started(self) -> Floats:
         """When each request began, in seconds since 1970; NaN where the recording has no times."""
         parts = [
-            self.times(name, rows)[0] if self.recordings[name].timed else [np.nan] * (rows.stop - rows.start)
+            self.times[name][0] if self.recordings[name].timed else [np.nan] * (rows.stop - rows.start)
             for name, _, rows in self.results
         ]
         return np.array(list(chain.from_iterable(parts)), np.float64)
@@ -176,15 +176,11 @@ class RunRequests:
         gaps[self.bounds[:-1]] = np.nan
         return gaps
 
-    def times(self, name: str, rows: slice) -> tuple[list[float], list[float]]:
-        """Return when each call of a conversation began and was answered: the same under every strategy."""
-        if name not in self._times:
-            self._times[name] = self.recordings[name].times(self.at[rows].tolist())
-        return self._times[name]
-
     @cached_property
-    def _times(self) -> dict[str, tuple[list[float], list[float]]]:
-        return {}
+    def times(self) -> dict[str, tuple[list[float], list[float]]]:
+        """When each call of a conversation began and was answered: the same under every strategy."""
+        places = {name: self.at[rows].tolist() for name, _, rows in self.results}
+        return {name: self.recordings[name].times(calls) for name, calls in places.items()}
 
     @cached_property
     def overmarked(self) -> int:
@@ -208,7 +204,7 @@ class RunRequests:
     def logged(self, name: str, rows: slice) -> Iterator[RequestStep]:
         """Yield the requests of some rows as the context log has them."""
         at, output = self.at[rows].tolist(), self.recordings[name].tokens
-        for step, started, answered, place in zip(self.log[rows], *self.times(name, rows), at, strict=True):
+        for step, started, answered, place in zip(self.log[rows], *self.times[name], at, strict=True):
             yield RequestStep(*step, started, answered, place, output[place])
 
 
@@ -313,7 +309,7 @@ class CountedRequests:
                 recording.tools + recording.hidden,
                 blocks=[*requests.blocks[name], *(ContentBlocks.of(message) for message, _ in written)],
             )
-            started = requests.times(name, rows)[0][0]
+            started = requests.times[name][0][0]
             yield ConversationRequests(
                 name,
                 strategy,
