@@ -15,7 +15,7 @@ from ctxbench.harness.bill.simulation import BOUND, Scheme, rule_of
 from ctxbench.metrics.cache.mechanisms import AutomaticRules, CachedContentRules, UnitRules
 from ctxbench.metrics.media import media_rule, media_tokens
 from ctxbench.metrics.models import storage_source
-from ctxbench.metrics.thinking import thinking_rule, thinking_tokens
+from ctxbench.metrics.thinking import has_thinking, thinking_rule, thinking_tokens
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import MediaKind
@@ -271,8 +271,7 @@ def _recorded(billed: Billed, scheme: Scheme) -> Iterator[str]:
 def _media(billed: Billed, model: str) -> Iterator[str]:
     """Yield how many of the recorded images, sounds, films and files the bill has, and why it has not the others."""
     by_reason: dict[str, list[MediaKind]] = {}
-    places = (media for places in billed.requests.run.media.values() for media in places.values())
-    for medium in chain.from_iterable(places):
+    for medium in chain.from_iterable(message.media for message in billed.requests.run.beyond_text.values()):
         tokens = media_tokens(model, medium)
         by_reason.setdefault(tokens.detail if isinstance(tokens, Missing) else "", []).append(medium.kind)
     parts = [
@@ -287,7 +286,7 @@ def _media(billed: Billed, model: str) -> Iterator[str]:
 
 def _thinking(billed: Billed, model: str) -> Iterator[str]:
     """Yield whether recorded reasoning is billed in later prompts, by which rule, and why it is not."""
-    reasoned = billed.requests.run.reasoned
+    reasoned = list(filter(has_thinking, billed.requests.run.beyond_text.values()))
     answers, rule = count(len(reasoned), "answer", "answers"), thinking_rule(model)
     if not reasoned:
         return

@@ -71,8 +71,10 @@ class RunRequests:
 
     def counted_for(self, model: str, factor: float, thinking: bool = False) -> CountedRequests:
         """Return the requests with media and reasoning by the rules of a model; without, where the run has none."""
-        thinking = thinking and thinking_rule(model) is not None and bool(self.run.reasoned)
-        return CountedRequests(self, model, factor, thinking) if self.run.media or thinking else CountedRequests(self)
+        beyond = self.run.beyond_text.values()
+        thinking = thinking and thinking_rule(model) is not None and any(map(has_thinking, beyond))
+        is_plain = not thinking and not any(message.media for message in beyond)
+        return CountedRequests(self) if is_plain else CountedRequests(self, model, factor, thinking)
 
     def token_factors(self, model: str, thinking: bool = False) -> TokenFactors:
         """Return a model's token factors, of all recorded calls of the run; with `thinking`, beside its reasoning."""
@@ -562,8 +564,12 @@ def hidden_prefixes(run: Run) -> dict[str, int]:
 
 def _media_before(run: Run, calls: pd.DataFrame) -> pd.Series:
     """Return the number of messages with images, sounds, films or files that stand before each call."""
-    places = zip(calls.conversation.astype(str), calls["at"], strict=True)
-    counts = [sum(place < at for place in run.media.get(name, ())) for name, at in places]
+    places: dict[str, list[int]] = {}
+    for (name, at), message in run.beyond_text.items():
+        if message.media:
+            places.setdefault(name, []).append(at)
+    asked = zip(calls.conversation.astype(str), calls["at"], strict=True)
+    counts = [sum(place < at for place in places.get(name, ())) for name, at in asked]
     return pd.Series(counts, calls.index, dtype="int64")
 
 

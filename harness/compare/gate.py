@@ -93,7 +93,7 @@ def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
     pairs = [(name, name) for name in guarded if name in baseline.sums and name in run.sums]
     compared = compare(baseline, run, pairs, policy.rule)
     unpaired = [
-        group if group.word == "new" else group._replace(names=tuple(name for name in group.names if name in guarded))
+        group._replace(names=tuple(name for name in group.names if group.word == "new" or name in guarded))
         for group in strategies(baseline, run)
     ]
     named = policy.metrics.keys() - {REST}
@@ -158,11 +158,9 @@ def read_policy(file: Path, measured: Collection[str], strategies: Collection[st
     toml = Toml.read(file)
     place = _place(toml, _SETTINGS[file.name]) if file.name in _SETTINGS else ()
     top = toml.convert(place, _Top)
-    for name in top.strategies:
-        if name not in strategies:
-            raise toml.wrong(
-                (*place, "strategies"), f"{name!r} was not run{suggestion(name, dict.fromkeys(strategies))}"
-            )
+    if unknown := next((name for name in top.strategies if name not in strategies), None):
+        what = f"{unknown!r} was not run{suggestion(unknown, dict.fromkeys(strategies))}"
+        raise toml.wrong((*place, "strategies"), what)
     if top.metrics is None:
         return GatePolicy(cannot_tell=top.cannot_tell, strategies=top.strategies)
     metrics = {name: toml.convert((*place, "metrics", name), MetricPolicy) for name in top.metrics}

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from ctxbench.metrics.models import context_window
 from ctxbench.metrics.thinking import has_thinking
 from ctxbench.scenarios.errors import RunError
-from ctxbench.scenarios.model import Conversation, Media, Message, independent_units
+from ctxbench.scenarios.model import Conversation, Message, independent_units
 from ctxbench.scenarios.spec import nearest
 from ctxbench.scenarios.view import Messages, Span, joined
 from ctxbench.strategies.events import Event
@@ -152,32 +152,14 @@ class Run:
                             yield conversation
 
     @cached_property
-    def media(self) -> dict[str, dict[int, tuple[Media, ...]]]:
-        """Images, sounds, films and files of the recorded messages, by conversation and place in it."""
-        shown = {
-            name: {at: message.media for at, message in places.items() if message.media}
-            for name, places in self._beyond_text.items()
-        }
-        return {name: places for name, places in shown.items() if places}
-
-    @property
-    def reasoned(self) -> tuple[Message, ...]:
-        """The recorded answers with reasoning, shown or hidden, without their texts."""
-        messages = (message for places in self._beyond_text.values() for message in places.values())
-        return tuple(message for message in messages if has_thinking(message))
-
-    @cached_property
-    def _beyond_text(self) -> dict[str, dict[int, Message]]:
-        """Messages with media or reasoning by conversation and place: all recordings are read once for both."""
-        shown = {
-            conversation.id: {
-                at: msgspec.structs.replace(message, text="", calls=())
-                for at, message in enumerate(conversation.messages)
-                if message.media or has_thinking(message)
-            }
+    def beyond_text(self) -> dict[tuple[str, int], Message]:
+        """The recorded messages with media or reasoning, by conversation and place, without their texts."""
+        return {
+            (conversation.id, at): msgspec.structs.replace(message, text="", calls=())
             for conversation in self.conversations()
+            for at, message in enumerate(conversation.messages)
+            if message.media or has_thinking(message)
         }
-        return {name: places for name, places in shown.items() if places}
 
     def conversation(self, name: str) -> Conversation:
         """Return one recorded conversation by its id. Raises RunError if it is not in the run."""
