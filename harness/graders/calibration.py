@@ -21,7 +21,7 @@ from ctxbench.metrics.grading.agreement import (
     Raters,
     Verdicts,
     agreement,
-    best,
+    best_threshold,
     halves,
     of_scores,
     of_verdicts,
@@ -80,8 +80,6 @@ class Calibrated(NamedTuple):
     profiles: list[Profile]
     seconds: list[float]
     """Seconds per answer of each profile: the only figures that differ from run to run."""
-    verdicts: list[Verdicts]
-    """The verdicts of each profile, for curves."""
 
 
 def calibrated(
@@ -92,7 +90,7 @@ def calibrated(
     done: Callable[[int], None],
 ) -> Calibrated:
     """Calibrate every grader on one set, one after the other. `done` is called with the number graded since."""
-    calibration = Calibrated(labels, beside(labels, scores, options.resamples, options.seed), [], [], [])
+    calibration = Calibrated(labels, beside(labels, scores, options.resamples, options.seed), [], [])
     for grader in graders:
         began = perf_counter()
         used: GraderUsage | None = getattr(grader, "used", None)
@@ -103,7 +101,6 @@ def calibrated(
         if used is not None:
             cost = GraderUsage(*(now - then for now, then in zip(msgspec.structs.astuple(used), before, strict=True)))
         pairs = pairs_of(labels, grades)
-        calibration.verdicts.append(verdicts_of(pairs))
         calibration.profiles.append(_profile(grader, labels, grades, pairs, cost, options))
     return calibration
 
@@ -221,20 +218,17 @@ def _threshold(verdicts: Verdicts, questions: Sequence[str], resamples: int, see
     first = halves(questions, seed)
     learning, trying = verdicts.where(first), verdicts.where(~first)
     sizes = len(learning.people), len(trying.people)
-    best_threshold = best(learning, "kappa")
+    threshold = best_threshold(learning, "kappa")
     why = ""
     if min(learning.questions, trying.questions) < FEWEST:
         why = f"a half has fewer than {FEWEST} questions"
-    elif best_threshold is None or math.isinf(best_threshold.threshold):
+    elif threshold is None or math.isinf(threshold):
         why = "no threshold is better than one verdict for all"
-    if why or best_threshold is None:
+    if why or threshold is None:
         none = Missing("undefined", why)
         return Threshold(none, *sizes, *[Estimate(none, none)] * 4)
-    at_threshold = of_verdicts(trying.at(best_threshold.threshold), resamples, seed)
-    own = of_verdicts(trying, resamples, seed)
-    return Threshold(
-        best_threshold.threshold, *sizes, at_threshold["accuracy"], at_threshold["kappa"], own["accuracy"], own["kappa"]
-    )
+    tried, own = (of_verdicts(part, resamples, seed) for part in (trying.at(threshold), trying))
+    return Threshold(threshold, *sizes, tried["accuracy"], tried["kappa"], own["accuracy"], own["kappa"])
 
 
 def beside(labels: LabelledSet, scores: Mapping[str, Scores], resamples: int, seed: int) -> Beside:
@@ -256,8 +250,8 @@ def _baseline(name: str, verdicts: Verdicts, resamples: int, seed: int) -> Basel
     estimates: dict[str, Estimate] = {}
     at: dict[str, float | Missing] = {}
     for figure in ("accuracy", "kappa"):
-        best_threshold = best(verdicts, figure)
-        threshold = math.inf if best_threshold is None else best_threshold.threshold
+        highest = best_threshold(verdicts, figure)
+        threshold = math.inf if highest is None else highest
         estimates[figure] = of_verdicts(verdicts.at(threshold), resamples, seed)[figure]
         at[figure] = Missing("undefined", "one verdict for all is best") if math.isinf(threshold) else threshold
     area = of_scores(verdicts, resamples, seed)

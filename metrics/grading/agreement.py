@@ -14,7 +14,7 @@ far as the grader errs on these answers as it did on the labelled ones, which no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from statistics import NormalDist
@@ -104,7 +104,7 @@ class Verdicts:
 
 def _codes(names: Sequence[str]) -> NDArray[np.intp]:
     """Return the number of each name among the different ones, from 0."""
-    return np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)[1].astype(np.intp)
+    return np.unique(np.array(names, np.str_), return_inverse=True)[1].astype(np.intp)
 
 
 def figures(counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -113,43 +113,23 @@ def figures(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     whole = hit + false + missed + rejected
     by_chance = (hit + false) * (hit + missed) + (missed + rejected) * (false + rejected)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.stack(
-            [
-                (hit + rejected) / whole,
-                # Cohen's kappa, with both shares multiplied by the square of `whole`.
-                (whole * (hit + rejected) - by_chance) / (whole * whole - by_chance),
-                hit / (hit + false),
-                hit / (hit + missed),
-                rejected / (rejected + false),
-                2 * hit / (2 * hit + false + missed),
-            ],
-            axis=-1,
+        columns = (
+            (hit + rejected) / whole,
+            # Cohen's kappa, with both shares multiplied by the square of `whole`.
+            (whole * (hit + rejected) - by_chance) / (whole * whole - by_chance),
+            hit / (hit + false),
+            hit / (hit + missed),
+            rejected / (rejected + false),
+            2 * hit / (2 * hit + false + missed),
         )
+    return np.stack(columns, axis=-1)
 
 
-class Curve(NamedTuple):
-    """The ROC curve, from the strictest threshold (nothing is called right) to the laxest; one entry a threshold."""
+def best_threshold(verdicts: Verdicts, figure: str = "accuracy") -> float | None:
+    """Return the least score to call right that makes one of FIGURES highest: midway between two scores, inf or −inf.
 
-    threshold: NDArray[np.float64]
-    """Least score that is called right: midway between two scores; inf and −inf at the ends."""
-    counts: NDArray[np.float64]
-    """The confusion matrix under each, shape (thresholds, 4)."""
-
-    @property
-    def recall(self) -> NDArray[np.float64]:
-        """Share of the right answers that are called right."""
-        return self.counts[:, 0] / max(1.0, float(self.counts[0, 2]))
-
-
-class Best(NamedTuple):
-    """Threshold under which a figure is highest, and its in-sample value."""
-
-    threshold: float
-    value: float
-
-
-def curve(verdicts: Verdicts) -> Curve:
-    """Return the ROC curve over every threshold that makes a difference."""
+    Of equals it is the strictest; None if the figure is never defined.
+    """
     order = np.argsort(-verdicts.score, kind="stable")
     score, right = verdicts.score[order], verdicts.people[order]
     # No threshold parts equal scores, so each counts from the last one of its row. Of 0.9 (right), 0.5 (wrong) and 0.5
@@ -157,20 +137,12 @@ def curve(verdicts: Verdicts) -> Curve:
     last = np.flatnonzero(np.append(score[1:] != score[:-1], True)) if len(score) else np.array([], np.intp)
     hit = np.append(0, np.cumsum(right)[last]).astype(np.float64)
     false = np.append(0, np.cumsum(~right)[last]).astype(np.float64)
-    counts = np.stack([hit, false, hit[-1] - hit, false[-1] - false], axis=1)
-    levels = score[last]
-    middle = levels[1:] + (levels[:-1] - levels[1:]) / 2
-    return Curve(np.concatenate([[math.inf], middle, [-math.inf]])[: len(hit)], counts)
-
-
-def best(verdicts: Verdicts, figure: str = "accuracy") -> Best | None:
-    """Return the threshold that makes one of FIGURES highest, the strictest of equals; None if it is never defined."""
-    thresholds, counts = curve(verdicts)
-    values = figures(counts)[:, FIGURES.index(figure)]
+    values = figures(np.stack([hit, false, hit[-1] - hit, false[-1] - false], axis=1))[:, FIGURES.index(figure)]
     if np.isnan(values).all():
         return None
-    at = int(np.nanargmax(values))
-    return Best(float(thresholds[at]), float(values[at]))
+    levels = score[last]
+    middle = levels[1:] + (levels[:-1] - levels[1:]) / 2
+    return float(np.concatenate([[math.inf], middle, [-math.inf]])[np.nanargmax(values)])
 
 
 def auc_of(verdicts: Verdicts) -> Statistic:
@@ -207,34 +179,28 @@ def intervals(
     statistic: Statistic, size: int, resamples: int = RESAMPLES, seed: int = SEED, width: int = 0
 ) -> list[Ends | Missing]:
     """Return the interval of each figure over `size` questions. `width`: numbers that the statistic makes of a draw."""
+    whole = statistic(np.ones((1, size)))[0]
     # Under 30 questions three resamples in ten lack a case of some cell of the table (decision 26).
     if size < FEWEST:
         few = Missing("undefined", f"{size} questions are too few for an interval, {FEWEST} are needed")
-        return [few] * statistic(np.ones((1, size))).shape[1]
+        return [few] * len(whole)
     drawn = np.concatenate([statistic(weights) for weights in counts(size, seed, resamples, width)])
-    left_out = _left_out(size, max(1, AT_ONCE // max(size, width)))
-    without_group = np.concatenate([statistic(weights) for weights in left_out])
-    whole = statistic(np.ones((1, size)))[0]
-    return [_bca(drawn[:, at], without_group[:, at], float(whole[at])) for at in range(len(whole))]
-
-
-def _left_out(size: int, rows: int) -> Iterator[NDArray[np.float64]]:
-    """Yield weights of all questions but one group of them, group by group."""
-    groups = min(size, GROUPS)
     # The jackknife leaves out one question at a time, or of very many one of GROUPS groups of about the same size.
+    groups, rows = min(size, GROUPS), max(1, AT_ONCE // max(size, width))
     group = np.arange(size) * groups // size
-    for begin in range(0, groups, rows):
-        some = np.arange(begin, min(begin + rows, groups))
-        yield (group[None, :] != some[:, None]).astype(np.float64)
-
-
-def _bca(drawn: NDArray[np.float64], without_group: NDArray[np.float64], whole: float) -> Ends | Missing:
-    resampled = of_draws(whole, drawn, without_group[~np.isnan(without_group)])
-    if isinstance(resampled, Missing):
-        return Missing("undefined", f"it is undefined in {np.isnan(drawn).sum()} of {len(drawn)} resamples")
-    if resampled.drawn[0] == resampled.drawn[-1]:
-        return Missing("undefined", "it is the same in every resample")
-    return resampled.bca(_Z)
+    parts = [np.arange(begin, min(begin + rows, groups)) for begin in range(0, groups, rows)]
+    without_group = np.concatenate([statistic((group != part[:, None]).astype(np.float64)) for part in parts])
+    around: list[Ends | Missing] = []
+    for value, draws, left_out in zip(whole.tolist(), drawn.T, without_group.T, strict=True):
+        resampled = of_draws(value, draws, left_out[~np.isnan(left_out)])
+        if isinstance(resampled, Missing):
+            why = f"it is undefined in {np.isnan(draws).sum()} of {len(draws)} resamples"
+            around.append(Missing("undefined", why))
+        elif resampled.drawn[0] == resampled.drawn[-1]:
+            around.append(Missing("undefined", "it is the same in every resample"))
+        else:
+            around.append(resampled.bca(_Z))
+    return around
 
 
 class Estimate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -259,6 +225,11 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     auc: Estimate
     """Probability that a right answer has a higher score than a wrong one; ties count half."""
 
+    design_right: float = 1.0
+    """Design effect of the recall: its variance over that of independent answers; at least 1."""
+    design_wrong: float = 1.0
+    """Design effect of the specificity."""
+
     @property
     def wrong_accepted(self) -> Estimate:
         """Share of wrong answers that are called right."""
@@ -267,11 +238,6 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return self.specificity
         ends = around if isinstance(around, Missing) else Ends(1 - around.high, 1 - around.low)
         return Estimate(1 - value, ends)
-
-    design_right: float = 1.0
-    """Design effect of the recall: its variance over that of independent answers; at least 1."""
-    design_wrong: float = 1.0
-    """Design effect of the specificity."""
 
 
 def agreement(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
@@ -360,8 +326,7 @@ def raters(
     rated = [rating for rating in zip(votes, passing, questions, strict=True) if len(rating[0]) > 1]
     if not rated:
         return None
-    ratings, names = [tuple(rating) for rating, _, _ in rated], [name for _, _, name in rated]
-    code = _codes(names)
+    ratings, code = [tuple(rating) for rating, _, _ in rated], _codes([name for _, _, name in rated])
     binary = _pairs([tuple(int(vote >= least) for vote in rating) for rating, least, _ in rated], code)
     whole = binary.sum(axis=0)
     return Raters(
@@ -377,7 +342,7 @@ def kappa(pairs: NDArray[np.float64], weighting: Weighting = "none") -> NDArray[
     """Compute kappa of tables of pairs, from shape (…, k, k) to (…); nan where all are of one class."""
     size = pairs.shape[-1]
     apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(np.float64)
-    cost = apart**2 if weighting == "quadratic" else (apart > 0).astype(np.float64)
+    cost = apart**2 if weighting == "quadratic" else apart.clip(max=1)
     rows, columns = pairs.sum(axis=-1), pairs.sum(axis=-2)
     whole = rows.sum(axis=-1)
     expected = np.einsum("...i,...j,ij->...", rows, columns, cost)

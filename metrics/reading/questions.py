@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..language import LANGUAGES, STOP_WORDS, Language, either, language_of, sentences, stem, terms, word_lists, words
-from ..tfidf import TfIdf
 from ..values import values
 
 Wanted = Literal["date", "duration", "money", "number", "identifier", "person", "place", "reason", "yesno", "phrase"]
@@ -81,28 +81,27 @@ class Library:
         self.sentences: list[str] = []
         self._numbers: dict[str, int] = {}
         self._start = array("q", [0])  # first sentence of each text, and the end of the last
-        self._index = TfIdf()
+        self._having: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
 
-    def number(self, text: str) -> int:
-        """Return the number of a text, and index the text if it is new."""
-        number = self._numbers.get(text)
-        if number is None:
-            number = self._numbers[text] = len(self._numbers)
-            parts = [piece for sentence in sentences(text) for piece in pieces(sentence)]
-            self._index.add(map(terms, parts))
-            self.sentences += parts
-            self._start.append(len(self.sentences))
-        return number
-
-    def spans(self, texts: Ints) -> tuple[Ints, Ints]:
-        """Return where the sentences of these texts begin, and where they end."""
+    def spans(self, texts: Iterable[str]) -> tuple[Ints, Ints]:
+        """Return where the sentences of these texts begin, and where they end; new texts are indexed."""
+        numbers = []
+        for text in texts:
+            if text not in self._numbers:
+                self._numbers[text] = len(self._numbers)
+                for piece in (piece for sentence in sentences(text) for piece in pieces(sentence)):
+                    for term in set(terms(piece)):
+                        self._having[term].append(len(self.sentences))
+                    self.sentences.append(piece)
+                self._start.append(len(self.sentences))
+            numbers.append(self._numbers[text])
         # A view, which must not be kept: an array cannot grow while it has one. Indexing by an array copies.
-        start = np.frombuffer(self._start, np.int64)
-        return start[texts], start[texts + 1]
+        start, places = np.frombuffer(self._start, np.int64), np.array(numbers, np.int64)
+        return start[places], start[places + 1]
 
     def having(self, term: str) -> Ints:
         """Return the sentences that have a term, ascending."""
-        return self._index.having(term)
+        return np.array(self._having.get(term, ()), np.int64)
 
 
 def pieces(sentence: str) -> Iterable[str]:

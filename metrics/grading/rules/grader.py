@@ -13,13 +13,14 @@ from msgspec.structs import replace
 from ...value import Missing
 from .. import Grade, GradedItem
 from . import stance
+from .dates import DAY, MONTH, SEASON, YEAR, less_exact
 from .match import (
     Gold,
     GoldSpan,
     Match,
     ParsedAnswer,
+    agrees,
     date_order,
-    lacks_exactness,
     match,
     number_order,
     places,
@@ -40,6 +41,9 @@ _NEARLY_ALL = 0.9  # score of an answer that has the first sentence of an accept
 _BRIEF = 24  # characters of an answer that may be right as a part of an accepted one
 _SAYS_NO = 6  # characters of an accepted answer that may be nothing but a denial: 不会, never
 _FEW = 8  # an accepted answer of more words is prose, in which a number is one detail among others
+
+
+_EXACTNESS = {"year": YEAR, "season": SEASON, "month": MONTH}
 
 
 class _Score(NamedTuple):
@@ -163,10 +167,15 @@ def _doubts(gold: Gold, answer: ParsedAnswer, spans: Sequence[GoldSpan]) -> list
 
 
 def _date(gold: Gold, answer: ParsedAnswer) -> _Score:
-    order = date_order(gold, answer)
-    if gold.exact_dates and order > 1 and lacks_exactness(gold, answer):
-        return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}")
-    if order == 2 and "day" in gold.asked.asks:
+    order, asks = date_order(gold, answer), gold.asked.asks
+    if gold.exact_dates and order > 1:
+        # Less exact is enough where a year or a month is asked for.
+        enough = next((exact for name, exact in _EXACTNESS.items() if name in asks), DAY)
+        dates = [date for date, _, _ in answer.words.dates]
+        for when in gold.whens:
+            if all(less_exact(when, date, enough) for date in dates if agrees(when, date)):
+                return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}")
+    if order == 2 and "day" in asks:
         return _Score(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
     said = ("no date for", "another date than", LESS_EXACT, "a date within", "the same date")[order]
     return _Score(DATES[order], f"{said} {_quoted(gold)}")
@@ -226,7 +235,7 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     # The part that matters is missing: the number, the name among other names, the surname.
     number = matched.lost_number and len(gold.units) <= _FEW
     rivalled = matched.rival and matched.fresh <= RIVALLED
-    if number or rivalled or matched.lost_surname or matched.lost_place or matched.swapped:
+    if number or rivalled or matched.lacks:
         score = min(score, BELOW)
     lost = [unit for unit in gold.units if not answer.has(unit)]
     if matched.whole:
@@ -234,10 +243,9 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     if rivalled:
         return _Score(score, f"another name: a part of {_quoted(gold)} beside what is not of it")
     if number:
-        return _Score(
-            score, f"the number {next(unit.word for unit in lost if unit.numeric)} of {_quoted(gold)} not found"
-        )
-    if matched.lost_surname:
+        first = next(unit.word for unit in lost if unit.numeric)
+        return _Score(score, f"the number {first} of {_quoted(gold)} not found")
+    if matched.lacks == "surname":
         return _Score(score, f"not the surname of {_quoted(gold)}")
     if not matched.share:
         return _Score(score, f"nothing of {_quoted(gold)} found")

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from ...language import HAN, either, word_lists
+from ...language import HAN, either, stemmer, word_lists
 from .dates import dates
 from .quantities import equal
-from .words import HAN_STOP, STOP, TextWords, stemmer
+from .words import HAN_STOP, STOP, TextWords
 
 _LISTS = word_lists(__package__, "scope")
 _BEFORE, _AFTER = 100, 240
@@ -26,7 +26,7 @@ _CLAUSE = re.compile(r"[!?;\n,:()]|\.(?=\s|$)|\s-\s")
 _HAN_ANY = re.compile(f"[{HAN}]")
 _SIDE = re.compile(r"\b(?:yes|no|true|false)\b|(?:不?[会能是对行]|可以|没?有)(?=\s*(?:[.,;!]|$))")
 _HAN_PAIR = re.compile(f"(?=([{HAN}]{{2}}))")
-_NOISE = frozenset(stemmer()(_LISTS["noise"].split())) | frozenset(_LISTS["zh_noise"])
+_NOISE = frozenset(stemmer().stemWords(_LISTS["noise"].split())) | frozenset(_LISTS["zh_noise"])
 
 
 def _words(key: str) -> re.Pattern[str]:
