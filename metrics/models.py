@@ -163,11 +163,6 @@ class _Figure(msgspec.Struct, forbid_unknown_fields=True):
     """Days of the week that have peak hours, in a time zone."""
     zone: str = "UTC"
 
-    @property
-    def start(self) -> float:
-        """The time from which it holds."""
-        return _EVER if self.since is None else _start(self.since)
-
 
 class _Figures(msgspec.Struct, forbid_unknown_fields=True):
     today: date
@@ -265,21 +260,20 @@ def names(model: str) -> Iterator[str]:
 
 def context_window(model: str) -> int | None:
     """Return the most tokens that a model takes in a prompt; None where that is not known."""
-    name = plain_name(model).rpartition("/")[2]
-    for figure in _of(_figures().window, name):
-        return figure.tokens
-    found = find_model(model) or find_model(name)
+    if ours := _of(_figures().window, plain_name(model).rpartition("/")[2]):
+        return ours[0].tokens
+    found = find_model(model) or find_model(plain_name(model).rpartition("/")[2])
     return None if found is None else found[1].context_window
 
 
 def window_of(model: str) -> int:
     """Return a model's context window, in tokens. Raises SpecError with the nearest names."""
     size = context_window(model)
-    if size is not None:
-        return size
-    if find_model(model) is None:
+    if size is None and find_model(model) is None:
         raise SpecError(f"unknown model {model!r}{nearest(model, model_names())}")
-    raise SpecError(f"no context window is known for model {model!r}: give max_tokens")
+    if size is None:
+        raise SpecError(f"no context window is known for model {model!r}: give max_tokens")
+    return size
 
 
 @cache
@@ -300,21 +294,16 @@ def listed(model: str) -> Listing | None:
         )
     for ours in _of(figures.listed, plain_name(model).rpartition("/")[2]):
         prices = {field: float(f"{dollars}e-6") for field, dollars in ours.prices.items()}
-        changes[ours.start], peaks = (PriceTier(0, prices, {}),), {}
+        changes[_start(ours.since)], peaks = (PriceTier(0, prices, {}),), {}
     current, off_peak = changes[max(since for since in changes if since <= today)], None
     if peaks:
         days, zone = next(((ours.days, ours.zone) for ours in _of(figures.peak, name)), (tuple(range(1, 8)), "UTC"))
         off_peak, current = (Peak(tuple(peaks), days, zone), current), list(peaks.values())[-1]
     if not current[0].plain.get("input"):
         return None
-    return Listing(
-        current,
-        context_window(model),
-        "claude" in name,
-        off_peak,
-        tuple(sorted(changes.items())) if len(changes) > 1 else (),
-        tuple((one.start, one.price / MILLION) for one in _of(figures.storage, name)),
-    )
+    history = tuple(sorted(changes.items())) if len(changes) > 1 else ()
+    storage = tuple((_start(ours.since), ours.price / MILLION) for ours in _of(figures.storage, name))
+    return Listing(current, context_window(model), "claude" in name, off_peak, history, storage)
 
 
 def _of(figures: Sequence[_Figure], name: str) -> list[_Figure]:
@@ -329,28 +318,29 @@ def _changes(
     from genai_prices.types import ConditionalPrice, StartDateConstraint
 
     # Today's prices of batches: what is not among them costs as ever.
-    variants = [
-        variant.prices
-        for variant in info.price_variants or ()
-        if variant.when == {"processing": "batch"}
-        and ((start := getattr(variant.constraint, "start_date", None)) is None or start <= today)
-    ]
-    batch = variants[0] if variants else None
+    batch = next(
+        (
+            variant.prices
+            for variant in info.price_variants or ()
+            if variant.when == {"processing": "batch"}
+            and ((start := getattr(variant.constraint, "start_date", None)) is None or start <= today)
+        ),
+        None,
+    )
     changes, peaks = dict[float, tuple[PriceTier, ...]](), dict[tuple[int, int], tuple[PriceTier, ...]]()
     for one in info.prices if isinstance(info.prices, list) else [ConditionalPrice(prices=info.prices)]:
-        tiers, when = _tiers(one.prices, batch), one.constraint
+        priced = [getattr(listed_prices, key, None) for listed_prices in (one.prices, batch) for key in FIELDS.values()]
+        sizes = {tier.start for price in priced for tier in getattr(price, "tiers", ())}
+        tiers = tuple(
+            PriceTier(above, _prices(one.prices, above), _prices(batch, above)) for above in (0, *sorted(sizes))
+        )
+        when = one.constraint
         if when is None or isinstance(when, StartDateConstraint):
-            changes[_EVER if when is None else _start(when.start_date)] = tiers
+            changes[_start(when.start_date if when else None)] = tiers
         else:
             start, stop = (clock.hour * 3600 + clock.minute * 60 for clock in (when.start_time, when.end_time))
             peaks[start, stop] = tiers
     return changes, peaks
-
-
-def _tiers(prices: ModelPrice, batch: ModelPrice | None) -> tuple[PriceTier, ...]:
-    priced = [getattr(listed_prices, key, None) for listed_prices in (prices, batch) for key in FIELDS.values()]
-    sizes = {tier.start for price in priced for tier in getattr(price, "tiers", ())}
-    return tuple(PriceTier(above, _prices(prices, above), _prices(batch, above)) for above in (0, *sorted(sizes)))
 
 
 def _prices(prices: ModelPrice | None, above: int) -> dict[str, float]:
@@ -370,6 +360,6 @@ def _prices(prices: ModelPrice | None, above: int) -> dict[str, float]:
     return dollars
 
 
-def _start(day: date) -> float:
-    """Return the time at which a day begins in UTC, in seconds since 1970."""
-    return datetime.combine(day, time(), UTC).timestamp()
+def _start(day: date | None) -> float:
+    """Return the time at which a day begins in UTC, in seconds since 1970; without a day it is ever."""
+    return _EVER if day is None else datetime.combine(day, time(), UTC).timestamp()

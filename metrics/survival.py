@@ -15,7 +15,7 @@ once more (said again): then it enters anew. Once gone it stays gone: the next r
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -65,7 +65,7 @@ class Survival(NamedTuple):
 
 def survival(rounds: Sequence[Round]) -> list[Survival]:
     """Count the facts still in the summary, by kind and age, at the cost of one look per fact and round it lived."""
-    # Each fact is counted once, at its last age, and `_beyond` adds up. Entered in the first of three rounds and gone
+    # Each fact is counted once, at its last age, and the sums add up. Entered in the first of three rounds and gone
     # in the third, it is followed to age 2 and lived to age 1: rows of 1 of 1, 1 of 1 and 0 of 1.
     followed, lived = (defaultdict[str, list[int]](lambda: [0] * (len(rounds) + 1)) for _ in range(2))
     entered: dict[FollowedFact, int] = {}
@@ -73,9 +73,8 @@ def survival(rounds: Sequence[Round]) -> list[Survival]:
 
     def leave(fact: FollowedFact, at: int) -> None:
         """Stop following a fact after the round before `at`."""
-        followed[fact.kind][at - 1 - entered[fact]] += 1
-        if fact in alive:
-            lived[fact.kind][at - 1 - entered[fact]] += 1
+        for counts in (followed, lived) if fact in alive else (followed,):
+            counts[fact.kind][at - 1 - entered[fact]] += 1
 
     for at, (replaced, summary) in enumerate(rounds):
         for fact in dict.fromkeys(replaced):
@@ -93,22 +92,23 @@ def survival(rounds: Sequence[Round]) -> list[Survival]:
     return [
         Survival(kind, age, total, kept)
         for kind in sorted(followed)
-        for age, (total, kept) in enumerate(zip(_beyond(followed[kind]), _beyond(lived[kind]), strict=True))
+        for age, (total, kept) in enumerate(
+            zip(*(list(accumulate(counts[kind][::-1]))[::-1] for counts in (followed, lived)), strict=True)
+        )
         if total
     ]
 
 
 def cliff(rows: Iterable[Survival]) -> Value:
     """Return the first age at which fewer than half survive, all rows of an age together."""
-    ages: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    followed, kept = Counter[int](), Counter[int]()
     for row in rows:
-        ages[row.age][0] += row.values
-        ages[row.age][1] += row.kept
-    if not ages:
+        followed[row.age] += row.values
+        kept[row.age] += row.kept
+    if not followed:
         return Missing("undefined", "no facts were replaced")
-    last = max(ages)
-    fallen = (age for age in sorted(ages) if ages[age][1] * 2 < ages[age][0])
-    return next(fallen, Missing("undefined", f"half or more survive {last} rounds, the most there are"))
+    fallen = (age for age in sorted(followed) if kept[age] * 2 < followed[age])
+    return next(fallen, Missing("undefined", f"half or more survive {max(followed)} rounds, the most there are"))
 
 
 def shown(about: Sequence[str], material: Sequence[str], count: Callable[[str], int]) -> int:
@@ -130,10 +130,8 @@ def shown_share(calls: Iterable[tuple[int, int]]) -> Value:
 
     1 − this is the blind spot: tokens replaced unseen. A call that was shown more than it replaces counts as shown all.
     """
-    about = seen = 0
-    for stands_for, was_shown in calls:
-        about += stands_for
-        seen += min(stands_for, was_shown)
+    pairs = [(stands_for, min(stands_for, was_shown)) for stands_for, was_shown in calls]
+    about, seen = (sum(column) for column in zip(*pairs, strict=True)) if pairs else (0, 0)
     return seen / about if about else Missing("undefined", "no messages were summarised")
 
 
@@ -147,8 +145,3 @@ def facts_in(text: str) -> tuple[FollowedFact, ...]:
             content = frozenset(words(sentence)) - STOP_WORDS
             facts.update((FollowedFact(kind, needs, content), None) for kind in kinds)
     return tuple(facts)
-
-
-def _beyond(counts: Sequence[int]) -> list[int]:
-    """Return for each age how many were counted at it or later."""
-    return list(accumulate(reversed(counts)))[::-1]
