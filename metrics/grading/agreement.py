@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from statistics import NormalDist
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -298,9 +298,6 @@ def _design(hits: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
     return max(1.0, between / (whole * share * (1 - share)))
 
 
-Weighting = Literal["none", "quadratic"]
-
-
 class Raters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Agreement of raters over the answers that at least two of them rated."""
 
@@ -308,9 +305,7 @@ class Raters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     raters: tuple[int, int]
     """Least and most raters of an answer."""
     verdicts: Estimate
-    """Kappa of right and wrong, to compare a grader's kappa with."""
-    ratings: Estimate
-    """Kappa of the ratings themselves, weighted by squared distances."""
+    """Fleiss' kappa of right and wrong, to compare a grader's kappa with."""
     same: float
     """Share of pairs of ratings of an answer that agree on right and wrong."""
 
@@ -326,50 +321,19 @@ def raters(
     rated = [rating for rating in zip(votes, passing, questions, strict=True) if len(rating[0]) > 1]
     if not rated:
         return None
-    ratings, code = [tuple(rating) for rating, _, _ in rated], _codes([name for _, _, name in rated])
-    binary = _pairs([tuple(int(vote >= least) for vote in rating) for rating, least, _ in rated], code)
-    whole = binary.sum(axis=0)
-    return Raters(
-        len(rated),
-        (min(map(len, ratings)), max(map(len, ratings))),
-        _estimate(binary, "none", resamples, seed),
-        _estimate(_pairs(ratings, code), "quadratic", resamples, seed),
-        float(np.trace(whole) / whole.sum()),
-    )
-
-
-def kappa(pairs: NDArray[np.float64], weighting: Weighting = "none") -> NDArray[np.float64]:
-    """Compute kappa of tables of pairs, from shape (…, k, k) to (…); nan where all are of one class."""
-    size = pairs.shape[-1]
-    apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(np.float64)
-    cost = apart**2 if weighting == "quadratic" else apart.clip(max=1)
-    rows, columns = pairs.sum(axis=-1), pairs.sum(axis=-2)
-    whole = rows.sum(axis=-1)
-    expected = np.einsum("...i,...j,ij->...", rows, columns, cost)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(1 - whole * np.einsum("...ij,ij->...", pairs, cost) / expected)
-
-
-def _pairs(votes: Sequence[tuple[int, ...]], code: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return each question's table of pairs of its answers' ratings, shape (questions, k, k)."""
-    low, high = min(map(min, votes)), max(map(max, votes))
-    size = high - low + 1
-    table = np.zeros((int(code.max()) + 1, size, size))
-    for votes_of_question, at in zip(votes, code, strict=True):
-        counts = np.bincount(np.array(votes_of_question) - low, minlength=size)
-        # Every ordered pair of two raters, so that an answer weighs as much as it has ratings: 0, 1 and 1 make the
-        # pairs 0-1, 1-0 and 1-1, which count 1 each.
-        table[at] += (np.outer(counts, counts) - np.diag(counts)) / (len(votes_of_question) - 1)
-    return table
-
-
-def _estimate(pairs: NDArray[np.float64], weighting: Weighting, resamples: int, seed: int) -> Estimate:
-    size = pairs.shape[-1]
-    flat = pairs.reshape(len(pairs), -1)
-    [around] = intervals(
-        lambda weights: kappa((weights @ flat).reshape(-1, size, size), weighting)[:, None], len(pairs), resamples, seed
-    )
-    return estimate(float(kappa(pairs.sum(axis=0), weighting)), around, "all ratings are of one class")
+    size = np.array([len(ratings) for ratings, _, _ in rated], np.float64)
+    right = np.array([sum(vote >= least for vote in ratings) for ratings, least, _ in rated], np.float64)
+    # Every ordered pair of two raters, so that an answer weighs as much as it has ratings: one wrong and two right ones
+    # make two pairs that differ one way or the other and one of two right ones.
+    wrong, others = size - right, size - 1
+    pairs = np.stack([right * (right - 1), right * wrong, right * wrong, wrong * (wrong - 1)], axis=1) / others[:, None]
+    code = _codes([name for _, _, name in rated])
+    cells = np.zeros((int(code.max()) + 1, 4))
+    np.add.at(cells, code, pairs)
+    same, kappa = figures(cells.sum(axis=0))[:2].tolist()
+    [around] = intervals(lambda weights: figures(weights @ cells)[:, 1:2], len(cells), resamples, seed)
+    verdicts = estimate(kappa, around, "all ratings are of one class")
+    return Raters(len(rated), (int(size.min()), int(size.max())), verdicts, same)
 
 
 class Known(NamedTuple):
