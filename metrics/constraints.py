@@ -15,10 +15,6 @@ themselves or of the past; sentences under `FEWEST` words or over `LONGEST` char
 
 A constraint is **retained** if a message that is sent has the sentence word for word, apart from white space and the
 mark of a list item.
-
-    stated = constraints(conversation)              # once per conversation
-    total = stated.by_step                          # how many had been stated before each call
-    kept = retained_constraints(stated, runs, written)
 """
 
 from __future__ import annotations

@@ -13,13 +13,6 @@ thousands separators; all else verbatim, between word boundaries (`values.py`). 
 escapes do not matter.
 
 A demand is **retained** if any message sent has the value, in its text or in the arguments of its calls.
-
-    wanted = demands(conversation)                       # once per conversation
-    kept = retained(wanted, runs, written)               # once per strategy: is each demand retained?
-    by_row(wanted, kept)                                 # the number retained, by row
-    wanted.step, wanted.of, wanted.kind, wanted.values   # the rows
-
-    `references` tells which earlier message each message goes back to.
 """
 
 from __future__ import annotations

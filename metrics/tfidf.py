@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,7 @@ class TfIdf:
         if not counts:
             return np.zeros(self._size)
         terms = [term for term, _ in counts]
-        idf = self._idf_of(terms)
+        idf = self._idf([len(self._postings[term]) for term in terms])
         query = np.array([times for _, times in counts], np.float64) * idf
         dots = self._sums(terms, query * idf, by_times=True)
         return dots / self._norms() / float(np.sqrt(query @ query))
@@ -91,17 +91,14 @@ class TfIdf:
         terms = [term for word in distinct if (term := self._terms.get(word)) is not None]
         if not terms:
             return np.zeros(self._size)
-        weights = self._idf_of(terms)
+        weights = self._idf([len(self._postings[term]) for term in terms])
         # The idf of a word that no document has: the share of a question with strange words stays below 1.
         unknown = (len(distinct) - len(terms)) * (math.log(1 + self._size) + 1)
         return self._sums(terms, weights, by_times=False) / (float(weights.sum()) + unknown)
 
-    def _idf(self, having: Scores) -> Scores:
-        idf: Scores = np.log((1 + self._size) / (1 + having)) + 1
+    def _idf(self, having: Sequence[int] | NDArray[np.int64]) -> Scores:
+        idf: Scores = np.log((1 + self._size) / (1 + np.asarray(having, np.float64))) + 1
         return idf
-
-    def _idf_of(self, terms: list[int]) -> Scores:
-        return self._idf(np.array([len(self._postings[term]) for term in terms], np.float64))
 
     def _sums(self, terms: list[int], weights: Scores, by_times: bool) -> Scores:
         """Return for each document the sum of the weights of its terms, each times its frequency if `by_times`."""
@@ -120,7 +117,7 @@ class TfIdf:
             # One document more changes every idf and so every length: they are computed together, once for many
             # additions.
             tally = np.frombuffer(self._tally, np.int64)
-            having = np.bincount(tally, minlength=len(self._postings)).astype(np.float64)
+            having = np.bincount(tally, minlength=len(self._postings))
             weights = np.frombuffer(self._times, np.float64) * self._idf(having)[tally]
             documents = np.frombuffer(self._documents, np.int64)
             lengths = np.sqrt(np.bincount(documents, weights * weights, minlength=self._size))

@@ -75,8 +75,8 @@ Places = tuple[tuple[int, int, int], ...]
 class ExtractiveReader:
     """Reader of contexts. It remembers every text, question and answer: use one per conversation."""
 
-    def __init__(self, least: float = LEAST) -> None:
-        self._library, self._least = Library(), least
+    def __init__(self) -> None:
+        self._library = Library()
         self._questions: dict[str, _Question] = {}
         # Messages are known by the identity of their stores, which those kept beside the rest keep alive.
         self._answers: dict[tuple[str, Places], tuple[Messages, ReaderAnswer]] = {}
@@ -90,7 +90,7 @@ class ExtractiveReader:
             if question not in self._questions:
                 self._questions[question] = _Question(question)
             best = self._questions[question].best(self._page(context, places))
-            if best is None or best.score < self._least:
+            if best is None or best.score < LEAST:
                 best = ReaderAnswer(UNKNOWN, "", best.score if best else 0.0)
             self._answers[question, places] = context, best
         return self._answers[question, places][1]
@@ -190,7 +190,7 @@ class _Question:
         fits = 1.0
         if question.wanted == "phrase":
             # How much it adds to the words of the question, 0.6 to 1.
-            fits = min(1.0, 0.6 + 0.1 * len(set(_terms(sentence)) - set(question.terms)))
+            fits = min(1.0, 0.6 + 0.1 * len(set(terms(sentence)) - set(question.terms)))
             fits *= ASKS if sentence.rstrip().endswith(("?", "？")) else 1.0
         found = list(dict.fromkeys(_fitting(sentence, question.wanted, time)))
         if dated and time is not None and (day := day_of(time)) is not None:
@@ -220,7 +220,7 @@ class _Question:
         if _DIGIT.search(span.text):
             # The shape of AL-102 is AL-000: another code of the same shape is a neighbour of the one asked about.
             return 0.5 if _DIGIT.sub("0", span.text) in self._shapes else 1.0
-        own = _terms(span.text)
+        own = terms(span.text)
         return 1.0 - 0.5 * sum(term in self._asked.terms for term in own) / max(len(own), 1)
 
 
@@ -266,14 +266,7 @@ def _occurrences(part: str, text: str, step: int) -> Iterator[int]:
         at = text.find(part, at + step)
 
 
-@lru_cache(1 << 14)
-def _terms(text: str) -> tuple[str, ...]:
-    return tuple(terms(text))
-
-
-_QUOTE = re.compile(
-    r"^- (?:\[\w+\] )?\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d)\] (?P<speaker>[^:：\n]+)(?:: |：)", re.MULTILINE
-)
+_QUOTE = re.compile(r"^- (?:\[\w+\] )?\[(\d{4}-\d\d-\d\d \d\d:\d\d)\] ([^:：\n]+)(?:: |：)", re.MULTILINE)
 
 
 def quotes(message: Message) -> Iterator[Message]:
@@ -282,18 +275,14 @@ def quotes(message: Message) -> Iterator[Message]:
     A quote is a list item that says who said it and when: `- [2023-05-08 13:56] Caroline: …`. Any other message is
     yielded as it is.
     """
-    found = list(_QUOTE.finditer(message.text)) if message.role == "system" else []
-    if not found:
-        yield message
-        return
-    yield replace(message, text=message.text[: found[0].start()])
-    for quote, stop in zip(found, [*(after.start() for after in found[1:]), len(message.text)], strict=True):
+    head, *rest = _QUOTE.split(message.text) if message.role == "system" else [message.text]
+    yield replace(message, text=head) if rest else message
+    for when, speaker, text in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
         try:
-            time = datetime.fromisoformat(quote["time"]).replace(tzinfo=UTC).timestamp()
+            time = datetime.fromisoformat(when).replace(tzinfo=UTC).timestamp()
         except ValueError:  # digits that are no day
             time = None
-        text = message.text[quote.end() : stop]
-        yield replace(message, role="user", text=text, name=quote["speaker"], time=time)
+        yield replace(message, role="user", text=text, name=speaker, time=time)
 
 
 Floats = NDArray[np.float64]
@@ -398,13 +387,11 @@ class Page:
     def _near(self, places: Ints) -> Floats:
         """Return how near each sentence is to one of these, 1 = is one."""
         axis, hits = self._axis, self._axis[places]
-        # The nearest hits on both sides. At the ends there is one side only, and the other index falls on it as well:
-        # hence `abs` where one would expect no sign.
+        # The nearest hits on both sides. At the ends there is one side only, and the other index falls on it as well.
         after = np.searchsorted(hits, axis)
-        right = np.abs(hits[np.minimum(after, len(hits) - 1)] - axis)
-        left = np.abs(axis - hits[np.maximum(after - 1, 0)])
+        right, left = hits[np.minimum(after, len(hits) - 1)] - axis, axis - hits[np.maximum(after - 1, 0)]
         # Next sentence 0.62, next one behind a message's border 0.38, and no less than 0.3 within the message.
-        near: Floats = np.exp(-np.minimum(left, right) / NEAR) * BESIDE
+        near: Floats = np.exp(-np.minimum(abs(left), abs(right)) / NEAR) * BESIDE
         least = np.zeros(len(self.messages))
         least[self.message[places]] = SAME
         np.maximum(near, least[self.message], out=near)

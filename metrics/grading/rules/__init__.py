@@ -28,7 +28,7 @@ from .match import (
     whole_places,
 )
 from .stance import without_address
-from .words import LONGEST, TextWords
+from .words import HAN_STOP, LONGEST, STOP, TextWords
 
 VERSION = 3
 """Version of the grades, raised whenever one can change: grades of two versions do not compare."""
@@ -39,10 +39,9 @@ LESS_EXACT = "a date less exact than"
 _EARLY = 80  # a refusal before this many characters is the answer; a later one is a remark
 _NEARLY_ALL = 0.9  # score of an answer that has the first sentence of an accepted one, word for word or nearly so
 _BRIEF = 24  # characters of an answer that may be right as a part of an accepted one
+_QUANTITY = 40  # characters of the longest answer that is a number and its unit
 _SAYS_NO = 6  # characters of an accepted answer that may be nothing but a denial: 不会, never
 _FEW = 8  # an accepted answer of more words is prose, in which a number is one detail among others
-
-
 _EXACTNESS = {"year": YEAR, "season": SEASON, "month": MONTH}
 
 
@@ -204,7 +203,9 @@ def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
             return _Score(_WRONG, f"the answer does not know; accepted is {gold.form}")
     if side is None:  # neither yes nor no: the rest of the accepted answer, or a statement that denies nothing
         judgement = _phrase(gold, answer)
-        if judgement.score >= THRESHOLD or gold.form == "no" or not answer.takes_up(gold.asked):
+        pairs = zip(gold.asked.stems, gold.asked.raw, strict=True)
+        takes_up = any(stem in answer.words.places and raw.lower() not in STOP | HAN_STOP for stem, raw in pairs)
+        if judgement.score >= THRESHOLD or gold.form == "no" or not takes_up:
             return judgement
         return _Score(0.6, "the answer takes up the question and denies nothing")
     if side == gold.form:
@@ -229,7 +230,9 @@ def _list(gold: Gold, answer: ParsedAnswer) -> _Score:
 
 def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     matched = match(gold, answer)
-    if answer.is_quantity and not (gold.numbers or gold.whens or matched.whole or matched.within):
+    numbers = answer.words.quantities if len(answer.said) <= _QUANTITY else ()
+    bare = len(numbers) == 1 and numbers[0].stop - numbers[0].start >= len(answer.said.strip(" .!~"))
+    if bare and not (gold.numbers or gold.whens or matched.whole or matched.within):
         return _Score(_WRONG, f"nothing but a number, for {_quoted(gold)}")
     score = likely(features(gold, matched, answer))
     # The part that matters is missing: the number, the name among other names, the surname.

@@ -165,9 +165,8 @@ def _other_words(lower: str, spans: list[tuple[int, int]]) -> list[str]:
 def _is_number(words: TextWords, others: list[str], question: QuestionWords) -> bool:
     """Return whether the answer has little beside its numbers but what is counted, and no name."""
     chinese = not words.lower.isascii()
-    if len(others) > 1 + ("amount" in question.asks) + chinese:
-        return False
-    if chinese and "who" in question.asks:  # a numeral in a Chinese name: 贺一鸣
+    # A numeral in a Chinese name: 贺一鸣.
+    if len(others) > 1 + ("amount" in question.asks) + chinese or (chinese and "who" in question.asks):
         return False
     return not any(raw[0].isupper() and raw.lower() in others for raw in words.raw)
 
@@ -193,7 +192,6 @@ START = 150
 """Characters at the start of an answer in which a denial counts."""
 _SPELT = 5  # letters of a word that may be misspelt in a name of which all else is there
 _BESIDE = r"([A-Z][A-Za-z]+)\.?[ -]{0}\b|\b{0}[ -]([A-Z][A-Za-z]+)"
-_QUANTITY = 40  # characters of the longest answer that is a number and its unit
 _SHORT, _FEW = 8, 3  # words of a sentence, and of an accepted answer, so short that each word matters
 _GLUED = 4  # letters of a word that may run into its neighbours: shorter ones are in others by chance
 _ORDER = {"same": 4, "finer": 3, "about": 3, "coarser": 2, "other": 1}
@@ -252,11 +250,6 @@ class ParsedAnswer:
             text[span.start : span.stop] = " " * (span.stop - span.start)
         return ParsedAnswer("".join(text), self.golds)
 
-    def takes_up(self, question: TextWords) -> bool:
-        """Return whether it has a word of the question that is more than grammar."""
-        pairs = zip(question.stems, question.raw, strict=True)
-        return any(stem in self.words.places and raw.lower() not in STOP | HAN_STOP for stem, raw in pairs)
-
     @cached_property
     def own(self) -> str:
         """Text in lower case, without the parts that speak to a grader."""
@@ -273,14 +266,6 @@ class ParsedAnswer:
     def denies(self) -> bool:
         """Whether it denies anything in its first START characters."""
         return stance.negates(self.own[:START])
-
-    @property
-    def is_quantity(self) -> bool:
-        """Whether it is one number with its unit and nothing else."""
-        if len(self.said) > _QUANTITY or len(self.words.quantities) != 1:
-            return False
-        [quantity] = self.words.quantities
-        return quantity.stop - quantity.start >= len(self.said.strip(" .!~"))
 
     def has(self, unit: Unit) -> bool:
         """Return whether a word is there."""
