@@ -62,12 +62,6 @@ def family_rule(table: str, kind: type[Rule], model: str) -> Rule | None:
     return next((rule for rule in _families(table, kind) if re.fullmatch(rule.models, name)), None)
 
 
-OWN = (
-    *("docker_model_runner", "hosted_vllm", "lemonade", "llamafile", "lm_studio", "local"),
-    *("ollama", "ollama_chat", "vllm", "xinference"),
-)
-"""Providers that run on the user's own machine, where a token has no price."""
-
 FIELDS = {
     "input": "input_mtok",
     "output": "output_mtok",
@@ -77,26 +71,10 @@ FIELDS = {
 }
 """Name of each price in genai-prices, where it is for a million tokens."""
 
-# Providers whose models are known by their bare names.
-_MAKERS = (
-    *("anthropic", "openai", "google", "deepseek", "x-ai", "mistral", "moonshotai", "zai", "minimax", "cohere"),
-    *("meta", "perplexity", "voyageai"),
-)
 # Amazon's names: us.anthropic.claude-sonnet-4-20250514-v1:0
 _BEDROCK = re.compile(r"(?:(?:us|eu|apac|au|jp|global)\.)?[a-z][a-z0-9]*\.[a-z]")
 # The part of a name that says how a call gets to the provider: the price is that of who serves the model in the end.
 _ROUTES = re.compile(r"litellm_proxy/|codex/|openrouter/(?=[^/]+/)|(?<=bedrock/)(?:converse|converse_like|invoke)/")
-# What callers name a provider, where genai-prices has another name.
-_ALIASES = {
-    **dict.fromkeys(("gemini", "vertex_ai", "vertex_ai_beta", "google-vertex"), "google"),
-    **dict.fromkeys(("bedrock", "bedrock_converse", "amazon-bedrock"), "aws"),
-    "azure_ai": "azure",
-    "xai": "x-ai",
-    "fireworks_ai": "fireworks",
-    "together_ai": "together",
-    "moonshot": "moonshotai",
-    "voyage": "voyageai",
-}
 _EVER = -math.inf
 MILLION = 1e6
 
@@ -165,8 +143,13 @@ class _Figure(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Figures(msgspec.Struct, forbid_unknown_fields=True):
+    """`data/prices.toml`."""
+
     today: date
     storage_source: str
+    own: tuple[str, ...]
+    makers: tuple[str, ...]
+    aliases: dict[str, str]
     window: list[_Figure]
     storage: list[_Figure]
     peak: list[_Figure]
@@ -190,8 +173,8 @@ def prices_version() -> str:
 
 
 def own(model: str) -> bool:
-    """Return whether a model runs on the user's own machine. Ollama's `-cloud` models do not."""
-    return model.partition("/")[0].partition(":")[0] in OWN and not model.endswith("-cloud")
+    """Return whether a model runs on the user's own machine, at no price. Ollama's `-cloud` models do not."""
+    return model.partition("/")[0].partition(":")[0] in _figures().own and not model.endswith("-cloud")
 
 
 @cache
@@ -208,11 +191,11 @@ def find_model(model: str) -> tuple[str, ModelInfo] | None:
     if direct != model and (found := find_model(direct)) is not None:
         return found
     first, slash, rest = model.partition("/")
-    provider = providers.get(_ALIASES.get(first, first)) if rest else None
+    provider = providers.get(_figures().aliases.get(first, first)) if rest else None
     if provider is not None:
         info = provider.find_model(rest, all_providers=list(providers.values()))
         return None if info is None else (provider.id, info)
-    for maker in () if slash or not model else ("aws",) if _BEDROCK.match(model) else _MAKERS:
+    for maker in () if slash or not model else ("aws",) if _BEDROCK.match(model) else _figures().makers:
         if (info := providers[maker].find_model(model)) is not None:
             return maker, info
     return None
@@ -242,7 +225,7 @@ def _name(provider: str, model: str) -> str:
         return f"{'vertex_ai' if model.startswith('claude') else 'gemini'}/{model}"
     if provider == "aws":  # its prices by region are listed of a region that there is not
         return f"bedrock/{model.replace('regional.', 'us.', 1)}"
-    return model if provider in _MAKERS else f"{provider}/{model}"
+    return model if provider in _figures().makers else f"{provider}/{model}"
 
 
 def names(model: str) -> Iterator[str]:

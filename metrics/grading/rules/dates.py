@@ -234,8 +234,8 @@ def _read(match: re.Match[str]) -> list[When]:
         return [When(month=month, day=day)]
     if not day:
         return [_month_of(year, month)]
-    when, end = _day(year, month, day), _day(year, month, last) if last > day else None
-    return [] if when is None else [When(when.low, end.high, month) if end else when]
+    begin, end = _day(year, month, day), _day(year, month, last) if last > day else None
+    return [] if begin is None else [When(begin.low, end.high, month) if end else begin]
 
 
 def _span(first: int, last: int | None = None) -> When:

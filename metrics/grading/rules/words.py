@@ -127,7 +127,8 @@ class TextWords:
     def stems(self) -> list[str]:
         """Words in the form that is compared, in order."""
         words = [ROMAN.get(word) or word.lower() for word in self.raw]
-        return stemmer().stemWords([_NUMERALS.get(word) or _SAME.get(word) or word for word in words])
+        stems: list[str] = stemmer().stemWords([_NUMERALS.get(word) or _SAME.get(word) or word for word in words])
+        return stems
 
     @cached_property
     def places(self) -> dict[str, int]:

@@ -3,7 +3,7 @@
 Sentences are scored by the words that they share with the question, words that are rare in this context more, and by
 how near the missing words stand: in JSON and logs the name of a thing is lines above its value, in talk the question is
 a message above its answer (`Page`). The best sentences are searched for spans of the kind that is asked for
-(`questions.py`); the nearer a span is to the question's words, the better. After a change the newest statement counts,
+(`read`); the nearer a span is to the question's words, the better. After a change the newest statement counts,
 unless the question asks for the first state.
 
 The reader understands nothing. It never adds, compares or concludes: an answer that stands nowhere in the context is
@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -27,12 +30,25 @@ from numpy.typing import NDArray
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 
-from ..grounding import said
-from ..language import HAN, STOP_WORDS, either, terms, word_lists, words
-from ..values import Value, values
-from .questions import Ints, Library, Wanted, read
+from .grounding import said
+from .language import (
+    HAN,
+    LANGUAGES,
+    STOP_WORDS,
+    Language,
+    either,
+    language_of,
+    sentences,
+    stem,
+    terms,
+    word_lists,
+    words,
+)
 from .times import day_of, relative_times, written
+from .values import Value, values
 
+VERSION = 2
+"""Version of the answers, raised whenever one can change."""
 UNKNOWN = "UNKNOWN"
 PAGES = 8
 """Contexts kept as they were read: many questions are asked of one, and strategies that cut nothing share it."""
@@ -67,6 +83,55 @@ class ReaderAnswer(NamedTuple):
     """Id of the message that has it; empty for UNKNOWN."""
     score: float
     """Support, about 0 to 1."""
+
+
+Wanted = Literal["date", "duration", "money", "number", "identifier", "person", "place", "reason", "yesno", "phrase"]
+
+_LISTS = word_lists(__package__, "questions")
+_RULES: dict[Language, list[tuple[Wanted, re.Pattern[str]]]] = {
+    language: [(kind, re.compile(either(cues), re.IGNORECASE)) for kind, cues in _LISTS[language].items()]
+    for language in LANGUAGES
+}
+_FIRST = re.compile(either(_LISTS["first"]), re.IGNORECASE)
+_NOW = re.compile(either(_LISTS["now"]), re.IGNORECASE)
+_QUOTED = re.compile(r"`([^`\n]{2,80})`|“([^”\n]{2,80})”|「([^」\n]{2,80})」|\"([^\"\n]{2,80})\"")
+_ASKS = frozenset(_LISTS["asking_words"].split())
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuestion:
+    """A question, parsed."""
+
+    text: str
+    language: Language
+    wanted: Wanted
+    terms: tuple[str, ...]
+    """Stems of the words that it is about, each once."""
+    musts: tuple[str, ...]
+    """Identifiers and quoted names. A context that lacks one of them has no answer."""
+    now: bool
+    """It asks for the present state, which implies that it changed."""
+    first: bool
+    """It asks for the state before a change; otherwise the newest counts."""
+
+
+@lru_cache(1 << 12)
+def read(text: str) -> ParsedQuestion:
+    """Parse a question, English or Chinese."""
+    language = language_of(text)
+    wanted: Wanted = next((kind for kind, pattern in _RULES[language] if pattern.search(text.strip())), "phrase")
+    about = [word for word in words(text) if word not in STOP_WORDS and word not in _ASKS]
+    quoted = [next(filter(None, quote.groups())).strip() for quote in _QUOTED.finditer(text)]
+    musts = [value.text for value in values(text) if value.kind in ("identifier", "path", "url")]
+    return ParsedQuestion(
+        text,
+        language,
+        wanted,
+        tuple(dict.fromkeys(map(stem, about))),
+        tuple(dict.fromkeys((*quoted, *musts))),
+        _NOW.search(text) is not None,
+        _FIRST.search(text) is not None,
+    )
 
 
 Places = tuple[tuple[int, int, int], ...]
@@ -113,7 +178,7 @@ class _Question:
         self._asked, self._lower = read(text), text.lower()
         self._figures = frozenset(_FIGURE.findall(text))
         self._shapes = {_DIGIT.sub("0", must) for must in self._asked.musts if _DIGIT.search(must)}
-        self._offers: dict[tuple[str, float | None, bool], tuple[float, tuple[_Offer, ...]]] = {}
+        self._offers: dict[tuple[str, float | None, bool], tuple[_Offer, ...]] = {}
 
     def best(self, page: Page) -> ReaderAnswer | None:
         """Return the best supported span of a context; None if no sentence shares a word with the question."""
@@ -246,9 +311,8 @@ def _gap(places: list[int], start: int, stop: int) -> float:
 
 
 _DIGIT, _FIGURE = re.compile(r"\d"), re.compile(r"\d+(?:[.,]\d+)*")
-_LISTS = word_lists(__package__.rpartition(".")[0], "questions")["cues"]
-_CUES = {name: re.compile(either(cues), re.IGNORECASE) for name, cues in _LISTS.items()}
-_OLD = re.compile(rf"(?:{either(_LISTS['replaced'])})[\s\"'`:]*$", re.IGNORECASE)
+_CUES = {name: re.compile(either(cues), re.IGNORECASE) for name, cues in _LISTS["cues"].items()}
+_OLD = re.compile(rf"(?:{either(_LISTS['cues']['replaced'])})[\s\"'`:]*$", re.IGNORECASE)
 
 
 def _places(term: str, lower: str) -> list[int]:
@@ -285,7 +349,57 @@ def quotes(message: Message) -> Iterator[Message]:
         yield replace(message, role="user", text=text, name=speaker, time=time)
 
 
-Floats = NDArray[np.float64]
+Ints, Floats = NDArray[np.int64], NDArray[np.float64]
+LINE = 320
+"""Characters beyond which a sentence, such as a line of JSON or of a log, is cut where a field or a clause ends."""
+_ENDS = (", ", ",", "; ", "；", "，", "、", "|", " ")
+
+
+class Library:
+    """Texts by number, their sentences by number, and the sentences by their terms. It only grows."""
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._start = array("q", [0])  # first sentence of each text, and the end of the last
+        self._having: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
+
+    def spans(self, texts: Iterable[str]) -> tuple[Ints, Ints]:
+        """Return where the sentences of these texts begin, and where they end; new texts are indexed."""
+        numbers = []
+        for text in texts:
+            if text not in self._numbers:
+                self._numbers[text] = len(self._numbers)
+                for piece in (piece for sentence in sentences(text) for piece in pieces(sentence)):
+                    for term in set(terms(piece)):
+                        self._having[term].append(len(self.sentences))
+                    self.sentences.append(piece)
+                self._start.append(len(self.sentences))
+            numbers.append(self._numbers[text])
+        # A view, which must not be kept: an array cannot grow while it has one. Indexing by an array copies.
+        start, places = np.frombuffer(self._start, np.int64), np.array(numbers, np.int64)
+        return start[places], start[places + 1]
+
+    def having(self, term: str) -> Ints:
+        """Return the sentences that have a term, ascending."""
+        return np.array(self._having.get(term, ()), np.int64)
+
+
+def pieces(sentence: str) -> Iterable[str]:
+    """Yield a sentence, or its parts of at most LINE characters, cut where a field, a clause or a word ends."""
+    start, size = 0, len(sentence)
+    while size - start > LINE:
+        stop = start + LINE
+        for mark in _ENDS:
+            end = sentence.rfind(mark, start + LINE // 2, stop)
+            if end >= 0:
+                stop = end + len(mark)
+                break
+        yield sentence[start:stop].strip()
+        start = stop
+    if rest := sentence[start:].strip():
+        yield rest
+
 
 NEAR = 4.0
 """Distance in sentences over which a neighbour's words fade to a third."""
