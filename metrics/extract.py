@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from .language import HAN, STOP_WORDS, is_constraint, is_decision, sentences, words
+from .language import HAN, STOP_WORDS, is_constraint, is_decision, parts, sentences, words
 from .values import Value, values
 
 _IN_A_WORD = re.compile(rf"[^\W{HAN}]{{2}}")
@@ -61,16 +61,7 @@ def _features(sentence: str) -> Features:
 @lru_cache(1 << 14)
 def _pieces(text: str) -> tuple[str, ...]:
     """Return the sentences of a text, cut into parts of at most PIECE characters at spaces or after punctuation."""
-    parts = []
-    for sentence in sentences(text):
-        start, size = 0, len(sentence)
-        while size - start > PIECE:
-            stop = max(sentence.rfind(mark, start + PIECE // 2, start + PIECE) for mark in " ,;，、；") + 1
-            stop = stop or start + PIECE
-            parts.append(sentence[start:stop].strip())
-            start = stop
-        parts.append(sentence[start:].strip())
-    return tuple(filter(None, parts))
+    return tuple(piece for sentence in sentences(text) for piece in parts(sentence, PIECE, [" ,;，、；"]))
 
 
 class _Sentence:

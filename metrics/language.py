@@ -93,6 +93,24 @@ def sentences(text: str) -> list[str]:
     return result
 
 
+def parts(sentence: str, most: int, marks: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a sentence, or parts of it of at most so many characters, none empty.
+
+    A part ends behind the last mark in its second half: one of the first group of `marks` of which there is any.
+    """
+    start = 0
+    while len(sentence) - start > most:
+        low, stop = start + most // 2, start + most
+        places = ([(sentence.rfind(mark, low, stop), len(mark)) for mark in group] for group in marks)
+        ends = (max(at + size for at, size in group if at >= 0) for group in places if max(group)[0] >= 0)
+        stop = next(ends, stop)
+        if part := sentence[start:stop].strip():
+            yield part
+        start = stop
+    if rest := sentence[start:].strip():
+        yield rest
+
+
 Read = TypeVar("Read")
 
 

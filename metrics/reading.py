@@ -38,6 +38,7 @@ from .language import (
     Language,
     either,
     language_of,
+    parts,
     sentences,
     stem,
     terms,
@@ -352,7 +353,7 @@ def quotes(message: Message) -> Iterator[Message]:
 Ints, Floats = NDArray[np.int64], NDArray[np.float64]
 LINE = 320
 """Characters beyond which a sentence, such as a line of JSON or of a log, is cut where a field or a clause ends."""
-_ENDS = (", ", ",", "; ", "；", "，", "、", "|", " ")
+_ENDS = [[mark] for mark in (", ", ",", "; ", "；", "，", "、", "|", " ")]
 
 
 class Library:
@@ -362,7 +363,8 @@ class Library:
         self.sentences: list[str] = []
         self._numbers: dict[str, int] = {}
         self._start = array("q", [0])  # first sentence of each text, and the end of the last
-        self._having: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
+        self.having: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
+        """Sentences that have a term, ascending."""
 
     def spans(self, texts: Iterable[str]) -> tuple[Ints, Ints]:
         """Return where the sentences of these texts begin, and where they end; new texts are indexed."""
@@ -370,35 +372,15 @@ class Library:
         for text in texts:
             if text not in self._numbers:
                 self._numbers[text] = len(self._numbers)
-                for piece in (piece for sentence in sentences(text) for piece in pieces(sentence)):
+                for piece in (piece for sentence in sentences(text) for piece in parts(sentence, LINE, _ENDS)):
                     for term in set(terms(piece)):
-                        self._having[term].append(len(self.sentences))
+                        self.having[term].append(len(self.sentences))
                     self.sentences.append(piece)
                 self._start.append(len(self.sentences))
             numbers.append(self._numbers[text])
         # A view, which must not be kept: an array cannot grow while it has one. Indexing by an array copies.
         start, places = np.frombuffer(self._start, np.int64), np.array(numbers, np.int64)
         return start[places], start[places + 1]
-
-    def having(self, term: str) -> Ints:
-        """Return the sentences that have a term, ascending."""
-        return np.array(self._having.get(term, ()), np.int64)
-
-
-def pieces(sentence: str) -> Iterable[str]:
-    """Yield a sentence, or its parts of at most LINE characters, cut where a field, a clause or a word ends."""
-    start, size = 0, len(sentence)
-    while size - start > LINE:
-        stop = start + LINE
-        for mark in _ENDS:
-            end = sentence.rfind(mark, start + LINE // 2, stop)
-            if end >= 0:
-                stop = end + len(mark)
-                break
-        yield sentence[start:stop].strip()
-        start = stop
-    if rest := sentence[start:].strip():
-        yield rest
 
 
 NEAR = 4.0
@@ -455,7 +437,7 @@ class Page:
 
     def having(self, term: str) -> Ints:
         """Return the places of the sentences that have a term, ascending."""
-        sentences = self._library.having(term)
+        sentences = np.array(self._library.having.get(term, ()), np.int64)
         # The library may have grown since, by sentences with higher numbers.
         if len(sentences) and sentences[-1] >= len(self._places):
             sentences = sentences[: np.searchsorted(sentences, len(self._places))]

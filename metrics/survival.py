@@ -65,7 +65,7 @@ class Survival(NamedTuple):
 
 def survival(rounds: Sequence[Round]) -> list[Survival]:
     """Count the facts still in the summary, by kind and age, at the cost of one look per fact and round it lived."""
-    # Each fact is counted once, at its last age, and the sums add up. Entered in the first of three rounds and gone
+    # Each fact is counted once, at its last age, and `_beyond` adds up. Entered in the first of three rounds and gone
     # in the third, it is followed to age 2 and lived to age 1: rows of 1 of 1, 1 of 1 and 0 of 1.
     followed, lived = (defaultdict[str, list[int]](lambda: [0] * (len(rounds) + 1)) for _ in range(2))
     entered: dict[FollowedFact, int] = {}
@@ -92,11 +92,14 @@ def survival(rounds: Sequence[Round]) -> list[Survival]:
     return [
         Survival(kind, age, total, kept)
         for kind in sorted(followed)
-        for age, (total, kept) in enumerate(
-            zip(*(list(accumulate(counts[kind][::-1]))[::-1] for counts in (followed, lived)), strict=True)
-        )
+        for age, (total, kept) in enumerate(zip(_beyond(followed[kind]), _beyond(lived[kind]), strict=True))
         if total
     ]
+
+
+def _beyond(counts: Sequence[int]) -> list[int]:
+    """Return for each age how many were counted at it or later."""
+    return list(accumulate(reversed(counts)))[::-1]
 
 
 def cliff(rows: Iterable[Survival]) -> Value:
@@ -130,9 +133,9 @@ def shown_share(calls: Iterable[tuple[int, int]]) -> Value:
 
     1 − this is the blind spot: tokens replaced unseen. A call that was shown more than it replaces counts as shown all.
     """
-    pairs = [(stands_for, min(stands_for, was_shown)) for stands_for, was_shown in calls]
-    about, seen = (sum(column) for column in zip(*pairs, strict=True)) if pairs else (0, 0)
-    return seen / about if about else Missing("undefined", "no messages were summarised")
+    pairs = list(calls)
+    about = sum(stands_for for stands_for, _ in pairs)
+    return sum(map(min, pairs)) / about if about else Missing("undefined", "no messages were summarised")
 
 
 def facts_in(text: str) -> tuple[FollowedFact, ...]:
