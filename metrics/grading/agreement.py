@@ -323,8 +323,8 @@ def raters(
         return None
     size = np.array([len(ratings) for ratings, _, _ in rated], np.float64)
     right = np.array([sum(vote >= least for vote in ratings) for ratings, least, _ in rated], np.float64)
-    # Every ordered pair of two raters, so that an answer weighs as much as it has ratings: one wrong and two right ones
-    # make two pairs that differ one way or the other and one of two right ones.
+    # Every ordered pair of two raters, so that an answer weighs as much as it has ratings: wrong, right and right make
+    # the pairs right-right, right-wrong and wrong-right, which count 1 each.
     wrong, others = size - right, size - 1
     pairs = np.stack([right * (right - 1), right * wrong, right * wrong, wrong * (wrong - 1)], axis=1) / others[:, None]
     code = _codes([name for _, _, name in rated])
