@@ -50,7 +50,7 @@ from ..folder.store import (
 )
 from ..models import Settings
 from ..models.purse import spent_on_run
-from ..models.settings import check_extractors, named
+from ..models.settings import named
 from .shard import OWN, Done, PartTask, Work
 from .workers import Engine, run_shards
 
@@ -116,8 +116,7 @@ class Plan:
                 "evidence_only is told what each probe rests on: it is a bound, and no strategy to compare. "
                 "Every run asks it its probes: leave it out"
             )
-        object.__setattr__(self, "models", self.models.checked(named(parsed)))
-        check_extractors(parsed, self.models.summariser)
+        object.__setattr__(self, "models", self.models.checked(named(parsed, self.models.summariser)))
         _tokens(self.window)
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -87,10 +86,6 @@ class Verdicts:
         codes = np.unique(self.question[chosen], return_inverse=True)[1].astype(np.intp)
         return Verdicts(self.people[chosen], self.grader[chosen], self.score[chosen], codes)
 
-    def at(self, threshold: float) -> Verdicts:
-        """Return the verdicts under another threshold: right from a score of `threshold` on."""
-        return Verdicts(self.people, self.score >= threshold, self.score, self.question)
-
     @property
     def questions(self) -> int:
         return int(self.question.max()) + 1 if len(self.question) else 0
@@ -125,26 +120,6 @@ def figures(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.stack(columns, axis=-1)
 
 
-def best_threshold(verdicts: Verdicts, figure: str = "accuracy") -> float | None:
-    """Return the least score to call right that makes one of FIGURES highest: midway between two scores, inf or −inf.
-
-    Of equals it is the strictest; None if the figure is never defined.
-    """
-    order = np.argsort(-verdicts.score, kind="stable")
-    score, right = verdicts.score[order], verdicts.people[order]
-    # No threshold parts equal scores, so each counts from the last one of its row. Of 0.9 (right), 0.5 (wrong) and 0.5
-    # (right) the thresholds are inf, 0.7, -inf and the counts 0 0 2 1, 1 0 1 1, 2 1 0 0.
-    last = np.flatnonzero(np.append(score[1:] != score[:-1], True)) if len(score) else np.array([], np.intp)
-    hit = np.append(0, np.cumsum(right)[last]).astype(np.float64)
-    false = np.append(0, np.cumsum(~right)[last]).astype(np.float64)
-    values = figures(np.stack([hit, false, hit[-1] - hit, false[-1] - false], axis=1))[:, FIGURES.index(figure)]
-    if np.isnan(values).all():
-        return None
-    levels = score[last]
-    middle = levels[1:] + (levels[:-1] - levels[1:]) / 2
-    return float(np.concatenate([[math.inf], middle, [-math.inf]])[np.nanargmax(values)])
-
-
 def auc_of(verdicts: Verdicts) -> Statistic:
     """Return a function from weights of the questions to the area under the ROC curve (Mann-Whitney, ties half)."""
     order = np.argsort(verdicts.score, kind="stable")
@@ -164,11 +139,6 @@ def auc_of(verdicts: Verdicts) -> Statistic:
         return np.asarray(areas[:, None], np.float64)
 
     return area
-
-
-def halves(questions: Sequence[str], seed: int = 0) -> NDArray[np.bool_]:
-    """Return which answers are in the first of two halves, by the name of the question: its answers stay together."""
-    return np.array([sha256(f"{seed}\0{name}".encode()).digest()[0] < 128 for name in questions], dtype=bool)
 
 
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
