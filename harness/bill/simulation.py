@@ -224,7 +224,7 @@ def _through(
 ) -> list[dict[_Line, Table]]:
     """Return what of each request is read and written, in each of the lines."""
     usages: list[dict[_Line, list[CacheUsage]]] = [{line: [] for line in lines} for _ in conversations]
-    caches = {line: _NoCache() if line.rules is None else cache_of(line.rules) for line in lines}
+    caches = {line: cache_of(line.rules) for line in lines}
     for reordered in {line.reordered for line in lines}:
         lines_in_order = [line for line in lines if line.reordered == reordered]
         placements = {line.placement for line in lines_in_order}
@@ -285,14 +285,6 @@ def _in_time(streams: Sequence[Iterator[CacheRequest]]) -> Iterator[tuple[int, C
 
     # a stream's next request is made after this one was dealt with: they share their lists
     return ((at, request) for _, at, request in merge(*map(timed, range(len(streams)))))
-
-
-class _NoCache:
-    """A provider that caches nothing."""
-
-    def request(self, prompt: CacheRequest) -> CacheUsage:
-        """Return the usage of a request that is all fresh."""
-        return CacheUsage(0, 0, 0, prompt.tokens)
 
 
 def _usages(results: Sequence[_CachedResult]) -> Usages:

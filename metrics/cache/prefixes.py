@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import NamedTuple
 
 from ctxbench.scenarios.model import Media, Message, ToolCall
@@ -155,35 +154,6 @@ class ContentBlocks(NamedTuple):
         return cls(max(1, text + calls), max(1, text + bool(calls)))
 
 
-class Places:
-    """Content blocks up to the end of each block of a prompt, which messages are added to one after the other."""
-
-    __slots__ = ("_roles", "each", "runs")
-
-    def __init__(self, tools: Sequence[int]) -> None:
-        """Begin with the places of the blocks before the messages."""
-        self.each, self.runs, self._roles = list(tools), list(tools), [""] * len(tools)
-
-    def keep(self, size: int) -> None:
-        del self.each[size:], self.runs[size:], self._roles[size:]
-
-    def add(self, role: str, blocks: ContentBlocks) -> None:
-        """Append a message. A tool result after another one is in the same run."""
-        self.each.append(self.each[-1] + blocks.each)
-        self.runs.append(self.runs[-1] + (0 if role == "tool" == self._roles[-1] else blocks.runs))
-        self._roles.append(role)
-
-    def extend(self, roles: Sequence[str], each: Sequence[int], runs: Sequence[int], first: int) -> None:
-        """Append one or more messages at once: their roles, and their content blocks.
-
-        In `runs` a tool result after another one has none. `first` are those of the first message, as `add` has them.
-        """
-        first = 0 if roles[0] == "tool" == self._roles[-1] else first
-        self.each[-1:] = accumulate(each, initial=self.each[-1])
-        self.runs[-1:] = accumulate((first, *runs[1:]), initial=self.runs[-1])
-        self._roles += roles
-
-
 class CacheUsage(NamedTuple):
     """Tokens of one prompt by how they are billed; read, written, written_1h and fresh add up to the prompt."""
 
@@ -202,6 +172,11 @@ class CacheUsage(NamedTuple):
     """Storage since the request before: tokens times seconds."""
     missed: float = 0.0
     """Mean of the tokens of `read` that are not found, where not every call finds what is cached."""
+
+    @property
+    def prompt(self) -> int:
+        """All tokens of the prompt."""
+        return self.read + self.written + self.written_1h + self.fresh
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:
