@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import methodcaller
 from typing import Any, NamedTuple
 
@@ -298,8 +299,8 @@ def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator
         for profile in profiles
     ]
     names = (_GRADER, Column("labelled set", "set"))
-    columns = (*names, Column("labelled by", "labelled_by"), _ANSWERS)
-    columns += (*_figures(accuracy=0, kappa=0, recall=0, specificity=0),)
+    figures = _figures(accuracy=0, kappa=0, recall=0, specificity=0)
+    columns = (*names, Column("labelled by", "labelled_by"), _ANSWERS, *figures)
     notes = [about("profiles")]
     notes += [
         f"{quote.profile.grader} on {quote.profile.set} is out of date: {quote.stale}."
@@ -350,6 +351,10 @@ def _corrected(strategy: StrategyAnswers, profile: Profile) -> Estimate:
     return Estimate(estimate.value * part, Ends(estimate.interval.low * part, estimate.interval.high * part))
 
 
+def _corrected_by(name: str, row: Corrected) -> Estimate:
+    return row.by[name]
+
+
 def corrected_table(corrected: Sequence[Corrected]) -> Table:
     """Return a row for each strategy, a column for each labelled set."""
 
@@ -361,7 +366,7 @@ def corrected_table(corrected: Sequence[Corrected]) -> Table:
 
     sets = list(dict.fromkeys(name for row in corrected for name in row.by))
     columns = [Column("strategy", "strategy"), Column("as graded", "seen", percent)]
-    columns += [Column(f"by {name}", lambda row, name=name: row.by[name], cell) for name in sets]
+    columns += [Column(f"by {name}", partial(_corrected_by, name), cell) for name in sets]
     notes = [
         about("corrected")
         if sets

@@ -79,9 +79,9 @@ def lowest(
         plain.append(cached * _unread(price, lifetimes) + (request.tokens - cached) * price.input)
         whole += request.tokens
     steps = _Steps.of(times, prices, lifetimes)
-    rows = [(tokens, *_written(steps, asking)) for tokens, asking in tree.spans(rules.least)]
-    read, written, hour = (sum(row[0] * row[at] for row in rows) for at in (2, 3, 4))
-    cost = math.fsum(plain) - math.fsum(tokens * gain for tokens, gain, *_ in rows)
+    blocks = [(tokens, _written(steps, asking)) for tokens, asking in tree.spans(rules.least)]
+    read, written, hour = (sum(tokens * times[at] for tokens, (_, times) in blocks) for at in range(3))
+    cost = math.fsum(plain) - math.fsum(tokens * gain for tokens, (gain, _) in blocks)
     return Bound(cost, read, written, hour, whole - read - written - hour)
 
 
@@ -114,7 +114,7 @@ class _Steps(NamedTuple):
         return cls(started, answered, np.maximum(plain - read, 0.0), writes, max(lifetimes))
 
 
-def _written(steps: _Steps, asking: Ints) -> tuple[float, int, int, int]:
+def _written(steps: _Steps, asking: Ints) -> tuple[float, tuple[int, int, int]]:
     """Optimise a block used by these requests, written at most once between two pauses of the longest lifetime or more.
 
     All requests from the first that can read to the next such pause read. Return the dollars gained per token, compared
@@ -122,7 +122,7 @@ def _written(steps: _Steps, asking: Ints) -> tuple[float, int, int, int]:
     """
     size = len(asking)
     if size < 2:
-        return 0.0, 0, 0, 0
+        return 0.0, (0, 0, 0)
     # All arrays have one entry per request that uses the block, in order of start. Started at 0, 100, 5,000 and 5,100,
     # each answered after 10 s, with an hour as the longest lifetime: sessions 0 0 1 1, stop 2 2 4 4, reader 1 2 3 4,
     # age 100, 4,900, 100, 0. The first and third have a reader before their stop, so only writing there can gain.
@@ -145,7 +145,7 @@ def _written(steps: _Steps, asking: Ints) -> tuple[float, int, int, int]:
     best = np.flatnonzero((gain > 0) & (gain == np.maximum.reduceat(gain, begins)[session]))
     best = best[np.diff(session[best], prepend=-1) > 0]  # of several that are as good, the first
     hour = int(hours[best].sum())
-    return float(gain[best].sum()), int((stop - reader)[best].sum()), len(best) - hour, hour
+    return float(gain[best].sum()), (int((stop - reader)[best].sum()), len(best) - hour, hour)
 
 
 @dataclass(slots=True)

@@ -124,7 +124,7 @@ class Asking:
             if placed is not None and rule is not None and isinstance(rule.rules, ExplicitRules):
                 self.assumed.add(placed)
                 block = at - prompt.base - 1 if placed == "marks" else prompt.system
-                marks = (CacheMark(block, lifetimes[at]),)
+                marks: tuple[CacheMark, ...] = (CacheMark(block, lifetimes[at]),)
             else:
                 blocks = ((prompt.block(mark.after, prompts.place, at), mark.ttl) for mark in call.marks)
                 marks = tuple(
@@ -252,7 +252,7 @@ class RecordedPrompts:
         tools = self._conversation.tools if call.tools is None else call.tools
         if call.model not in self._kept:
             rule = thinking_rule(call.model)
-            self._kept[call.model] = KeptThinking(rule and rule.keeps, self._conversation.messages)
+            self._kept[call.model] = KeptThinking(None if rule is None else rule.keeps, self._conversation.messages)
         stripped = self._kept[call.model].stripped(at)
         key = (stretch, call.model, call.effort, tools, stripped)
         if key not in self._made:
