@@ -48,6 +48,14 @@ class Interval(NamedTuple):
     high: Value
 
 
+def ends_of(figure: Interval | Missing) -> Ends | Missing:
+    """Return the interval of a figure, or why there is none."""
+    if isinstance(figure, Missing):
+        return figure
+    _, low, high = figure
+    return low if isinstance(low, Missing) else high if isinstance(high, Missing) else Ends(low, high)
+
+
 _NORMAL = NormalDist()
 
 
