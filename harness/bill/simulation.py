@@ -26,22 +26,15 @@ from ctxbench.metrics.cache.mechanisms import (
 )
 from ctxbench.metrics.cache.offline_optimum import Bound, lowest
 from ctxbench.metrics.cache.prefixes import CacheUsage, Prefixes, SharedStarts
-from ctxbench.metrics.cache.requests import (
-    BY_HAND,
-    PLACEMENTS,
-    by_hand,
-    is_system_first,
-    requests,
-    system_first,
-)
+from ctxbench.metrics.cache.requests import BY_HAND, PLACEMENTS, by_hand, is_system_first, requests, system_first
 from ctxbench.metrics.cache.rules import DOCUMENT, RULES, STORED, CacheRule, Rules, cache_of, rule_for, rules_of
 from ctxbench.metrics.media import media_rule
 from ctxbench.metrics.prices import Price, Tariff
 from ctxbench.metrics.thinking import thinking_rule
 from ctxbench.metrics.tokens import FRAME, ROLE, text_encoder
 
-from ..folder.contexts import Floats, Ints
 from ..folder.derived import read_derived, write_derived
+from ..folder.run import Floats, Ints
 from . import CacheRules
 from .requests import ConversationRequests, CountedRequests
 
