@@ -95,7 +95,7 @@ class ModelOptions:
         from ctxbench.harness.models.base import usual_access
 
         access = {"cassette": str(self.cassette or ""), "replay": self.replay, "spend_limit": self.spend_limit}
-        return Settings(**access, command=uuid4().hex, usual=usual_access(), **models)
+        return Settings(command=uuid4().hex, usual=usual_access(), **access, **models)  # type: ignore[arg-type]
 
 
 def about(function: Callable[..., None]) -> str:
@@ -113,7 +113,7 @@ def _entries(doc: str) -> dict[str, tuple[str, str, str | None]]:
 
 def command_of(function: Callable[..., None]) -> Callable[..., None]:
     """Return a command as typer takes it: its parameters annotated, those of ModelOptions one by one."""
-    groups = {
+    groups: dict[str, Any] = {
         name: parameter.annotation
         for name, parameter in inspect.signature(function, eval_str=True).parameters.items()
         if is_dataclass(parameter.annotation)
@@ -131,9 +131,7 @@ def command_of(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _parameters(
-    function: Callable[..., None], entries: dict[str, tuple[str, str, str | None]]
-) -> Iterator[inspect.Parameter]:
+def _parameters(function: Any, entries: dict[str, tuple[str, str, str | None]]) -> Iterator[inspect.Parameter]:
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         declared = parameter.annotation
         kind, *facts = get_args(declared) if get_origin(declared) is Annotated else (declared,)
