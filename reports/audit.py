@@ -13,7 +13,7 @@ import pandas as pd
 
 from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.value import Missing, grouped
-from ctxbench.scenarios.compactions import RECORDED
+from ctxbench.scenarios.model import RECORDED
 
 from .render import Table, count, dollars, percent, shares
 from .results import Results

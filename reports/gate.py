@@ -13,7 +13,7 @@ from ctxbench.harness.compare.compare import Comparison, MetricChange
 from ctxbench.harness.compare.gate import FAILS, Gate, Result
 from ctxbench.metrics.statistics.comparison import Word
 from ctxbench.metrics.value import Missing
-from ctxbench.scenarios.text import printable
+from ctxbench.scenarios.errors import printable
 
 from .compare import as_json as compared_json
 from .compare import between, columns, how_to_read, margin, moved, says_all, some, unpaired, whole

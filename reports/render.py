@@ -21,7 +21,7 @@ from rich.table import Table as RichTable
 from ctxbench.metrics.figures import METRICS, NOTHING_EVICTED
 from ctxbench.metrics.statistics.intervals import Ends, Interval
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.scenarios.text import csv_text, printable
+from ctxbench.scenarios.errors import csv_text, printable
 
 if TYPE_CHECKING:
     import pandas as pd

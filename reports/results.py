@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 
 from ctxbench.harness.answers.figures import AnswerFigures
 from ctxbench.harness.answers.tally import Tally, run_tallies, tallies_json, unanswered
@@ -22,12 +23,10 @@ from ctxbench.harness.bill import usual_prices
 from ctxbench.harness.bill.bill import Billed, bill
 from ctxbench.harness.bill.requests import breaks
 from ctxbench.harness.bill.simulation import Scheme
-from ctxbench.harness.folder.contexts import ListColumn
-from ctxbench.harness.folder.run import Run, recorded_models
+from ctxbench.harness.folder.run import Run, recorded_models, steps_of
 from ctxbench.harness.folder.run import uneven as uneven_of
 from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
 from ctxbench.harness.folder.schema import without_text as manifest_without_text
-from ctxbench.harness.folder.steps import steps_of
 from ctxbench.harness.tier_bench.working import miss_ratios
 from ctxbench.metrics.figures import METRICS, OF_STEPS, figures
 from ctxbench.metrics.prices import Prices
@@ -317,8 +316,9 @@ class Results:
         work = 0
         for piece in self.run.pieces():
             table = piece.arrow("steps", ["added_from", "added_to"])
-            starts, ends = (ListColumn(table.column(name)).sums().sum() for name in ("added_from", "added_to"))
-            work += int(ends - starts) + _STEP_WORK * len(table)
+            columns = (pc.list_flatten(table.column(name)) for name in ("added_from", "added_to"))
+            starts, ends = (pc.sum(column, min_count=0).as_py() for column in columns)
+            work += ends - starts + _STEP_WORK * len(table)
         if work <= _MOST_WORK:
             return names
         wanted = max(1, int(len(names) * _MOST_WORK / work))

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ctxbench.harness.folder.contexts import Ints
-from ctxbench.harness.folder.run import KEYS, Run
-from ctxbench.harness.folder.steps import steps_of
+from ctxbench.harness.folder.run import KEYS, Run, steps_of
 from ctxbench.metrics.figures import METRICS, NO_STEPS, OF_STEPS, growth_of, turn_means
 from ctxbench.metrics.tokens import encoding_of
 from ctxbench.metrics.value import Column, Missing, Ratio, Summed, Value

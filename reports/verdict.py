@@ -25,7 +25,7 @@ from ctxbench.metrics.frontier import FrontierSums, Point, Resamples, beyond_noi
 from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
 from ctxbench.metrics.statistics.intervals import by_unit
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.scenarios.compactions import RECORDED
+from ctxbench.scenarios.model import RECORDED
 
 from .answers import evidence_rows, sums_of
 from .render import count, exact

@@ -9,9 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tomllib
 from collections.abc import Iterator
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 SETTINGS = 4 << 20
 """Most bytes of a file that people write: settings, prices, a policy, a profile, a strategy. TOML is read at 2 MB/s."""
@@ -28,6 +31,12 @@ def cache_folder() -> Path:
     """Return the user's cache of ctxbench, which need not exist: `$XDG_CACHE_HOME/ctxbench`, or `~/.cache/ctxbench`."""
     home = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "ctxbench"
+
+
+@cache
+def shipped(name: str) -> dict[str, Any]:
+    """Return the tables of a file of `scenarios/data`."""
+    return tomllib.loads((resources.files(__package__) / "data" / f"{name}.toml").read_text("utf-8"))
 
 
 def open_file(path: Path) -> BinaryIO:

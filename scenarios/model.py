@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any, Literal
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -288,6 +289,44 @@ def independent_units(metas: Mapping[str, Mapping[str, Scalar]]) -> dict[str, st
         return name if parent in seen or parent == name else unit(parent, seen | {name})
 
     return {name: unit(name, frozenset()) for name in metas}
+
+
+RECORDED = "recorded"
+"""Name of the strategy that sends what the recorded agent sent; the ids of its summaries begin with it."""
+
+
+class PlacedCompaction(NamedTuple):
+    """A compaction with its place among the messages."""
+
+    after: int
+    """Place of the last message before it."""
+    compaction: Compaction
+
+
+def placed_compactions(conversation: Conversation) -> tuple[PlacedCompaction, ...]:
+    """Return the compactions of a conversation in the order of the messages."""
+    if not conversation.compactions:
+        return ()
+    place = {message.id: at for at, message in enumerate(conversation.messages)}
+    placed = (PlacedCompaction(place[compaction.after], compaction) for compaction in conversation.compactions)
+    return tuple(sorted(placed, key=itemgetter(0)))
+
+
+def first_kept(compaction: Compaction, place: Mapping[str, int]) -> int:
+    """Return the place of the first message that was still sent verbatim. `place` has that of each message by its id.
+
+    Raises KeyError where a message of the compaction has no place.
+    """
+    behind = place[compaction.after] + 1
+    return behind if compaction.first_kept is None else min(behind, place[compaction.first_kept])
+
+
+def compacted_start(compaction: Compaction, replaced: Sequence[Message]) -> tuple[Message, ...]:
+    """Return what was sent in the place of the messages before the first kept one: system messages and the summary."""
+    systems = tuple(message for message in replaced if message.role == "system")
+    if not compaction.summary:
+        return systems
+    return (*systems, Message(f"{RECORDED}:{compaction.after}", "user", compaction.summary))
 
 
 _COUNT_FIELDS = (

@@ -107,43 +107,27 @@ def _media_before(run: Run, calls: pd.DataFrame) -> pd.Series:
 def _reasoning_before(run: Run, calls: pd.DataFrame, rule: ThinkingRule) -> tuple[pd.Series, pd.Series]:
     """Return the tokens of the reasoning in each call's prompt: by our count, and as its provider reports it."""
     counter = TokenCounter(run.manifest.plan.encoding)
-    counted, reported = dict[tuple[str, int], int](), dict[tuple[str, int], int]()
+    sums = dict[tuple[str, int], tuple[int, int]]()
     recordings = {conversation.id: conversation.messages for conversation in run.conversations()}
     for name, places in calls["at"].groupby(calls.conversation.astype(str)):
         messages = recordings[str(name)]
         kept = KeptThinking(rule.keeps, messages)
         # A sum up to each message, of both counts: a prompt has the difference of two of them.
-        sums = [(0, 0)]
+        ours, theirs = [0], [0]
         for at, message in enumerate(messages):
             tokens = thinking_tokens(message, counter.text) if kept.of(at) else 0
             known = 0 if isinstance(tokens, Missing) else tokens
             said = bool(reported_thinking(message))
-            sums.append((sums[-1][0] + known * (not said), sums[-1][1] + known * said))
+            ours.append(ours[-1] + known * (not said))
+            theirs.append(theirs[-1] + known * said)
         for at in places:
-            start = sums[kept.stripped(at)]
-            counted[str(name), at], reported[str(name), at] = sums[at][0] - start[0], sums[at][1] - start[1]
-    keys = list(zip(calls.conversation.astype(str), calls["at"], strict=True))
-    ours, theirs = ([table[key] for key in keys] for table in (counted, reported))
-    return pd.Series(ours, calls.index, dtype="int64"), pd.Series(theirs, calls.index, dtype="int64")
+            start = kept.stripped(at)
+            sums[str(name), at] = ours[at] - ours[start], theirs[at] - theirs[start]
+    frame = pd.DataFrame(
+        [sums[key] for key in zip(calls.conversation.astype(str), calls["at"], strict=True)], calls.index
+    )
+    return frame[0], frame[1]
 
 
 def _ratio(recorded: float, ours: float, otherwise: float) -> float:
     return float(recorded / ours) if recorded > 0 and ours > 0 else otherwise
-
-
-class CostComparison(NamedTuple):
-    """Recorded cost of some calls beside their bill, in US dollars."""
-
-    calls: int
-    recorded: float
-    billed: float
-
-
-def recorded_costs(run: Run, model: str) -> pd.DataFrame:
-    """Return the calls of a model that say what they cost: conversation, at, usage_cost.
-
-    Calls after a compaction are left out: the recorded agent did not send the history there.
-    """
-    messages = run.table("messages").astype({"conversation": str, "model": str})
-    calls = messages[(messages.model == model) & (messages.usage_cost > 0) & ~messages.compacted]
-    return calls[["conversation", "at", "usage_cost"]]

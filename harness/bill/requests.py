@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
+from operator import add
 from typing import NamedTuple
 
 import msgspec
@@ -31,7 +32,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation, Message
 
-from ..folder.contexts import Floats, Ints, ListColumn, values_of
+from ..folder.contexts import Floats, Ints, values_of
 from ..folder.run import Run
 from .recorded import TokenFactors, hidden_prefixes, token_factors
 
@@ -41,13 +42,8 @@ AT_ONCE = 50_000
 PAUSE = 10.0
 """Seconds between calls of a recording that has no times: an assumption, which is printed."""
 
-SHARES = "shares_cache"
-"""In a conversation's `meta`: conversations with the same name there share a prompt cache, as one account does."""
-
-_COLUMNS = (
-    *("conversation", "strategy", "step", "turn", "at", "kept", "added_from", "added_to"),
-    *("tokens_sent", "refetch_tokens", "marks", "tools_added"),
-)
+_LOG = ("kept", "added_from", "added_to", "tokens_sent", "marks", "tools_added")
+_COLUMNS = ("conversation", "strategy", "step", "turn", "at", "refetch_tokens", *_LOG)
 
 
 class RunRequests:
@@ -63,23 +59,14 @@ class RunRequests:
         self._factors: dict[tuple[str, bool], TokenFactors] = {}
 
     def pieces(self) -> Iterator[RunRequests]:
-        """Yield the requests of some shards after the other (`Run.pieces`); all at once where conversations share a
-        cache.
-        """
-        shared = any(f'"{SHARES}"' in (meta or "") for meta in self.run.table("conversations").meta)
-        for run in [self.run] if shared else self.run.pieces(AT_ONCE):
+        """Yield the requests of some shards after the other (`Run.pieces`)."""
+        for run in self.run.pieces(AT_ONCE):
             yield self if run is self.run else RunRequests(run, self._whole)
 
     def counted_for(self, model: str, factor: float, thinking: bool = False) -> CountedRequests:
         """Return the requests with media and reasoning by the rules of a model; without, where the run has none."""
         thinking = thinking and thinking_rule(model) is not None and bool(self.run.reasoned)
-        if not self.run.media and not thinking:
-            return self._plain
-        return CountedRequests(self, model, factor, thinking)
-
-    @cached_property
-    def _plain(self) -> CountedRequests:
-        return CountedRequests(self)
+        return CountedRequests(self, model, factor, thinking) if self.run.media or thinking else CountedRequests(self)
 
     def token_factors(self, model: str, thinking: bool = False) -> TokenFactors:
         """Return a model's token factors, of all recorded calls of the run; with `thinking`, beside its reasoning."""
@@ -168,19 +155,13 @@ class RunRequests:
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     @cached_property
-    def prefixes(self) -> Ints:
-        """Estimated tokens in front of each request that are not recorded."""
-        hidden = [self.recordings[name].hidden for name, _, _ in self.results]
-        return np.repeat(np.array(hidden, np.int64), np.diff(self.bounds))
-
-    @cached_property
     def started(self) -> Floats:
         """When each request began, in seconds since 1970; NaN where the recording has no times."""
         parts = [
-            self.times(name, rows)[0] if self.recordings[name].timed else [np.nan] * len(self.at[rows])
+            self.times(name, rows)[0] if self.recordings[name].timed else [np.nan] * (rows.stop - rows.start)
             for name, _, rows in self.results
         ]
-        return np.array([time for part in parts for time in part], np.float64)
+        return np.array(list(chain.from_iterable(parts)), np.float64)
 
     @cached_property
     def gaps(self) -> Floats:
@@ -210,30 +191,18 @@ class RunRequests:
         return sum(not recording.timed for recording in self.recordings.values())
 
     @cached_property
-    def _lists(self) -> tuple[ListColumn, ListColumn, ListColumn]:
-        starts, stops, marks = (ListColumn(self._table.column(name)) for name in ("added_from", "added_to", "marks"))
-        return starts, stops, marks
-
-    @cached_property
-    def _log(self) -> tuple[Ints, Ints, list[tuple[str, ...]]]:
-        """The messages that each request keeps of the one before, its tokens, and the tools that it adds."""
-        tools = [tuple(names) for names in values_of(self._table.column("tools_added"))]
-        return self.ints("kept"), self.ints("tokens_sent"), tools
-
-    def identity(self, rows: slice) -> tuple[object, ...]:
-        """Return a value that is equal where the requests of the rows are."""
-        kept, tokens, tools = self._log
-        lists = (column.identity(rows) for column in self._lists)
-        return (kept[rows].tobytes(), tokens[rows].tobytes(), *lists, tuple(tools[rows]))
+    def log(self) -> list[tuple[int, tuple[tuple[int, int], ...], tuple[str, ...], int, tuple[int, ...]]]:
+        """What the context log has of each request: the first fields of a `RequestStep`."""
+        columns = {name: values_of(self._table.column(name)) for name in _LOG}
+        spans = zip(columns["added_from"], columns["added_to"], strict=True)
+        added = [tuple(zip(*both, strict=True)) for both in spans]
+        tools, marks = (list(map(tuple, columns[name])) for name in ("tools_added", "marks"))
+        return list(zip(columns["kept"], added, tools, columns["tokens_sent"], marks, strict=True))
 
     def logged(self, name: str, rows: slice) -> Iterator[RequestStep]:
         """Yield the requests of some rows as the context log has them."""
-        kept, tokens, tools = self._log
-        starts, stops, marks = (column[rows] for column in self._lists)
-        added = (list(zip(*both, strict=True)) for both in zip(starts, stops, strict=True))
-        columns = (kept[rows].tolist(), added, tools[rows], tokens[rows].tolist(), marks)
         at, output = self.at[rows].tolist(), self.recordings[name].tokens
-        for step, started, answered, place in zip(zip(*columns, strict=True), *self.times(name, rows), at, strict=True):
+        for step, started, answered, place in zip(self.log[rows], *self.times(name, rows), at, strict=True):
             yield RequestStep(*step, started, answered, place, output[place])
 
 
@@ -293,11 +262,6 @@ class ConversationRequests:
         """Id of the conversation."""
         return self.recorded.id
 
-    @property
-    def shares(self) -> str:
-        """Name of the prompt cache that the conversation shares; empty = it has its own."""
-        return str(self.recorded.meta.get(SHARES, ""))
-
     @cached_property
     def steps(self) -> list[RequestStep]:
         """The requests in order."""
@@ -329,7 +293,8 @@ class CountedRequests:
     def tokens(self) -> Ints:
         """Tokens of each request, those of a hidden prefix, of media and of reasoning included."""
         requests = self.requests
-        tokens = requests.ints("tokens_sent") + requests.prefixes
+        hidden = np.array([requests.recordings[name].hidden for name, _, _ in requests.results], np.int64)
+        tokens: Ints = requests.ints("tokens_sent") + np.repeat(hidden, np.diff(requests.bounds))
         if self.model:
             for result, (first, last) in zip(self, pairwise(requests.bounds), strict=True):
                 if self.thinking or any(message.media for message in result.texts):
@@ -343,32 +308,29 @@ class CountedRequests:
             recorded, recording = requests.conversations[name], requests.recordings[name]
             written = self._written(name, strategy)
             texts = (*recorded.messages, *(message for message, _ in written)) if written else recorded.messages
+            beyond = [*self._beyond[name], *(self._beyond_text(name, message) for message, _ in written)]
             sizes = MessageSizes(
-                [*self._sizes[name], *(tokens + self._beyond_text(name, message) for message, tokens in written)],
+                list(map(add, (*recording.tokens, *(tokens for _, tokens in written)), beyond)),
                 [message.role for message in texts],
                 recording.tools + recording.hidden,
                 blocks=[*requests.blocks[name], *(ContentBlocks.of(message) for message, _ in written)],
             )
-            tokens = [*recording.tokens, *(tokens for _, tokens in written)]
             yield ConversationRequests(
                 recorded,
                 recording,
                 strategy,
-                (name, strategy if (name, strategy) in requests.written else "", *requests.identity(rows)),
-                partial(self._steps, name, rows, sizes.tokens, tokens, texts),
+                (name, strategy if (name, strategy) in requests.written else "", *requests.log[rows]),
+                partial(self._steps, name, rows, beyond, texts),
                 sizes,
                 texts,
                 requests.times(name, rows)[0][0],
             )
 
-    def _steps(
-        self, name: str, rows: slice, sizes: Sequence[int], tokens: Sequence[int], texts: Sequence[Message]
-    ) -> list[RequestStep]:
+    def _steps(self, name: str, rows: slice, beyond: Sequence[int], texts: Sequence[Message]) -> list[RequestStep]:
         steps: Iterable[RequestStep] = self.requests.logged(name, rows)
         hidden = self.requests.recordings[name].hidden
         if not self.model:
             return [step._replace(tokens=step.tokens + hidden) for step in steps] if hidden else list(steps)
-        beyond = [size - text for size, text in zip(sizes, tokens, strict=True)]
         sent, counted = [0], list[RequestStep]()
         for step in _stripped(steps, texts) if self._keeps == "turn" else steps:
             del sent[step.kept + 1 :]
@@ -382,29 +344,19 @@ class CountedRequests:
         return None if rule is None else rule.keeps
 
     @cached_property
-    def _sizes(self) -> dict[str, list[int]]:
-        """Tokens of each recorded message, its media and reasoning included, by conversation."""
-        tokens = {name: recording.tokens for name, recording in self.requests.recordings.items()}
-        if not self.model:
-            return tokens
+    def _beyond(self) -> dict[str, list[int]]:
+        """Tokens of each recorded message's media and reasoning, by conversation."""
         return {
-            name: [
-                text + self._beyond_text(name, message)
-                for text, message in zip(tokens[name], said.messages, strict=True)
-            ]
+            name: [self._beyond_text(name, message) for message in said.messages]
             for name, said in self.requests.conversations.items()
         }
 
     @cached_property
-    def _kept(self) -> dict[str, KeptThinking]:
-        """The answers whose reasoning stays in later prompts, by conversation."""
-        return {name: KeptThinking(self._keeps, said.messages) for name, said in self.requests.conversations.items()}
-
-    @cached_property
-    def _places(self) -> dict[str, dict[str, int]]:
-        """The place of each recorded message by its id, by conversation."""
+    def _kept(self) -> dict[str, frozenset[str]]:
+        """The ids of the recorded answers whose reasoning stays in later prompts, by conversation."""
+        kept = {name: KeptThinking(self._keeps, said.messages) for name, said in self.requests.conversations.items()}
         return {
-            name: {message.id: at for at, message in enumerate(said.messages)}
+            name: frozenset(message.id for at, message in enumerate(said.messages) if kept[name].of(at))
             for name, said in self.requests.conversations.items()
         }
 
@@ -418,8 +370,7 @@ class CountedRequests:
             return 0
         counts = (media_tokens(self.model, medium) for medium in message.media)
         beyond = round(sum(count for count in counts if not isinstance(count, Missing)) / self.factor)
-        at = self._places[name].get(message.id) if self.thinking else None
-        if at is None or not self._kept[name].of(at):
+        if not self.thinking or message.id not in self._kept[name]:
             return beyond
         thought = thinking_tokens(message, self._counter.text, self.factor)
         return beyond + (0 if isinstance(thought, Missing) else thought)
@@ -447,17 +398,17 @@ def _stripped(steps: Iterable[RequestStep], messages: Sequence[Message]) -> Iter
         logged[kept:] = _numbers(step)
         # The newest user's message that opens a turn: among the new messages, or where it was.
         first = kept if before < kept else 0
-        new = (at for at in range(len(logged) - 1, first - 1, -1) if _opens_turn(logged, at, messages))
+        new = (
+            at
+            for at in range(len(logged) - 1, first - 1, -1)
+            if opens_turn(messages[logged[at]], (messages[logged[earlier]] for earlier in range(at - 1, -1, -1)))
+        )
         opening = next(new, before if before < kept else 0)
         # Between both openings, reasoning is gone now, or is there again since the strategy cut its prompt.
         moved = range(min(before, opening), min(max(before, opening), kept))
         kept = next((at for at in moved if logged[at] in twins), kept)
         now = [twins.get(number, number) if at < opening else number for at, number in enumerate(logged[kept:], kept)]
         yield step._replace(kept=kept, added=[(number, number + 1) for number in now])
-
-
-def _opens_turn(sent: Sequence[int], at: int, messages: Sequence[Message]) -> bool:
-    return opens_turn(messages[sent[at]], (messages[sent[before]] for before in range(at - 1, -1, -1)))
 
 
 class Break(NamedTuple):

@@ -28,8 +28,7 @@ from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
-from ..folder.run import Run, load
-from ..folder.steps import rows_of
+from ..folder.run import Run, load, steps_of
 from ..models import Settings
 
 T = TypeVar("T")
@@ -121,7 +120,7 @@ class ClaimInputs:
     def steps(self, strategy: str, run: Run | None = None) -> pd.DataFrame:
         """Return the steps of a strategy, in the run that has it if none is given, with the columns of figures."""
         run = run or self.run_of(strategy)
-        rows = self.once(f"steps {run.folder}", lambda: rows_of(run, "steps"))
+        rows = self.once(f"steps {run.folder}", lambda: steps_of(run))
         return rows[rows.strategy.astype(str) == strategy]
 
     def bills(self, strategy: str, model: str) -> pd.DataFrame:

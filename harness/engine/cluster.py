@@ -28,7 +28,7 @@ from ctxbench.strategies.adapters.process import Interpreter, interpreters_in_us
 from ..folder.remote import remote_folder
 from ..folder.store import parts_of
 from .shard import ANSWERS, Done, PartTask, do_bundle
-from .workers import Bundle, Engine, dispatch
+from .workers import Bundle, Engine, dispatch, stages
 
 HERE = "local"
 """The address of a Ray that begins and ends with the run."""
@@ -58,7 +58,7 @@ def engine_of(text: str, cores: int | None = None) -> Engine | None:
 def on_ray(address: str = HERE, cores: int | None = None) -> Engine:
     """Return an engine that does all tasks on Ray. `cores` is for a Ray of this machine alone."""
 
-    def engine(shards: Iterable[list[PartTask]], done: Callable[[Done], None]) -> None:
+    def engine(shards: Iterable[list[PartTask]], done: Callable[[list[Done]], None]) -> None:
         with _connected(address, cores) as ray:
             do = ray.remote(max_retries=TRIES)(_do)
             interpreters = list(interpreters_in_use())
@@ -79,7 +79,8 @@ def on_ray(address: str = HERE, cores: int | None = None) -> Engine:
                     yield ref, _results(ray, ref)
 
             try:
-                dispatch(shards, max(1, int(ray.cluster_resources().get("CPU", 1))), submit, finished, done)
+                processes = max(1, int(ray.cluster_resources().get("CPU", 1)))
+                dispatch(stages(shards, processes), 2 * processes, submit, finished, done)
             except BaseException:
                 for ref in under_way:
                     ray.cancel(ref, force=True)

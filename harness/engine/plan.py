@@ -20,11 +20,10 @@ from msgspec.structs import asdict, replace
 
 from ctxbench.metrics.models import prices_version, window_of
 from ctxbench.metrics.tokens import check_encoding
-from ctxbench.scenarios.compactions import RECORDED, placed_compactions
 from ctxbench.scenarios.embedded import SCENARIOS, named_scenario
 from ctxbench.scenarios.errors import Place, RecordingError, RunError, SpecError
 from ctxbench.scenarios.media import media_counts
-from ctxbench.scenarios.model import Conversation, MediaKind
+from ctxbench.scenarios.model import RECORDED, Conversation, MediaKind, placed_compactions
 from ctxbench.scenarios.packed import is_address, is_packed, size_of
 from ctxbench.scenarios.read import Batch, find, is_remote, parse_format, read, remote
 from ctxbench.scenarios.secrets import has_secret, without_secrets
@@ -245,14 +244,15 @@ class _Shards:
         if self._watcher is not None:
             self._watcher.all_read()
 
-    def done(self, task: Done) -> None:
-        """Take note of a finished task."""
+    def done(self, tasks: Sequence[Done]) -> None:
+        """Take note of finished tasks."""
         if self._remote is not None:
             self._remote.check()
-        shard = self.counts[task.shard]
-        shard.digest, shard.left = task.digest, shard.left - 1
-        if self._watcher is not None:
-            self._watcher.measured(0 if shard.left else shard.conversations, shard.messages, task.steps)
+        for task in tasks:
+            shard = self.counts[task.shard]
+            shard.digest, shard.left = task.digest, shard.left - 1
+            if self._watcher is not None:
+                self._watcher.measured(0 if shard.left else shard.conversations, shard.messages, task.steps)
 
 
 def _unfinished(plan: Plan) -> Manifest:

@@ -26,9 +26,8 @@ from ctxbench.scenarios.spec import calls
 from ctxbench.strategies.plugins import quote_files
 
 from ..compare.figures import About, measured, overall
-from ..folder.run import Run, uneven
+from ..folder.run import Run, steps_of, uneven
 from ..folder.schema import without_text
-from ..folder.steps import steps_of
 from ..folder.store import TABLES
 
 

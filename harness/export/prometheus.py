@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ctxbench.scenarios.errors import MissingExtra
-from ctxbench.scenarios.text import printable_line
+from ctxbench.scenarios.errors import MissingExtra, printable_line
 
 from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme

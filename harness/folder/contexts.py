@@ -70,38 +70,3 @@ def values_of(column: pa.ChunkedArray) -> list[Any]:
     is_plain = pa.types.is_integer(kind) and not column.null_count
     values: list[Any] = array.to_numpy().tolist() if is_plain else array.to_pylist()
     return values
-
-
-class ListColumn:
-    """A column of lists of whole numbers, without an object per row."""
-
-    __slots__ = ("_offsets", "_values")
-
-    def __init__(self, column: pa.ChunkedArray) -> None:
-        array = column.combine_chunks()
-        self._offsets: Ints = array.offsets.to_numpy().astype(np.int64)
-        self._values: Ints = array.values.to_numpy().astype(np.int64)
-
-    def __getitem__(self, rows: slice) -> list[list[int]]:
-        """Return some rows as plain lists."""
-        offsets, values = self._part(rows)
-        flat, cuts = values.tolist(), (offsets - offsets[0]).tolist()
-        return [flat[start:stop] for start, stop in pairwise(cuts)]
-
-    def sums(self) -> Ints:
-        """Return the sum of each row."""
-        # Rows [3, 4], [], [5] have offsets 0, 2, 2, 3 and running
-        # sums 0, 3, 7, 12: at the offsets 0, 7, 7, 12, so 7, 0 and 5.
-        running = np.concatenate(([0], np.cumsum(self._values)))
-        sums: Ints = np.diff(running[self._offsets])
-        return sums
-
-    def identity(self, rows: slice) -> bytes:
-        """Return bytes that are equal where the rows are."""
-        offsets, values = self._part(rows)
-        # Lengths as well as values: [[1], [2]] and [[1, 2], []] have the same values.
-        return np.diff(offsets).tobytes() + values.tobytes()
-
-    def _part(self, rows: slice) -> tuple[Ints, Ints]:
-        offsets = self._offsets[rows.start : rows.stop + 1]
-        return offsets, self._values[offsets[0] : offsets[-1]]

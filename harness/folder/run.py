@@ -5,7 +5,8 @@ Everything here reads what `store.py` wrote and decides nothing. `src/ctxbench/a
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -43,11 +44,12 @@ KEYS = ["conversation", "strategy"]
 
 # Bytes of a table up to which it is kept in memory once it was read.
 _KEPT = 64 << 20
-_CONFINES = ("conversation",)
 # Tables of a strategy whose parts are kept where the rows of one conversation after the other are read.
 _PARTS = 8
 # Ids would take as much memory as all the rest.
 _COUNTED = [name for name in SCHEMAS["messages"].names if name not in ("id", "time")]
+# Without the columns of lists: they take ten times the space of the rest.
+_PLAIN = [name for name in SCHEMAS["steps"].names if name not in ("added_from", "added_to", "marks", "tools_added")]
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,13 @@ class Run:
             raise RunError(f"a run has no table {name!r}{nearest(name, SCHEMAS) or '; it has ' + ', '.join(SCHEMAS)}")
         if (known := self._tables.get(name)) is not None:
             return known if columns is None else known.select(columns)
-        wanted = None if columns is None else [*columns, *_CONFINES * (self.chosen is not None)]
+        wanted = None if columns is None else [*columns, *["conversation"] * (self.chosen is not None)]
         with self.readable():
-            tables = [self.confined(_read_part(part, wanted)) for part in self.files(name)]
+            tables = [_read_part(part, wanted) for part in self.files(name)]
+        if self.chosen is not None:
+            chosen = pa.array(sorted(self.chosen))
+            is_chosen = (pc.is_in(table.column("conversation").cast(pa.string()), chosen) for table in tables)
+            tables = [table.filter(rows) for table, rows in zip(tables, is_chosen, strict=True)]
         whole = pa.concat_tables(tables) if tables else SCHEMAS[name].empty_table()
         table = (whole if columns is None else whole.select(columns)).unify_dictionaries().combine_chunks()
         if table.nbytes > _KEPT:
@@ -104,15 +110,17 @@ class Run:
 
         Yield the run itself where that is one piece. A piece has its tables to itself: they are gone with it.
         """
-        size, shards, is_cut = 0, list[int](), False
-        results = self.table("results")
-        by_shard = results.steps.groupby(results.conversation.map(self._shards)).sum()
-        for shard, count in zip(by_shard.index.tolist(), by_shard.tolist(), strict=True):
-            if shards and size + count > steps:
-                yield replace(self, shards=tuple(shards))
-                size, shards, is_cut = 0, [], True
-            size, shards = size + count, [*shards, shard]
-        yield replace(self, shards=tuple(shards)) if is_cut else self
+        sizes = Counter[int]()
+        for row in self.arrow("results", ["conversation", "steps"]).to_pylist():
+            sizes[self._shards[row["conversation"]]] += row["steps"]
+        size, groups = 0, [list[int]()]
+        for shard, count in sorted(sizes.items()):
+            if groups[-1] and size + count > steps:
+                size = 0
+                groups.append([])
+            size += count
+            groups[-1].append(shard)
+        yield from [self] if len(groups) == 1 else [replace(self, shards=tuple(group)) for group in groups]
 
     def confined_to(self, names: Collection[str]) -> Run:
         """Return the run confined to some of its conversations: other shards are not read."""
@@ -122,12 +130,6 @@ class Run:
     def _tables(self) -> dict[str, pa.Table]:
         """Tables that were read and are small: a report reads some of them a dozen times."""
         return {}
-
-    def confined(self, table: pa.Table) -> pa.Table:
-        """Return the rows of the chosen conversations."""
-        if self.chosen is None:
-            return table
-        return table.filter(pc.is_in(table.column("conversation").cast(pa.string()), pa.array(sorted(self.chosen))))
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield all recorded conversations."""
@@ -206,10 +208,6 @@ class Run:
         with self.readable():
             return [(msgspec.json.decode(row["message"], type=Message), row["tokens"]) for row in rows]
 
-    def tokens(self, conversation: str) -> list[int]:
-        """Return the tokens of each recorded message of a conversation, in order."""
-        return [row["tokens"] for row in self.rows("messages", conversation)]
-
     @cached_property
     def messages(self) -> pd.DataFrame:
         """The table `messages` in order, without ids and times, with `whole`: tokens of the conversation's messages
@@ -232,19 +230,18 @@ class Run:
     @cached_property
     def failures(self) -> dict[str, dict[str, str]]:
         """By strategy: the conversations in which it failed, and why."""
-        results = self.table("results")
         failures: dict[str, dict[str, str]] = {}
-        for row in results[results.status == "failed"].itertuples():
-            failures.setdefault(str(row.strategy), {})[str(row.conversation)] = str(row.detail)
+        for row in self.arrow("results", [*KEYS, "status", "detail"]).to_pylist():
+            if row["status"] == "failed":
+                failures.setdefault(row["strategy"], {})[row["conversation"]] = row["detail"]
         return failures
 
     @cached_property
     def units(self) -> dict[str, str]:
         """The independent unit of each conversation."""
-        rows = self.table("conversations")
+        rows = self.arrow("conversations", ["conversation", "meta"]).to_pylist()
         with self.readable():
-            metas = map(msgspec.json.decode, rows.meta)
-            return independent_units(dict(zip(map(str, rows.conversation), metas, strict=True)))
+            return independent_units({row["conversation"]: msgspec.json.decode(row["meta"]) for row in rows})
 
     def failure(self, conversation: str, strategy: str) -> str | None:
         """Return why a strategy failed in a conversation, or None if it did not."""
@@ -264,27 +261,21 @@ class Run:
         number = strategies.index(strategy) if strategy in strategies else None  # a bound has no part of its own
         path = ResultPart(self.folder, shard, number).path(table)
         if path not in self._parts:
-            with self.readable():
-                part = _read_part(path, None) if path.is_file() else SCHEMAS[table].empty_table()
-            places: dict[tuple[str, ...], list[int]] = defaultdict(list)
-            keys = (part.column(name).to_pylist() for name in KEYS if name in part.column_names)
-            for at, key in enumerate(zip(*keys, strict=True)):
-                places[key].append(at)
-                if len(key) > 1:
-                    places[key[:1]].append(at)
             # Whoever asks for one conversation after the other asks for those of a shard: its parts are kept.
             while len(self._parts) >= _PARTS * len(strategies):
                 del self._parts[next(iter(self._parts))]
-            self._parts[path] = part, places
-        whole, places = self._parts[path]
-        key = (conversation,) if strategy is None or "strategy" not in whole.column_names else (conversation, strategy)
-        chosen = whole.take(pa.array(places.get(key, []), pa.int64()))
-        rows: list[dict[str, Any]] = (chosen if columns is None else chosen.select(columns)).to_pylist()
+            with self.readable():
+                self._parts[path] = _read_part(path, None) if path.is_file() else SCHEMAS[table].empty_table()
+        part = self._parts[path]
+        wanted = pc.equal(part.column("conversation"), conversation)
+        if strategy is not None and "strategy" in part.column_names:
+            wanted = pc.and_(wanted, pc.equal(part.column("strategy"), strategy))
+        rows: list[dict[str, Any]] = (part if columns is None else part.select(columns)).filter(wanted).to_pylist()
         return rows
 
     @cached_property
-    def _parts(self) -> dict[Path, tuple[pa.Table, dict[tuple[str, ...], list[int]]]]:
-        """Files that were read, with the places of their rows by conversation and, where a table has that, strategy."""
+    def _parts(self) -> dict[Path, pa.Table]:
+        """Files that were read for the rows of one conversation."""
         return {}
 
     @cached_property
@@ -368,8 +359,8 @@ def windows(run: Run) -> dict[str, int]:
     It is the one that the run names, or else that of the model which was recorded: the one with the most calls in
     the conversation. Where none was, or its window is not known, it is that of `schema.USUAL_MODEL`.
     """
-    conversations = map(str, run.table("conversations").conversation)
-    sizes = dict.fromkeys(conversations, run.manifest.window)
+    names = run.arrow("conversations", ["conversation"]).column("conversation").to_pylist()
+    sizes = dict.fromkeys(names, run.manifest.window)
     if not run.manifest.plan.window:
         keys = ["conversation", "model"]
         calls = run.arrow("messages", keys).drop_null().group_by(keys, use_threads=False).aggregate([([], "count_all")])
@@ -379,3 +370,59 @@ def windows(run: Run) -> dict[str, int]:
                 known.setdefault(row["conversation"], size)
         return {**sizes, **known}
     return sizes
+
+
+class Columns(dict[str, Any]):
+    """Columns by their names, which formulas read as those of a data frame: arrays, or series of categories.
+
+    Sums over a column need no index: a data frame takes ten times as long for each.
+    """
+
+    __getattr__ = dict.__getitem__
+
+
+def step_columns(run: Run) -> Columns:
+    """Return the steps of a run without the context log, with `latency_ns`, the model's `window` and the `policy`."""
+    table = run.arrow("steps", _PLAIN)
+    columns = Columns(
+        {
+            name: table.column(name).to_pandas() if name in KEYS else table.column(name).to_numpy()
+            for name in table.column_names
+        }
+    )
+    names, strategies, sizes = columns["conversation"].cat, columns["strategy"].cat, windows(run)
+    policies, of_strategy = np.unique([working_policy(text) for text in strategies.categories], return_inverse=True)
+    columns["latency_ns"] = run.arrow("timings", ["latency_ns"]).column("latency_ns").to_numpy()
+    columns["window"] = np.array([sizes.get(str(name), 0) for name in names.categories], np.int64)[names.codes]
+    columns["policy"] = pd.Series(pd.Categorical.from_codes(of_strategy[strategies.codes], pd.Index(policies)))
+    return columns
+
+
+def steps_of(run: Run) -> pd.DataFrame:
+    """Return `step_columns` as a data frame, which has their memory."""
+    return pd.DataFrame(step_columns(run), copy=False)
+
+
+_TIERED = re.compile(r"\btiered\b(?:\((?P<parameters>[^|]*)\))?")
+_POLICY = re.compile(r"\bpolicy='(?P<name>\w+)")
+DEFAULT_POLICY = "lru_k"
+"""Cache policy of the Working tier where the strategy's text names none."""
+
+
+def working_policy(strategy: str) -> str:
+    """Return the cache policy of a strategy's Working tier; empty if it has no such tier.
+
+    The text is searched, not parsed: a strategy of a plug-in's file can be read where that file is not.
+    """
+    # `|` ends a stage: a policy of a later one is no policy of this tier.
+    tiered = _TIERED.search(strategy)
+    if tiered is None:
+        return ""
+    policy = _POLICY.search(tiered["parameters"] or "")
+    return policy["name"] if policy else DEFAULT_POLICY
+
+
+def lacking_newest(run: Run) -> frozenset[str]:
+    """Return the strategies that sent some calls without the newest message."""
+    steps = run.arrow("steps", ["strategy", "newest"]).to_pandas()
+    return frozenset(map(str, steps.strategy[~steps.newest].unique()))

@@ -22,8 +22,7 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.tiers.focus import TruncationMode
 
 from ..answers.tally import Tally, run_tallies
-from ..folder.run import Run, uneven
-from ..folder.steps import steps_of
+from ..folder.run import Run, steps_of, uneven
 from ..replay import ConversationIndex
 from .bench import BenchSetup
 

@@ -24,7 +24,7 @@ from ctxbench.strategies.tiers.rag.vectors import Index
 from ctxbench.strategies.tiers.tiered.tiers import POLICY, WORKING_TOKENS
 from ctxbench.strategies.tiers.working.traces import TRACES
 
-from ..folder.steps import steps_of
+from ..folder.run import steps_of
 from ..models import OFFLINE
 from .archive import Size, coded_blocks, items_of, strongest, written
 from .bench import BenchSetup

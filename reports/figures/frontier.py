@@ -13,7 +13,7 @@ from ctxbench.harness.tune.trial import TOKENS
 from ctxbench.harness.tune.tune import Tuned
 from ctxbench.metrics.frontier import Point
 from ctxbench.metrics.value import Missing
-from ctxbench.scenarios.text import printable
+from ctxbench.scenarios.errors import printable
 
 from ..tune import numbers, unit
 from .style import COLOURS, FAINT, INK, by_row, figure, legible, style

@@ -16,9 +16,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
-from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.errors import RunError, printable
 from ctxbench.scenarios.files import check_file
-from ctxbench.scenarios.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,11 +18,10 @@ import msgspec
 from ctxbench.harness.folder.contexts import values_of
 from ctxbench.harness.folder.run import KEYS, Run
 from ctxbench.harness.folder.schema import LEFT_OUT
-from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.errors import RunError, printable
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import Conversation, Message, Tool
 from ctxbench.scenarios.spec import nearest
-from ctxbench.scenarios.text import printable
 
 from ..results import Results
 

@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ctxbench.metrics.figures import BILLED, METRICS
-from ctxbench.scenarios.text import printable
+from ctxbench.scenarios.errors import printable
 
 from ..figures.frontier import NAMED, PLACES
 from ..figures.style import FAINT, GRID, INK, written

@@ -542,11 +542,7 @@ def item_text(content: ItemContent, place: Place, problems: Problems) -> tuple[s
 
 
 def reply(
-    items: Sequence[RecordedItem],
-    name: str,
-    problems: Problems,
-    time: float | None = None,
-    call: Call | None = None,
+    items: Sequence[RecordedItem], name: str, problems: Problems, time: float | None = None, call: Call | None = None
 ) -> tuple[Message, int]:
     """Return the items of a reply as one message with the id `name`, and the number of hosted tool calls."""
     text, thinking, calls, media, hosted, hidden = [], [], list[ToolCall](), list[Media](), 0, False

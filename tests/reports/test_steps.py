@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import Run, load
-from ctxbench.harness.folder.steps import steps_of
+from ctxbench.harness.folder.run import Run, load, steps_of
 from ctxbench.metrics.figures import METRICS, figures, growth
 from ctxbench.reports.results import summarise
 from ctxbench.reports.steps import SUMMED, MetricSums, ValueCounts, step_figures

@@ -49,7 +49,7 @@ def audit(
     from ctxbench.reports.audit import Audit, audit_table
     from ctxbench.reports.audit import as_json as audit_json
     from ctxbench.reports.verdict_text import five_measures
-    from ctxbench.scenarios.compactions import RECORDED
+    from ctxbench.scenarios.model import RECORDED
 
     from .output import put, results_of
     from .progress import watching

@@ -103,11 +103,11 @@ def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSe
     """Return the labelled sets of all files, and print problems of the reading. Raises UserError if there are none."""
     from ctxbench.harness.graders.labels import sets_of
     from ctxbench.scenarios.errors import RunError
-    from ctxbench.scenarios.labelled import FORMATS, Columns, read
+    from ctxbench.scenarios.labelled import FORMATS, parse_columns, read
     from ctxbench.scenarios.source import Problems
 
     problems = Problems(strict=strict)
-    sets = sets_of(read(inputs, problems, Columns.parse(columns) if columns else None))
+    sets = sets_of(read(inputs, problems, parse_columns(columns) if columns else None))
     if columns and not sets and problems.errors:
         raise problems.errors[0]
     for problem in problems.errors[:_MOST_NAMED]:

@@ -173,7 +173,7 @@ def _list(run: Run, as_json: bool) -> None:
     from rich.table import Table
 
     from ctxbench.reports.render import WIDE
-    from ctxbench.scenarios.text import printable_line
+    from ctxbench.scenarios.errors import printable_line
 
     from .output import print_json
 
@@ -219,7 +219,7 @@ def _show(at: StepDiff, full: bool) -> None:
 
 
 def _print_question(stored: StoredProbe, console: Console) -> None:
-    from ctxbench.scenarios.text import printable
+    from ctxbench.scenarios.errors import printable
 
     kind = f" ({printable(stored.probe.category)})" if stored.probe.category else ""
     accepted = " · ".join(stored.probe.answers) or (
@@ -231,7 +231,7 @@ def _print_question(stored: StoredProbe, console: Console) -> None:
 
 def _print_evidence(stored: StoredProbe, console: Console) -> None:
     from ctxbench.reports.render import percent
-    from ctxbench.scenarios.text import printable
+    from ctxbench.scenarios.errors import printable
 
     states = " · ".join(f"{name} {state}" for name, state in stored.evidence.items())
     console.print(f"\nevidence     {printable(states) or 'none before this question'}", markup=False, soft_wrap=True)
@@ -257,7 +257,7 @@ def _lines(at: StepDiff, full: bool, most: int | None) -> Iterator[Text]:
     """Yield a line for each message: status, id, role, origin where not all are recorded, and its text."""
     from rich.text import Text
 
-    from ctxbench.scenarios.text import printable
+    from ctxbench.scenarios.errors import printable
 
     longest = min(max((len(diff.message.id) for diff in at.messages), default=0), _ID)
     beside = any(diff.origin != "recorded" for diff in at.messages)
@@ -277,7 +277,7 @@ def _action_lines(at: StepDiff, cut: bool) -> Iterator[Text]:
     from rich.text import Text
 
     from ctxbench.harness.diff import kind_of
-    from ctxbench.scenarios.text import printable
+    from ctxbench.scenarios.errors import printable
 
     lines = [("tools", ", ".join(at.tools_added))] if at.tools_added else []
     lines += [(kind_of(event), _fields(event, cut)) for event in at.events]

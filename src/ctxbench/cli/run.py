@@ -86,7 +86,7 @@ def run(
         from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies
         from ctxbench.harness.folder.remote import located
         from ctxbench.harness.folder.store import is_complete
-        from ctxbench.scenarios.compactions import RECORDED
+        from ctxbench.scenarios.model import RECORDED
         from ctxbench.strategies.chain import listed, use_pythons
 
         settings = reach.settings(summariser=summariser, embedder=embedder, answerer=answerer)
