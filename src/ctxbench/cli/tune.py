@@ -50,8 +50,7 @@ def tune(
         out (-o FOLDER): The folder of the search.
     """
     from ctxbench.harness.engine.plan import RunInputs
-    from ctxbench.harness.tune.tune import TuneRequest, keep
-    from ctxbench.harness.tune.tune import tune as search
+    from ctxbench.harness.tune.tune import Search, keep
     from ctxbench.reports.figures.frontier import tuning_frontier
     from ctxbench.reports.figures.style import save
     from ctxbench.reports.tune import as_json as exact
@@ -63,12 +62,11 @@ def tune(
     from .progress import counting
 
     names = RunInputs(tuple(inputs or (() if form else ("standard",))), form)
-    request = TuneRequest(strategy, names, trials, seed, model, quality or "")
-    models = reach.settings()
+    measure, models, workers = quality or "", reach.settings(), jobs or os.cpu_count() or 1
     try:
         with redirect_stdout(sys.stderr), counting(trials, "trials") as done:
             use_pythons(adapter_python or ())
-            tuned = search(request, out, models=models, jobs=jobs or os.cpu_count() or 1, done=done)
+            tuned = Search(strategy, names, out, trials, seed, model, measure, models, workers, done).run()
             keep(exact(tuned), out)
             drawn = tuning_frontier(tuned)
             for name in ("frontier.svg", "frontier.png"):
