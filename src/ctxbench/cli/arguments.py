@@ -9,7 +9,8 @@ Args:
     inputs (PATH|SCENARIO): Recordings (files or folders) and embedded scenarios: standard, 'load(turns=50, seed=4)'.
         [default: standard]
     strategy (-s SPEC): One of the run's strategies, or an unambiguous part of its text. [default: the first but none]
-    model (-m MODEL): A model to bill under; repeat it. [default: the recorded one and three others]
+    model (-m MODEL): A model to bill under; repeat it. [default: the recorded one, claude-sonnet-5, gpt-5.6,
+        gemini-2.5-pro]
     out (-o FOLDER): The run folder.
     jobs (-j): Worker processes; 0 = one per core. Results do not depend on it.
     overwrite: Begin anew, and replace what is there. Recorded replies stay.

@@ -33,7 +33,7 @@ def compare(
         strategy (-s SPEC): Compare this strategy only; repeat it. [default: all]
         metric: Compare by this metric only; repeat it. [default: all except latency]
         model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: the recorded
-            one and three others]
+            one, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
         clock: Compare latency too, for runs on the same idle machine.
     """
     from ctxbench.api.verdict import comparison_of
@@ -77,7 +77,7 @@ def gate(
             with the usual margins]
         junit (FILE): Write JUnit XML to this file.
         model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: the recorded
-            one and three others]
+            one, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
     """
     from ctxbench.api.verdict import compared_models, gate_of
     from ctxbench.harness.compare.figures import measured
