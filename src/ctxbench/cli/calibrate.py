@@ -13,7 +13,7 @@ from .replies import end
 from .streams import report_ignored, same_command, say, say_stopped
 
 if TYPE_CHECKING:
-    from ctxbench.harness.graders.labels import LabelledSet
+    from ctxbench.harness.graders.calibration import LabelledSet
     from ctxbench.harness.graders.profiles import Profile
     from ctxbench.scenarios.errors import RecordingError
 
@@ -49,18 +49,16 @@ def calibrate(
             each system. [default: all]
         where (NAME=VALUE,…): Only answers with these values of language, kind and system: language=zh,kind=temporal.
             [default: all]
-        seed: Seed of the sample, the halves, the resamples.
+        seed: Seed of the sample and the resamples.
         out (-o FOLDER): Folder of the profiles. [default: ~/.cache/ctxbench/profiles]
         columns (NAME=COLUMN,…): Read CSV, TSV or JSON by columns: question=Q,gold=G,answer=A,label=L; also id, system,
             kind and exact_dates (true where the question is about a conversation: a date less exact than the gold is
             wrong).
     """
     from ctxbench.harness.answers.tally import profile_tally
-    from ctxbench.harness.graders.calibration import Options, calibrated
-    from ctxbench.harness.graders.labels import sample_of
+    from ctxbench.harness.graders.calibration import Options, calibrated, sample_of
     from ctxbench.harness.graders.registry import grader as named
     from ctxbench.harness.models import Models
-    from ctxbench.metrics.grading.baselines import BASELINES
     from ctxbench.reports.calibration import as_json as exact
     from ctxbench.reports.calibration import tables
     from ctxbench.scenarios.errors import RunError, Stopped, UserError
@@ -85,7 +83,7 @@ def calibrate(
     try:
         # Standard output is for figures, whatever a library prints.
         with redirect_stdout(sys.stderr), counting(size, "answers") as done:
-            results = [calibrated(part, graders, BASELINES, options, done) for part in sets]
+            results = [calibrated(part, graders, options, done) for part in sets]
     except (Stopped, KeyboardInterrupt):
         say_stopped(f"replies of models are in {settings.path()}. To continue: {same_command()}")
         raise
@@ -101,7 +99,7 @@ def calibrate(
 
 def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSet]:
     """Return the labelled sets of all files, and print problems of the reading. Raises UserError if there are none."""
-    from ctxbench.harness.graders.labels import sets_of
+    from ctxbench.harness.graders.calibration import sets_of
     from ctxbench.scenarios.errors import RunError
     from ctxbench.scenarios.labelled import FORMATS, parse_columns, read
     from ctxbench.scenarios.source import Problems
@@ -122,7 +120,7 @@ def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSe
 
 def _parts(sets: Sequence[LabelledSet], text: str) -> list[LabelledSet]:
     """Return the matching answers of each set, and name sets without any. Raises RunError if no set has any."""
-    from ctxbench.harness.graders.labels import GROUPS, part_of
+    from ctxbench.harness.graders.calibration import GROUPS, part_of
     from ctxbench.scenarios.errors import RunError, UserError
 
     pairs = [part.partition("=") for part in text.split(",") if part]
