@@ -370,20 +370,14 @@ def faults(conversation: Conversation) -> Iterator[tuple[str, str, str]]:
             what = f"tool result for {message.answers!r}, which no earlier message called"
             yield f"messages[{at}].answers", what, "name an earlier tool call, or leave the result out"
         if role != "tool" and message.answers is not None:
-            yield (
-                f"messages[{at}].answers",
-                f"a message of role {role!r} answers a tool call",
-                "give it the role 'tool'",
-            )
+            what = f"a message of role {role!r} answers a tool call"
+            yield f"messages[{at}].answers", what, "give it the role 'tool'"
         if role != "assistant" and message.calls:
             yield f"messages[{at}].calls", f"a message of role {role!r} calls tools", "only the assistant calls tools"
         if message.time is not None:
             if not isfinite(message.time) or message.time < 0:
-                yield (
-                    f"messages[{at}].time",
-                    f"time {message.time} is not a moment after 1970",
-                    "give seconds since 1970",
-                )
+                what = f"time {message.time} is not a moment after 1970"
+                yield f"messages[{at}].time", what, "give seconds since 1970"
             elif message.time < clock:
                 what = f"time {message.time} is {clock - message.time:g} s before an earlier message's"
                 yield f"messages[{at}].time", what, "put the messages in the order they were said"

@@ -167,7 +167,8 @@ class Life:
         title = headline(title)
         self.events[subject] = (day, time, title, place, "")
         entry = {"title": title, "start": f"{day}T{time}", "location": place}
-        answer = {"status": "ok", "event_id": f"ev-{self.code(2, 5)}", **entry, "reminder": self.taste("reminder")}
+        answer: dict[str, object] = {"status": "ok", "event_id": f"ev-{self.code(2, 5)}", **entry}
+        answer |= {"reminder": self.taste("reminder")}
         others = [self.write.fields("event") for _ in range(6)]
         answer |= {"same_week": [self.write("event.brief", title=title, place=place) for title, place in others]}
         self.call_tools((tool, entry, to_json(answer | {"hint": self.write.sentences("calendar.hint", 3)})))

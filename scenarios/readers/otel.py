@@ -174,7 +174,8 @@ def _value(typed: Any) -> Any:
         return int(value)
     if kind not in ("arrayValue", "kvlistValue") or not isinstance(value, dict):
         return value
-    values = value.get("values") if isinstance(value.get("values"), list) else []
+    values: Any = value.get("values")
+    values = values if isinstance(values, list) else []
     if kind == "arrayValue":
         return list(map(_value, values))
     return {str(pair.get("key")): _value(pair.get("value")) for pair in values if isinstance(pair, dict)}

@@ -181,14 +181,10 @@ def _tau2_message(message: Fields, name: str, time: float | None, side: _Side, p
         cost = dollars(message.at("cost"), place.below("cost"), problems)
         where = place.below("raw_data.usage" if message.at("raw_data.usage") else "usage")
         call = Call(model=message.text("raw_data.model") or side.model, usage=usage(reported, where, problems, cost))
-    calls = (
-        ToolCall(
-            called.typed("id", str) or "",
-            called.needed("name", str),
-            as_text(called.one_of("arguments", dict[str, Any] | str) or {}),
-        )
-        for called in message.each("tool_calls")
-    )
+    calls = list[ToolCall]()
+    for called in message.each("tool_calls"):
+        arguments = as_text(called.one_of("arguments", dict[str, Any] | str) or {})
+        calls.append(ToolCall(called.typed("id", str) or "", called.needed("name", str), arguments))
     answers = message.typed("id", str) or "" if role == "tool" else None
     text = message.one_of("content", str | None) or ""
     return Message(name, role, text, tuple(calls), answers=answers, time=time, call=call)
