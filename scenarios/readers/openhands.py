@@ -117,10 +117,9 @@ class _Conversation:
                         compactions.append(_compaction(event, history, message_of))
                     continue
                 if event.kind == "SystemPromptEvent":
-                    told = (
-                        (one.typed("title|kind", str), one.typed("description", str)) for one in event.each("tools")
-                    )
-                    tools = tools or tuple(Tool(name or "", description or "") for name, description in told)
+                    keys = ("title|kind", "description")
+                    offered = (Tool(*(one.typed(key, str) or "" for key in keys)) for one in event.each("tools"))
+                    tools = tools or tuple(offered)
                 if event.kind == "ActionEvent" and event is not (first := self._actions[event.response or event.id][0]):
                     message_of[event.id] = message_of.get(first.id, "")
                 elif (message := self._message(event)) is not None:
