@@ -129,7 +129,7 @@ def quality(
     """
     from ctxbench.harness.answers.tally import Tally, answer_tallies
     from ctxbench.harness.folder.run import load
-    from ctxbench.harness.models.weights import NAME
+    from ctxbench.harness.models.local import NAME
     from ctxbench.harness.quality import contexts, conversations, replayed
     from ctxbench.harness.quality import record as recorded
     from ctxbench.reports.answers import all_json, answers_of, by_graders

@@ -79,11 +79,9 @@ def bill(
     """
     from ctxbench.harness.bill import usual_prices
     from ctxbench.harness.bill.bill import bill as billed_as
-    from ctxbench.harness.bill.recorded import billed_models
-    from ctxbench.harness.bill.requests import RunRequests, breaks
+    from ctxbench.harness.bill.requests import RunRequests, billed_models, breaks
     from ctxbench.harness.bill.simulation import Scheme
-    from ctxbench.harness.folder.run import load
-    from ctxbench.harness.folder.steps import lacking_newest
+    from ctxbench.harness.folder.run import lacking_newest, load
     from ctxbench.reports.bill import assumptions, causes, tables, totals
 
     from .output import put

@@ -22,7 +22,7 @@ from .replies import end
 from .streams import report_ignored, same_command, say, say_stopped
 
 if TYPE_CHECKING:
-    from ctxbench.harness.graders.labels import LabelledSet
+    from ctxbench.harness.graders.calibration import LabelledSet
     from ctxbench.harness.graders.profiles import Profile
     from ctxbench.scenarios.errors import RecordingError
 
@@ -56,7 +56,7 @@ def calibrate(
             show_default="all",
         ),
     ] = "",
-    seed: Annotated[int, typer.Option(min=0, max=LAST_SEED, help="Seed of the sample, the halves, the resamples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LAST_SEED, help="Seed of the sample and the resamples.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -84,11 +84,9 @@ def calibrate(
     is 2, after the tables, if a grader graded nothing, and with --strict if any reply of its model is missing.
     """
     from ctxbench.harness.answers.tally import profile_tally
-    from ctxbench.harness.graders.calibration import Options, calibrated
-    from ctxbench.harness.graders.labels import sample_of
+    from ctxbench.harness.graders.calibration import Options, calibrated, sample_of
     from ctxbench.harness.graders.registry import grader as named
     from ctxbench.harness.models import Models
-    from ctxbench.metrics.grading.baselines import BASELINES
     from ctxbench.reports.calibration import as_json as exact
     from ctxbench.reports.calibration import tables
     from ctxbench.scenarios.errors import RunError, Stopped, UserError
@@ -113,7 +111,7 @@ def calibrate(
     try:
         # Standard output is for figures, whatever a library prints.
         with redirect_stdout(sys.stderr), counting(size, "answers") as done:
-            results = [calibrated(part, graders, BASELINES, options, done) for part in sets]
+            results = [calibrated(part, graders, options, done) for part in sets]
     except (Stopped, KeyboardInterrupt):
         say_stopped(f"replies of models are in {settings.path()}. To continue: {same_command()}")
         raise
@@ -129,7 +127,7 @@ def calibrate(
 
 def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSet]:
     """Return the labelled sets of all files, and print problems of the reading. Raises UserError if there are none."""
-    from ctxbench.harness.graders.labels import sets_of
+    from ctxbench.harness.graders.calibration import sets_of
     from ctxbench.scenarios.errors import RunError
     from ctxbench.scenarios.labelled import FORMATS, parse_columns, read
     from ctxbench.scenarios.source import Problems
@@ -150,7 +148,7 @@ def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSe
 
 def _parts(sets: Sequence[LabelledSet], text: str) -> list[LabelledSet]:
     """Return the matching answers of each set, and name sets without any. Raises RunError if no set has any."""
-    from ctxbench.harness.graders.labels import GROUPS, part_of
+    from ctxbench.harness.graders.calibration import GROUPS, part_of
     from ctxbench.scenarios.errors import RunError, UserError
 
     pairs = [part.partition("=") for part in text.split(",") if part]

@@ -34,11 +34,11 @@ def import_(
     cassette: CassetteOption = None,
 ) -> None:
     """Add exported lines to a cassette. Replies that it has already stay."""
-    from ctxbench.harness.models.cassette import Cassette, read_lines
+    from ctxbench.harness.models.cassette import Cassette, entries
     from ctxbench.scenarios.files import lines_of
 
     with _named(file), Cassette(_path(cassette)) as into:
-        new = read_lines(into, lines_of(file), str(file))
+        new = into.put_many(entries(lines_of(file), str(file)))
     say(f"{new:,} new replies in {_path(cassette)}")
 
 

@@ -31,7 +31,7 @@ def prometheus(run: RunArgument = Path("runs"), to: ToOption = Path("-"), model:
     The file is for the textfile collector, which may read it at any moment: it is replaced as a whole. It has figures
     alone, and no text of the recordings.
     """
-    from ctxbench.harness.bill.recorded import billed_models
+    from ctxbench.harness.bill.requests import billed_models
     from ctxbench.harness.export.prometheus import prometheus as as_text
     from ctxbench.harness.folder.run import load
 
@@ -134,7 +134,7 @@ def logged(folders: Sequence[Path], models: Sequence[str], to: str = "", text: b
     """Log runs in MLflow, and print where, or how to do it later. Returns whether all of them were logged."""
     from ctxbench.api.runs import log_in_mlflow
     from ctxbench.harness.bill import check_priced
-    from ctxbench.harness.bill.recorded import billed_models
+    from ctxbench.harness.bill.requests import billed_models
     from ctxbench.harness.folder.run import load
     from ctxbench.scenarios.errors import NotLogged
 

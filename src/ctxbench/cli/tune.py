@@ -75,8 +75,7 @@ def tune(
     it no usable reply, and with --strict if any reply is missing.
     """
     from ctxbench.harness.engine.plan import RunInputs
-    from ctxbench.harness.tune.tune import TuneRequest, keep
-    from ctxbench.harness.tune.tune import tune as search
+    from ctxbench.harness.tune.tune import Search, keep
     from ctxbench.reports.figures.frontier import tuning_frontier
     from ctxbench.reports.figures.style import save
     from ctxbench.reports.tune import as_json as exact
@@ -88,13 +87,12 @@ def tune(
     from .progress import counting
 
     names = RunInputs(tuple(inputs or (() if form else ("standard",))), form)
-    measure = quality.value if quality else ""
-    request = TuneRequest(strategy, names, trials, seed, model, measure)
-    models = reach.settings()
+    measure, models = quality.value if quality else "", reach.settings()
+    workers = jobs or os.cpu_count() or 1
     try:
         with redirect_stdout(sys.stderr), counting(trials, "trials") as done:
             use_pythons(adapter_python or ())
-            tuned = search(request, out, models=models, jobs=jobs or os.cpu_count() or 1, done=done)
+            tuned = Search(strategy, names, out, trials, seed, model, measure, models, workers, done).run()
             keep(exact(tuned), out)
             drawn = tuning_frontier(tuned)
             for name in ("frontier.svg", "frontier.png"):
