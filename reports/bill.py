@@ -15,7 +15,7 @@ from ctxbench.harness.bill.simulation import BOUND, Scheme, rule_of
 from ctxbench.metrics.cache.mechanisms import AutomaticRules, CachedContentRules, UnitRules
 from ctxbench.metrics.media import media_rule, media_tokens
 from ctxbench.metrics.models import storage_source
-from ctxbench.metrics.thinking import thinking_rule, thinking_tokens
+from ctxbench.metrics.thinking import has_thinking, thinking_rule, thinking_tokens
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import MediaKind
@@ -243,8 +243,7 @@ def _recorded(billed: Billed, scheme: Scheme) -> Iterator[str]:
 def _media(billed: Billed, scheme: Scheme) -> Iterator[str]:
     """Yield how many of the recorded images, sounds, films and files the bill has, and why it has not the others."""
     model, by_reason = scheme.model, dict[str, list[MediaKind]]()
-    places = (media for places in billed.requests.run.media.values() for media in places.values())
-    for medium in chain.from_iterable(places):
+    for medium in chain.from_iterable(message.media for message in billed.requests.run.beyond_text.values()):
         tokens = media_tokens(model, medium)
         by_reason.setdefault(tokens.detail if isinstance(tokens, Missing) else "", []).append(medium.kind)
     parts = [
@@ -259,8 +258,8 @@ def _media(billed: Billed, scheme: Scheme) -> Iterator[str]:
 
 def _thinking(billed: Billed, scheme: Scheme) -> Iterator[str]:
     """Yield whether recorded reasoning is billed in later prompts, by which rule, and why it is not."""
-    reasoned, rule = billed.requests.run.reasoned, thinking_rule(scheme.model)
-    values = {"model": scheme.model, "answers": count(len(reasoned), "answer")}
+    reasoned = list(filter(has_thinking, billed.requests.run.beyond_text.values()))
+    rule, values = thinking_rule(scheme.model), {"model": scheme.model, "answers": count(len(reasoned), "answer")}
     if not reasoned:
         return
     if not billed.thinking:

@@ -11,8 +11,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from ctxbench.harness.folder.contexts import Ints
-from ctxbench.harness.folder.run import KEYS, Run, steps_of
+from ctxbench.harness.folder.run import KEYS, Ints, Run, steps_of
 from ctxbench.metrics.figures import METRICS, OF_STEPS, growth_of, turn_means
 from ctxbench.metrics.tokens import encoding_of
 from ctxbench.metrics.value import Column, Missing, Ratio, Summed, Value

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxbench.harness.folder.contexts import values_of
-from ctxbench.harness.folder.run import KEYS, Run
+from ctxbench.harness.folder.run import KEYS, Run, values_of
 from ctxbench.harness.folder.schema import LEFT_OUT
 from ctxbench.scenarios.errors import RunError, printable
 from ctxbench.scenarios.media import media_counts

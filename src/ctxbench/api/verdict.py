@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ctxbench.harness.bill.recorded import billed_models
+from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.compare.compare import Rules, RunComparison, compare
 from ctxbench.harness.compare.compare import strategies as on_one_side
 from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured, worst_step
