@@ -11,8 +11,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from ctxbench.harness.folder.contexts import Ints
-from ctxbench.harness.folder.run import KEYS, Run, steps_of
+from ctxbench.harness.folder.run import KEYS, Ints, Run, steps_of
 from ctxbench.metrics.figures import METRICS, OF_STEPS, growth_of, turn_means
 from ctxbench.metrics.tokens import encoding_of
 from ctxbench.metrics.value import Column, Missing, Ratio, Summed, Value
@@ -53,7 +52,7 @@ def step_figures(run: Run, uneven: frozenset[str]) -> StepFigures:
         common = steps[~steps.conversation.isin(uneven)] if uneven else steps
         for name in names:
             own = common[common.strategy == name]
-            latency[name].append(own.latency_ns.to_numpy())
+            latency[name].append(own.latency_ns.to_numpy(copy=True))  # a view would keep all columns
             for metric in sums[name].values():
                 metric.add(own)
         means.append(turn_means(common)[[*_GROWN]])

@@ -18,8 +18,7 @@ from ctxbench.scenarios.view import Messages, shared_prefix
 from ctxbench.strategies.base import Context, Strategy, StrategyTypeError, is_copyable
 from ctxbench.strategies.events import Archived, Deleted, Event, Moved, Recalled, Summarised
 
-from ..folder.contexts import QUESTION, NumberedMessages
-from ..folder.run import Run
+from ..folder.run import QUESTION, NumberedMessages, Run
 from ..folder.schema import SCHEMAS
 from ..folder.store import ResultPart
 from ..replay import (

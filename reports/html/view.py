@@ -16,7 +16,7 @@ from traceback import print_exc
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote
 
-from ctxbench.harness.bill.recorded import billed_models
+from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.compare.compare import compare, strategies
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
