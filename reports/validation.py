@@ -182,8 +182,8 @@ def _notes(validation: Validation) -> Iterator[str]:
         if number := row["not_reported"]:
             yield f"{row['model']}: {count(number, 'call')} not compared: the provider does not say what was read."
         if number := row["money"]["not_reported"]:
-            calls = count(number, "call")
-            yield f"{row['model']}: {calls} not in the cost error: the provider does not say what was written."
+            some = count(number, "call")
+            yield f"{row['model']}: {some} not in the cost error: the provider does not say what was written."
     unpriced = [row["model"] for row in validation.agreements if row["money"]["unpriced"]]
     unpriced += [row["model"] for row in validation.costs if row["unpriced"]]
     yield from (f"Costs are missing: {prices.unknown(model)}." for model in dict.fromkeys(unpriced))
