@@ -141,33 +141,26 @@ class Structure:
         spans: list[Span] = []
         state: Open = ()
         for store, start, stop in messages.spans:
-            lost = []
-            at = start
-            if store is self._recording:
+            lost, at, recorded = list[int](), start, store is self._recording
+            if recorded:
                 self.advance(stop)
-                while at < stop and state != self.opened[at]:
-                    message = store[at]
-                    state, orphan, _ = step(state, message)
-                    # A result that strays from its call in the recording itself is no fault of the cut: it stays while
-                    # the call is sent.
-                    stray = self.orphans[at + 1] > self.orphans[at]
-                    if orphan and not (stray and _calls(messages, message.answers)):
-                        lost.append(at)
-                    at += 1
-                # Results that are orphans in the recording itself.
-                strays = range(at, stop) if self.orphans[stop] > self.orphans[at] else ()
+            while at < stop and not (recorded and state == self.opened[at]):
+                state, orphan, _ = step(state, store[at])
+                # A result that strays from its call in the recording itself, or in what was written, is no fault of the
+                # cut: it stays while the call is sent.
+                stray = not recorded or self.orphans[at + 1] > self.orphans[at]
+                if orphan and not (stray and _calls(messages, store[at].answers)):
+                    lost.append(at)
+                at += 1
+            if at < stop:
+                # The states met before the end of the span, and from there on they are the same. What is left are
+                # results that are orphans in the recording itself.
                 lost += [
                     place
-                    for place in strays
+                    for place in (range(at, stop) if self.orphans[stop] > self.orphans[at] else ())
                     if self.orphans[place + 1] > self.orphans[place] and not _calls(messages, store[place].answers)
                 ]
-                # The states met before the end of the span, and from there on they are the same.
-                state = self.opened[stop] if at < stop else state
-            else:
-                for at in range(start, stop):
-                    state, orphan, _ = step(state, store[at])
-                    if orphan and not _calls(messages, store[at].answers):
-                        lost.append(at)
+                state = self.opened[stop]
             for at in (*lost, stop):
                 if at > start:
                     spans.append(Span(store, start, at))
