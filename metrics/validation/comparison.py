@@ -137,7 +137,9 @@ class CacheReplay:
                 if usage is not None:
                     self.without_rule[recorded.call.model] += 1
                 continue
-            cache = self._caches.setdefault(recorded.cache, ReplayedCache(rule))
+            if recorded.cache not in self._caches:
+                self._caches[recorded.cache] = ReplayedCache(rule)
+            cache = self._caches[recorded.cache]
             ends = self.calibration.ends(recorded)
             if usage is None or id(recorded) in uncounted:
                 # If it was answered, its prompt went through the cache.

@@ -17,7 +17,6 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import accumulate
 from math import floor, inf
 from typing import Literal, NamedTuple
 
@@ -200,10 +199,10 @@ class RecordedPrompt:
     """Prompt shared by a span of a conversation's calls: each was sent a start of it.
 
     Block 0 is the tools; the messages follow, or what the agent's own compaction left of them. Answers have their
-    reasoning as the model's provider keeps it (`thinking.py`). The reasoning effort
-    stands before the first message, behind the system's: a change of it breaks what follows. A recording without system
-    messages has a system prompt that it does not show; two conversations are assumed to share it only if their first
-    prompts have the same size. A message that differs from one in an earlier prompt may begin alike (`SharedStarts`):
+    reasoning as the model's provider keeps it (`thinking.py`). The reasoning effort stands before the first message,
+    behind the system's: a change of it breaks what follows. A recording without system messages has a system prompt
+    that it does not show; two conversations are assumed to share it only if their first prompts have the same size. A
+    message that differs from one in an earlier prompt may begin alike (`SharedStarts`):
     caches that count tokens within a message read that too.
     """
 
@@ -289,7 +288,7 @@ class RecordedPrompts:
         # has the place `first` and stands in block 1 + len(head).
         return RecordedPrompt(
             np.array(self._prefixes[call.model].of(prefixes), np.int64),
-            np.array(list(accumulate(sizes)), np.int64),
+            np.cumsum(sizes),
             Boundaries([message.role for message in sent], TOOLS, list(map(ContentBlocks.of, sent))),
             system,
             base - 1,
