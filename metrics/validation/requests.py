@@ -14,7 +14,7 @@ grow, at the end of what stands before the messages (`head marks`). They lasted 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import floor, inf
@@ -111,8 +111,8 @@ class Asking:
 
     counters: Mapping[str, TokenCounter]
     """The counter of each model."""
-    prefixes: Mapping[str, Prefixes]
-    """The numbering of each model."""
+    prefixes: Callable[[str], Prefixes]
+    """Returns the numbering of a model."""
     assumed: set[Assumed] = field(default_factory=set)
     _undated: float = 0.0  # the last time that was made up
 
@@ -239,7 +239,7 @@ class RecordedPrompts:
     """Prompts of one conversation, each built once."""
 
     def __init__(
-        self, conversation: Conversation, counters: Mapping[str, TokenCounter], prefixes: Mapping[str, Prefixes]
+        self, conversation: Conversation, counters: Mapping[str, TokenCounter], prefixes: Callable[[str], Prefixes]
     ) -> None:
         messages = conversation.messages
         self._conversation, self._counters, self._prefixes = conversation, counters, prefixes
@@ -287,7 +287,7 @@ class RecordedPrompts:
         # `base` - 1: a block less the place of its message is the same for all that follow the head, the first of which
         # has the place `first` and stands in block 1 + len(head).
         return RecordedPrompt(
-            np.array(self._prefixes[call.model].of(prefixes), np.int64),
+            np.array(self._prefixes(call.model).of(prefixes), np.int64),
             np.cumsum(sizes),
             Boundaries([message.role for message in sent], TOOLS, list(map(ContentBlocks.of, sent))),
             system,
