@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 
-from msgspec.structs import asdict, astuple, replace
+from msgspec.structs import asdict, replace
 
 from ctxbench.metrics.models import prices_version, window_of
 from ctxbench.metrics.tokens import check_encoding
@@ -184,7 +184,10 @@ def execute(
             conversations=sum(shard.conversations for shard in counts),
             shards=len(counts),
             digest=joint_digest(shard.digest for shard in counts),
-            problems=tuple(LeftOutRecording(*astuple(each.place), each.what, each.remedy) for each in problems.errors),
+            problems=tuple(
+                LeftOutRecording(error.place.file, error.place.line, error.place.field, error.what, error.remedy)
+                for error in problems.errors
+            ),
             ignored=tuple(problems.ignored),
             files=file_digests(out, [name for name in store.part_files(out) if not name.startswith(store.TIMES)]),
             notes=tuple(notes),
