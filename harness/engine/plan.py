@@ -320,7 +320,7 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> Manifest:
                 differ += [key for key, value in unfinished.versions.items() if stored.versions.get(key) != value]
                 # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
                 if differ and store.part_files(out):
-                    what = ", ".join(_IN_WORDS.get(key, key) for key in differ)
+                    what = ", ".join({"names": "recordings", "form": "format"}.get(key, key) for key in differ)
                     raise RunError(
                         f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out"
                     )
@@ -332,9 +332,6 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> Manifest:
     except OSError as error:
         raise store.unwritable(out, error) from None
     return unfinished
-
-
-_IN_WORDS = {"names": "recordings", "form": "format"}
 
 
 def groups(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]]:
