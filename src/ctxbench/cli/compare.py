@@ -86,9 +86,10 @@ def gate(
     from ctxbench.reports.gate import as_json as exact
     from ctxbench.reports.gate import as_junit
     from ctxbench.reports.render import count
+    from ctxbench.reports.render import markdown as markdown_of
     from ctxbench.scenarios.errors import UserError
 
-    from .output import print_json, print_tables, write_markdown, write_text
+    from .output import print_json, print_tables, write_text
 
     if as_json and str(markdown) == "-":
         raise UserError("give --json or --markdown -, not both: there is one standard output")
@@ -113,7 +114,7 @@ def gate(
     if junit is not None:
         write_text(as_junit(answer.decision), junit)
     if markdown is not None:
-        write_markdown(answer.tables, markdown)
+        write_text(markdown_of(answer.tables), markdown)
     if as_json:
         print_json(exact(answer.decision, answer.step))
     elif str(markdown) != "-":

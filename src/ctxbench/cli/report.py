@@ -61,24 +61,17 @@ def report(
     """
     from ctxbench.api.names import find_conversation
     from ctxbench.harness.bill import check_priced
+    from ctxbench.harness.folder.run import load
+    from ctxbench.reports.results import by_conversation
+    from ctxbench.reports.tables import conversation_table
 
-    from .output import (
-        check_form,
-        conversation_rows,
-        conversation_tables,
-        print_tables,
-        put,
-        results_of,
-        run_json,
-        run_tables,
-        verdict_tables,
-    )
+    from .output import check_form, print_tables, put, results_of, run_json, run_tables, verdict_tables
 
     check_form(as_json, markdown)
     folder = run_folder(run)
     if by == "conversation":
-        text = not no_text
-        put(lambda: conversation_rows(folder, text), lambda: conversation_tables(folder, text), as_json, markdown)
+        rows = by_conversation(load(folder), text=not no_text)
+        put(lambda: rows, lambda: [conversation_table(rows)], as_json, markdown)
         return
     check_priced(model or ())
     results = results_of(folder, model or (), text=not no_text)
