@@ -112,20 +112,17 @@ class Plan:
 class Watcher(Protocol):
     """An observer of a run: the progress bar."""
 
-    def begin(self, size: int, folder: Path, strategies: Sequence[str]) -> None:
-        """Prepare for a run into a folder; `size` bytes are to be read (0 = not known beforehand)."""
+    def begin(self, size: int, parts: int) -> None:
+        """Prepare for a run: `size` bytes are to be read (0 = not known), and each shard has so many parts."""
 
     def read(self, conversation: Conversation, consumed: int) -> None:
         """Count a conversation that was read; `consumed` bytes have been read so far."""
-
-    def sharded(self, number: int, conversations: int, messages: int, calls: int) -> None:
-        """Take note of a shard that is going to be measured: its parts in the folder bear its number."""
 
     def all_read(self) -> None:
         """Take the number of conversations as final."""
 
     def measured(self, conversations: int, messages: int, steps: int) -> None:
-        """Count finished conversations with their messages; `steps` of them were replayed just now."""
+        """Count the messages of a finished part, the steps replayed for it, and conversations whose last part it is."""
 
 
 def execute(
@@ -165,7 +162,7 @@ def execute(
         work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, address)
         shards = _Shards(work, opened, watcher, remote)
         if watcher is not None:
-            watcher.begin(opened.size, out, plan.strategies)
+            watcher.begin(opened.size, len(work.parts))
         (engine or partial(run_shards, jobs=jobs))(shards.tasks(), shards.done)
         if remote is not None and engine is not None:
             remote.pull()  # what workers of other machines have put there
@@ -207,7 +204,6 @@ class _Shard:
     messages: int
     left: int
     """Tasks that are not done yet."""
-    steps: int = 0
     digest: str = ""
 
 
@@ -226,9 +222,6 @@ class _Shards:
             said = [message for conversation in group for message in conversation.messages]
             self.counts.append(_Shard(len(group), len(said), len(parts)))
             self.media.update(medium.kind for message in said for medium in message.media)
-            if self._watcher is not None:
-                calls = sum(1 for conversation in group for _ in conversation.calls())
-                self._watcher.sharded(number, len(group), len(said), calls)
             yield [PartTask(self._work, number, part, tuple(group) if part == OWN else ()) for part in parts]
 
     def _conversations(self) -> Iterator[Conversation]:
@@ -245,9 +238,9 @@ class _Shards:
             self._remote.check()
         for task in tasks:
             shard = self.counts[task.shard]
-            shard.digest, shard.steps, shard.left = task.digest, shard.steps + task.steps, shard.left - 1
-            if not shard.left and self._watcher is not None:
-                self._watcher.measured(shard.conversations, shard.messages, shard.steps)
+            shard.digest, shard.left = task.digest, shard.left - 1
+            if self._watcher is not None:
+                self._watcher.measured(0 if shard.left else shard.conversations, shard.messages, task.steps)
 
 
 def _unfinished(plan: Plan) -> Manifest:

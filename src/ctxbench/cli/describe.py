@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
-
-from .arguments import EncodingOption, FormatOption, JsonOption
+from typing import Any
 
 
 def describe(
-    recordings: Annotated[
-        list[str], typer.Argument(metavar="PATH|SCENARIO...", help="Recordings or embedded scenarios: a column each.")
-    ],
-    form: FormatOption = None,
-    encoding: EncodingOption = "o200k_base",
-    coverage: Annotated[
-        bool, typer.Option("--coverage", help="Also show how much of the text in the files is in a message.")
-    ] = False,
-    as_json: JsonOption = False,
+    recordings: list[str],
+    *,
+    form: str | None = None,
+    encoding: str = "o200k_base",
+    coverage: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Describe recordings side by side: length, tools, repetition, pauses, and how hard their questions are.
 
     Beside the embedded set `standard` it shows what is different about your own. --coverage is for those who add a
     format: it names the keys under which text stands that is in no message.
+
+    Args:
+        recordings (PATH|SCENARIO...): Recordings or embedded scenarios: a column each.
+        coverage: Also show how much of the text in the files is in a message.
     """
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.metrics.profile import profile
@@ -34,26 +31,22 @@ def describe(
     from ctxbench.scenarios.errors import RunError
     from ctxbench.scenarios.source import Problems
 
-    from .output import print_json, print_tables
+    from .output import put
     from .progress import counting
-    from .streams import report_ignored, say
+    from .streams import report_problems
 
     count, profiles = text_counter(encoding), {}
     with counting(len(recordings), "sets") as done:
         for name in dict.fromkeys(recordings):
             problems = Problems()
             profiles[name] = profile(RunInputs((name,), form).open(problems).conversations(), count)
-            report_ignored(problems.ignored, problems.notes)
-            for error in problems.errors:
-                say(f"left out: {error}")
+            report_problems(problems)
             done(1)
     if not any(figures["conversations"] for figures in profiles.values()):
         raise RunError("no conversation could be read: there is nothing to describe")
     rows = list(_coverage(recordings, form)) if coverage else []
-    if as_json:
-        print_json({**profiles, "coverage": rows} if coverage else profiles)
-    else:
-        print_tables([profile_table(profiles), *(coverage_tables(rows) if coverage else ())])
+    shown = {**profiles, "coverage": rows} if coverage else profiles
+    put(lambda: shown, lambda: [profile_table(profiles), *(coverage_tables(rows) if coverage else ())], as_json)
 
 
 def _coverage(recordings: list[str], form: str | None) -> Iterator[dict[str, Any]]:

@@ -5,29 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from msgspec import Meta
 
-from .arguments import (
-    MOST_OF_ANYTHING,
-    BilledModelsOption,
-    JsonOption,
-    MarkdownOption,
-    NoTextOption,
-    RequestForm,
-    RunArgument,
-    StrategyOption,
-    run_folder,
-)
+from .arguments import MOST_OF_ANYTHING, RequestForm, run_folder
 from .commands import PlainCommand
 from .streams import command
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.text import Text
 
     from ctxbench.harness.diff import StepDiff
@@ -42,68 +31,50 @@ _EVIDENCE, _BREAKPOINT = "◆", "▮"
 _ID, _LINE, _FIELD = 16, 1000, 80
 
 
-class Grouping(StrEnum):
-    """Rows of a report's tables."""
-
-    conversation = "conversation"
-    kind = "kind"
-
-
 def report(
-    run: RunArgument = Path("runs"),
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.", show_default="RUN/report"),
-    ] = None,
-    model: BilledModelsOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Print all tables, not the verdict alone.")] = False,
-    inspect: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CONVERSATION", help="Put this one into the page's inspector; repeat it."),
-    ] = None,
-    figures: Annotated[
-        bool, typer.Option("--figures", help="Draw the charts as SVG and PNG too, for papers: figures/.")
-    ] = False,
-    by: Annotated[
-        Grouping | None,
-        typer.Option(
-            help="conversation: a row per conversation and strategy instead. kind: all tables, with the probes by kind."
-        ),
-    ] = None,
-    print_only: Annotated[bool, typer.Option("--print-only", help="Print, and write no report.")] = False,
-    no_text: NoTextOption = False,
-    markdown: MarkdownOption = None,
-    as_json: JsonOption = False,
+    run: Path = Path("runs"),
+    *,
+    out: Path | None = None,
+    model: list[str] | None = None,
+    every: bool = False,
+    inspect: list[str] | None = None,
+    figures: bool = False,
+    by: Literal["conversation", "kind"] | None = None,
+    print_only: bool = False,
+    no_text: bool = False,
+    markdown: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Print the verdict on a run, and write its report: report.html, report.md, tables/ (CSV).
 
     report.html is one file that needs nothing else: open it from disk, send it, or store it in CI. With --json,
     --markdown, --by conversation or --print-only no report is written.
+
+    Args:
+        out (-o FOLDER): Where the report goes. [default: RUN/report]
+        every (--all): Print all tables, not the verdict alone.
+        inspect (CONVERSATION): Put this one into the page's inspector; repeat it.
+        figures: Draw the charts as SVG and PNG too, for papers: figures/.
+        by: conversation: a row per conversation and strategy instead. kind: all tables, with the probes by kind.
+        print_only: Print, and write no report.
     """
     from ctxbench.api.names import find_conversation
     from ctxbench.harness.bill import check_priced
+    from ctxbench.harness.folder.run import load
+    from ctxbench.reports.results import by_conversation
+    from ctxbench.reports.tables import conversation_table
 
-    from .output import (
-        check_form,
-        conversation_rows,
-        conversation_tables,
-        print_tables,
-        put,
-        results_of,
-        run_json,
-        run_tables,
-        verdict_tables,
-    )
+    from .output import check_form, print_tables, put, results_of, run_json, run_tables, verdict_tables
 
     check_form(as_json, markdown)
     folder = run_folder(run)
-    if by is Grouping.conversation:
-        text = not no_text
-        put(lambda: conversation_rows(folder, text), lambda: conversation_tables(folder, text), as_json, markdown)
+    if by == "conversation":
+        rows = by_conversation(load(folder), text=not no_text)
+        put(lambda: rows, lambda: [conversation_table(rows)], as_json, markdown)
         return
     check_priced(model or ())
     results = results_of(folder, model or (), text=not no_text)
-    all_tables = partial(run_tables, results, by is Grouping.kind)
+    all_tables = partial(run_tables, results, by == "kind")
     if as_json or markdown is not None:
         put(partial(run_json, results), all_tables, as_json, markdown)
         return
@@ -128,31 +99,15 @@ class Show(PlainCommand):
 
 
 def show(
-    run: RunArgument = Path("runs"),
-    conversation: Annotated[
-        str | None,
-        typer.Argument(metavar="CONVERSATION", help="Its id, or its number in the list. Without it, list all."),
-    ] = None,
-    step: Annotated[
-        int,
-        typer.Argument(
-            min=-MOST_OF_ANYTHING,
-            max=MOST_OF_ANYTHING,
-            metavar="STEP",
-            help="Number of the model call, from 0, or from the end: -1, -2 …",
-            show_default="the last",
-        ),
-    ] = -1,
-    strategy: StrategyOption = None,
-    probe: Annotated[
-        str | None,
-        typer.Option("--probe", "-p", metavar="ID", help="Show the context of this question: its id, or its number."),
-    ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Show whole texts instead of one line each.")] = False,
-    form: Annotated[
-        RequestForm | None, typer.Option("--as", help="Print the body of the request that this API would take.")
-    ] = None,
-    as_json: JsonOption = False,
+    run: Path = Path("runs"),
+    conversation: str | None = None,
+    step: Annotated[int, Meta(ge=-MOST_OF_ANYTHING, le=MOST_OF_ANYTHING)] = -1,
+    *,
+    strategy: str | None = None,
+    probe: str | None = None,
+    full: bool = False,
+    target: RequestForm | None = None,
+    as_json: bool = False,
 ) -> None:
     """Show what was sent at a step, what was not, and what the strategy did.
 
@@ -170,6 +125,13 @@ def show(
 
     --probe shows the context of a question of the recording instead. A ◆ stands before each message that the answer
     rests on; what became of them follows the messages.
+
+    Args:
+        conversation (CONVERSATION): Its id, or its number in the list. Without it, list all.
+        step (STEP): Number of the model call, from 0, or from the end: -1, -2 … [default: the last]
+        probe (-p ID): Show the context of this question: its id, or its number.
+        full: Show whole texts instead of one line each.
+        target (--as): Print the body of the request that this API would take.
     """
     from ctxbench.api import names
     from ctxbench.harness.diff import probe_diff, step_diff
@@ -189,8 +151,8 @@ def show(
     else:
         which = strategy if strategy in (FLOOR, CEILING) else names.find_strategy(opened, strategy)
         at = probe_diff(opened, name, which, names.find_probe(opened, name, probe))
-    if form is not None:
-        print_json(BODIES[form](at.request))
+    if target is not None:
+        print_json(BODIES[target](at.request))
     elif as_json:
         print_json(at.as_json())
     else:
@@ -235,7 +197,8 @@ def _show(at: StepDiff, full: bool) -> None:
     console = standard_output()
     cut = console.width < WIDE and not full
     if at.probe is not None:
-        _print_question(at.probe, console)
+        for line in _question(at.probe):
+            console.print(line, markup=False, soft_wrap=True)
     where = f"step {at.step} of 0 to {at.steps - 1}" if at.steps > 1 else "step 0, the only one"
     where = where if at.probe is None else "after " + where if at.step >= 0 else "before any step"
     console.print(f"[bold]{escape(at.strategy)}[/bold]  {where}, {at.tokens_sent:,} of {at.tokens_full:,} tokens")
@@ -243,36 +206,34 @@ def _show(at: StepDiff, full: bool) -> None:
     for line in _lines(at, full, _LINE if cut else None):
         console.print(line, no_wrap=True, overflow="ellipsis") if cut else console.print(line, soft_wrap=True)
     if at.probe is not None:
-        _print_evidence(at.probe, console)
+        for line in _evidence(at.probe):
+            console.print(line, markup=False, soft_wrap=True)
     for line in _action_lines(at, cut):
         console.print(line, soft_wrap=not cut)
 
 
-def _print_question(stored: StoredProbe, console: Console) -> None:
+def _question(stored: StoredProbe) -> tuple[str, str]:
+    """Return the lines before the messages: the question of a probe, and the answers that are right."""
     from ctxbench.scenarios.errors import printable
 
-    kind = f" ({printable(stored.probe.category)})" if stored.probe.category else ""
-    accepted = " · ".join(stored.probe.answers) or (
-        "none known" if stored.probe.answerable else "it cannot be answered"
-    )
-    console.print(f"probe {stored.probe.id}{kind}: {printable(stored.probe.question)}", markup=False, soft_wrap=True)
-    console.print(f"accepted: {printable(accepted)}\n", markup=False, soft_wrap=True)
+    probe = stored.probe
+    kind = f" ({printable(probe.category)})" if probe.category else ""
+    accepted = " · ".join(probe.answers) or ("none known" if probe.answerable else "it cannot be answered")
+    return f"probe {probe.id}{kind}: {printable(probe.question)}", f"accepted: {printable(accepted)}\n"
 
 
-def _print_evidence(stored: StoredProbe, console: Console) -> None:
+def _evidence(stored: StoredProbe) -> Iterator[str]:
+    """Yield the lines behind the messages: what became of a probe's evidence, and whether its answer is there."""
     from ctxbench.reports.render import percent
     from ctxbench.scenarios.errors import printable
 
     states = " · ".join(f"{name} {state}" for name, state in stored.evidence.items())
-    console.print(f"\nevidence     {printable(states) or 'none before this question'}", markup=False, soft_wrap=True)
+    yield f"\nevidence     {printable(states) or 'none before this question'}"
     if stored.place is not None:
-        share = percent(stored.tokens_evidence / stored.tokens_sent)
-        where = (
-            f"{stored.tokens_evidence:,} of {stored.tokens_sent:,} tokens ({share}), at {percent(stored.place)} of them"
-        )
-        console.print(f"             {where}", markup=False, soft_wrap=True)
+        share, place = percent(stored.tokens_evidence / stored.tokens_sent), percent(stored.place)
+        yield f"             {stored.tokens_evidence:,} of {stored.tokens_sent:,} tokens ({share}), at {place} of them"
     words = {True: "in context", False: "not in context", None: "not in the history either"}
-    console.print(f"answer       {words[stored.answer]}", markup=False, soft_wrap=True)
+    yield f"answer       {words[stored.answer]}"
 
 
 def _counts(at: StepDiff) -> str:

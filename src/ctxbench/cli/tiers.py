@@ -6,26 +6,16 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
 
-import typer
-
-from .arguments import JsonOption, ModelOptions, StrictOption, flat
+from .arguments import ModelOptions
 from .replies import end
 
 
-@flat
 def tiers(
-    specs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SPEC",
-            help="A tier and what to measure it on, written as a strategy is: 'rag(recordings=\"talks.jsonl\", k=10)'.",
-            show_default="all",
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-    strict: StrictOption = False,
+    specs: list[str] | None = None,
+    *,
+    as_json: bool = False,
+    strict: bool = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Measure memory tiers alone, beside the best known alternatives and the bound that none can exceed.
@@ -40,6 +30,10 @@ def tiers(
 
     Where recordings are read, the exit code is 2 if one was left out, and with --strict if a reply of a model is
     missing.
+
+    Args:
+        specs (TIER): A tier and what to measure it on, written as a strategy is: 'rag(recordings="talks.jsonl", k=10)'.
+            [default: all]
     """
     from ctxbench.harness.tier_bench.archive import ArchiveBench
     from ctxbench.harness.tier_bench.bench import BenchSetup
@@ -52,9 +46,9 @@ def tiers(
     from ctxbench.scenarios.source import Problems
     from ctxbench.scenarios.spec import parse, spec
 
-    from .output import print_json, print_tables
+    from .output import put
     from .progress import counting, watching
-    from .streams import report_ignored, say
+    from .streams import report_problems
 
     kinds = {"all": Overview, "working": Working, "archive": ArchiveBench, "focus": FocusBench, "rag": RagBench}
     names = {kind: name for name, kind in kinds.items()}
@@ -63,13 +57,12 @@ def tiers(
     with TemporaryDirectory() as folder, redirect_stdout(sys.stderr):
         bench = BenchSetup(Path(folder), settings, problems, counting, watching)
         measurements = {spec(names[type(tier)], tier): tier.measure(bench) for tier in parsed}
-    for problem in problems.errors:
-        say(f"left out: {problem}")
-    report_ignored(problems.ignored, problems.notes)
-    if as_json:
-        print_json({name: exact(measurement) for name, measurement in measurements.items()})
-    else:
-        print_tables([table for measurement in measurements.values() for table in tables(measurement)])
+    report_problems(problems)
+    put(
+        lambda: {name: exact(measurement) for name, measurement in measurements.items()},
+        lambda: [table for measurement in measurements.values() for table in tables(measurement)],
+        as_json,
+    )
     focus = [measurement for measurement in measurements.values() if isinstance(measurement, FocusMeasurement)]
     tallies = [tally for measurement in focus for tally in measurement.replies]
     end(tallies, strict, settings, anew="a new --cassette", failed=bool(problems.errors))
