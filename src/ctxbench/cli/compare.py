@@ -85,9 +85,10 @@ def gate(
     from ctxbench.harness.folder.run import load
     from ctxbench.reports.compare import as_junit, gate_json
     from ctxbench.reports.render import count
+    from ctxbench.reports.render import markdown as markdown_of
     from ctxbench.scenarios.errors import UserError
 
-    from .output import print_json, print_tables, write_markdown, write_text
+    from .output import print_json, print_tables, write_text
 
     if as_json and str(markdown) == "-":
         raise UserError("give --json or --markdown -, not both: there is one standard output")
@@ -112,7 +113,7 @@ def gate(
     if junit is not None:
         write_text(as_junit(answer.decision), junit)
     if markdown is not None:
-        write_markdown(answer.tables, markdown)
+        write_text(markdown_of(answer.tables), markdown)
     if as_json:
         print_json(gate_json(answer.decision, answer.step))
     elif str(markdown) != "-":
