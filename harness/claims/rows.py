@@ -268,7 +268,8 @@ def loads_of(inputs: ClaimInputs, strategy: str) -> dict[str, list[int]] | None:
         archived[str(conversation)].append((event["uuid"], event["message"], int(step)))
     sums_by_conversation: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     probes = run.probes(strategy)
-    for probe in probes[probes.failed.fillna("") == ""].itertuples():
+    answerable: list[Any] = list(probes[probes.failed.fillna("") == ""].itertuples())
+    for probe in answerable:
         conversation = str(probe.conversation)
         uuids = _uuids(probe.events) if loaded is None else loaded.get((conversation, probe.number), [])
         # The step is NaN before the first call: nothing is archived then.
