@@ -163,9 +163,12 @@ class ClaimInputs:
         """The names of the run's conversations."""
         return list(map(str, self.run.table("conversations").conversation))
 
-    def units(self, names: Iterable[str]) -> list[str]:
-        """Return the independent unit of each of the run's conversations."""
-        return [self.run.units.get(name, name) for name in names]
+    def units(self, names: Iterable[str], on: str = "run") -> list[str]:
+        """Return the independent unit of each conversation of the run, or of one of SETS: a sample is its own."""
+        if on != "run" and SETS[on].is_sample:
+            return list(names)
+        units = (self.run if on == "run" else self.run_of("none", on)).units
+        return [units.get(name, name) for name in names]
 
     @property
     def of(self) -> str:

@@ -25,7 +25,7 @@ from ctxbench.strategies.tiers.working.traces import TRACES
 from ..folder.run import Run
 from ..tier_bench.working import Load, bounds, policy_row
 from .claim import Measured, exact, exactly
-from .inputs import SETS, ClaimInputs, of_sums
+from .inputs import ClaimInputs, of_sums
 
 
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,11 +113,7 @@ def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
     sums, form, of, names = measure(row, row.strategy, inputs)
     if isinstance(sums, Missing):
         return [] if row.optional else [Measured(row.figure, setting, sums, of)]
-    units = list(names)
-    if row.on == "run":
-        units = inputs.units(names)
-    elif not SETS[row.on].is_sample:
-        units = [inputs.run_of(row.strategy, row.on).units.get(name, name) for name in names]
+    units = inputs.units(names, row.on)
     if row.against and not row.model:
         other = measure(row, row.against, inputs).sums
         return [
