@@ -63,7 +63,7 @@ class TextCoverage(NamedTuple):
 def compared(batch: Batch, problems: Problems) -> dict[str, Any]:
     """Return what is read of a batch beside what stands in its files: counts, and characters by key path."""
     conversations = list(read([batch], problems))
-    calls = [message.call for each in conversations for message in each.messages if message.call is not None]
+    calls = (message.call for each in conversations for message in each.messages if message.call is not None)
     usages = [call.usage for call in calls if call.usage is not None]
     text = coverage(batch, conversations, Problems())
     return {

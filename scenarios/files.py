@@ -13,8 +13,9 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 SETTINGS = 4 << 20
 """Most bytes of a file that people write: settings, prices, a policy, a profile, a strategy. TOML is read at 2 MB/s."""
@@ -39,7 +40,7 @@ def shipped(name: str) -> dict[str, Any]:
     return tomllib.loads((resources.files(__package__) / "data" / f"{name}.toml").read_text("utf-8"))
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BufferedReader:
     """Open a file for its bytes. Raises OSError if it cannot be read, or is a pipe or a device."""
     return open(path, "rb", opener=_handle)
 

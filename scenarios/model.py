@@ -360,36 +360,27 @@ def faults(conversation: Conversation) -> Iterator[tuple[str, str, str]]:
     calls: set[str] = set()
     clock = 0.0
     for at, message in enumerate(conversation.messages):
+        role = message.role
         if message.id in seen:
             yield f"messages[{at}].id", f"message id {message.id!r} stands twice", "give every message an id of its own"
         seen.add(message.id)
         if message.calls:
             calls.update(call.id for call in message.calls)
-        if message.role == "tool" and message.answers not in calls:
-            yield (
-                f"messages[{at}].answers",
-                f"tool result for {message.answers!r}, which no earlier message called",
-                "name an earlier tool call, or leave the result out",
-            )
-        if message.role != "tool" and message.answers is not None:
-            yield (
-                f"messages[{at}].answers",
-                f"a message of role {message.role!r} answers a tool call",
-                "give it the role 'tool'",
-            )
-        if message.role != "assistant" and message.calls:
-            what = f"a message of role {message.role!r} calls tools"
-            yield f"messages[{at}].calls", what, "only the assistant calls tools"
+        if role == "tool" and message.answers not in calls:
+            what = f"tool result for {message.answers!r}, which no earlier message called"
+            yield f"messages[{at}].answers", what, "name an earlier tool call, or leave the result out"
+        if role != "tool" and message.answers is not None:
+            what = f"a message of role {role!r} answers a tool call"
+            yield f"messages[{at}].answers", what, "give it the role 'tool'"
+        if role != "assistant" and message.calls:
+            yield f"messages[{at}].calls", f"a message of role {role!r} calls tools", "only the assistant calls tools"
         if message.time is not None:
             if not isfinite(message.time) or message.time < 0:
                 what = f"time {message.time} is not a moment after 1970"
                 yield f"messages[{at}].time", what, "give seconds since 1970"
             elif message.time < clock:
-                yield (
-                    f"messages[{at}].time",
-                    f"time {message.time} is {clock - message.time:g} s before an earlier message's",
-                    "put the messages in the order they were said",
-                )
+                what = f"time {message.time} is {clock - message.time:g} s before an earlier message's"
+                yield f"messages[{at}].time", what, "put the messages in the order they were said"
             clock = max(clock, message.time)
         for number, medium in enumerate(message.media):
             sizes = (medium.width, medium.height, medium.seconds, medium.pages)

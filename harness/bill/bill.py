@@ -32,11 +32,9 @@ from ctxbench.metrics.prices import Price, Prices, Tariff
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.events import Called
 
-from ..folder.contexts import Floats, Ints
-from ..folder.run import KEYS, Run
+from ..folder.run import KEYS, Floats, Ints, Run
 from . import usual_prices
-from .recorded import TokenFactors
-from .requests import CountedRequests, RunRequests
+from .requests import CountedRequests, RunRequests, TokenFactors
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
 
 MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage")

@@ -25,23 +25,16 @@ from ctxbench.metrics.cache.mechanisms import (
     UnitRules,
 )
 from ctxbench.metrics.cache.offline_optimum import Bound, lowest
-from ctxbench.metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes, SharedStarts
-from ctxbench.metrics.cache.requests import (
-    BY_HAND,
-    PLACEMENTS,
-    by_hand,
-    is_system_first,
-    requests,
-    system_first,
-)
+from ctxbench.metrics.cache.prefixes import CacheUsage, Prefixes, SharedStarts
+from ctxbench.metrics.cache.requests import BY_HAND, PLACEMENTS, by_hand, is_system_first, requests, system_first
 from ctxbench.metrics.cache.rules import DOCUMENT, RULES, STORED, CacheRule, Rules, cache_of, rule_for, rules_of
 from ctxbench.metrics.media import media_rule
 from ctxbench.metrics.prices import Price, Tariff
 from ctxbench.metrics.thinking import thinking_rule
 from ctxbench.metrics.tokens import FRAME, ROLE, text_encoder
 
-from ..folder.contexts import Floats, Ints
 from ..folder.derived import read_derived, write_derived
+from ..folder.run import Floats, Ints
 from . import CacheRules
 from .requests import ConversationRequests, CountedRequests
 
@@ -178,7 +171,7 @@ class _Line(NamedTuple):
 def _through(counted: CountedRequests, conversation: ConversationRequests, lines: Set[_Line]) -> dict[_Line, Table]:
     """Return what of each request is read and written, in each of the lines."""
     usages: dict[_Line, list[CacheUsage]] = {line: [] for line in lines}
-    caches = {line: _NoCache() if line.rules is None else cache_of(line.rules) for line in lines}
+    caches = {line: cache_of(line.rules) for line in lines}
     for reordered in {line.reordered for line in lines}:
         lines_in_order = [line for line in lines if line.reordered == reordered]
         groups = [
@@ -223,14 +216,6 @@ def _alike(counted: CountedRequests, conversation: ConversationRequests) -> Shar
         return f"{message.role} {message.thinking if counted.thinking else ''}", message.text
 
     return None if encoding == "chars4" else SharedStarts(text, text_encoder(encoding), FRAME + ROLE)
-
-
-class _NoCache:
-    """A provider that caches nothing."""
-
-    def request(self, prompt: CacheRequest) -> CacheUsage:
-        """Return the usage of a request that is all fresh."""
-        return CacheUsage(0, 0, 0, prompt.tokens)
 
 
 def _usages(results: Sequence[_CachedResult]) -> Usages:

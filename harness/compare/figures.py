@@ -26,8 +26,7 @@ from ..answers.store import answered
 from ..bill import usual_prices
 from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
-from ..folder.contexts import Floats
-from ..folder.run import Columns, Run, recorded_models, step_columns, steps_of, uneven
+from ..folder.run import Columns, Floats, Run, recorded_models, step_columns, steps_of, uneven
 
 ANSWERS = "answers"
 """The table of the figures that exist once per answer model and grader."""

@@ -1,19 +1,24 @@
 """Read a run folder: its tables as data frames, its recordings, and the contexts that were sent.
 
 Everything here reads what `store.py` wrote and decides nothing. `src/ctxbench/api/` makes figures of it.
+
+A log entry is what changed since the step before (`schema.py`): the first `kept` messages stay, and the spans
+[added_from, added_to) follow. Messages have numbers: those of the recording from 0, after them those that the strategy
+wrote, in the order of the table `contexts`. In the context of a probe the question is `QUESTION`, and what the strategy
+wrote for it alone has the numbers below.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,19 +27,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
+from numpy.typing import NDArray
 
 from ctxbench.metrics.models import context_window
 from ctxbench.metrics.thinking import has_thinking
 from ctxbench.scenarios.errors import RunError
-from ctxbench.scenarios.model import Conversation, Media, Message, independent_units
+from ctxbench.scenarios.model import Conversation, Message, independent_units
 from ctxbench.scenarios.spec import nearest
-from ctxbench.scenarios.view import Messages
+from ctxbench.scenarios.view import Messages, Span, joined
 from ctxbench.strategies.events import Event
 
-from .contexts import rebuild
 from .remote import name_of
 from .schema import SCHEMAS, Manifest
 from .store import ResultPart, damage, is_part, read_conversations, read_manifest, shard_of, whole_shards
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+QUESTION = -1
+"""Number of the question in the context of a probe."""
 
 AT_ONCE = 200_000
 """Steps of a run that are in memory at a time where it is read piece by piece."""
@@ -141,32 +152,14 @@ class Run:
                             yield conversation
 
     @cached_property
-    def media(self) -> dict[str, dict[int, tuple[Media, ...]]]:
-        """Images, sounds, films and files of the recorded messages, by conversation and place in it."""
-        shown = {
-            name: {at: message.media for at, message in places.items() if message.media}
-            for name, places in self._beyond_text.items()
-        }
-        return {name: places for name, places in shown.items() if places}
-
-    @property
-    def reasoned(self) -> tuple[Message, ...]:
-        """The recorded answers with reasoning, shown or hidden, without their texts."""
-        messages = (message for places in self._beyond_text.values() for message in places.values())
-        return tuple(message for message in messages if has_thinking(message))
-
-    @cached_property
-    def _beyond_text(self) -> dict[str, dict[int, Message]]:
-        """Messages with media or reasoning by conversation and place: all recordings are read once for both."""
-        shown = {
-            conversation.id: {
-                at: msgspec.structs.replace(message, text="", calls=())
-                for at, message in enumerate(conversation.messages)
-                if message.media or has_thinking(message)
-            }
+    def beyond_text(self) -> dict[tuple[str, int], Message]:
+        """The recorded messages with media or reasoning, by conversation and place, without their texts."""
+        return {
+            (conversation.id, at): msgspec.structs.replace(message, text="", calls=())
             for conversation in self.conversations()
+            for at, message in enumerate(conversation.messages)
+            if message.media or has_thinking(message)
         }
-        return {name: places for name, places in shown.items() if places}
 
     def conversation(self, name: str) -> Conversation:
         """Return one recorded conversation by its id. Raises RunError if it is not in the run."""
@@ -343,10 +336,6 @@ def uneven(failures: Mapping[str, Collection[str]], conversations: int) -> froze
     return frozenset(name for names in failures.values() if len(names) < conversations for name in names)
 
 
-STEP = [*KEYS, "step"]
-"""Columns that name a step."""
-
-
 def recorded_models(run: Run) -> dict[str, int]:
     """Return how many calls of each model were recorded, the most first; empty where no recording names a model."""
     counts = run.arrow("messages", ["model"]).column("model").drop_null().value_counts().to_pylist()
@@ -426,3 +415,49 @@ def lacking_newest(run: Run) -> frozenset[str]:
     """Return the strategies that sent some calls without the newest message."""
     steps = run.arrow("steps", ["strategy", "newest"]).to_pandas()
     return frozenset(map(str, steps.strategy[~steps.newest].unique()))
+
+
+class NumberedMessages(NamedTuple):
+    """The messages that the numbers of a log stand for."""
+
+    recording: Sequence[Message]
+    written: Sequence[Message]
+    probe: Sequence[Message] = ()
+    """The question, then the messages that the strategy wrote for it alone."""
+
+    def span(self, start: int, stop: int) -> Span:
+        """Return the messages of a span, which never reaches from one store into another."""
+        size = len(self.recording)
+        if start <= QUESTION:
+            return Span(self.probe, QUESTION - start, QUESTION - start + 1)
+        return Span(self.recording, start, stop) if start < size else Span(self.written, start - size, stop - size)
+
+
+def rebuild(
+    entries: Iterable[tuple[int, Sequence[int], Sequence[int]]],
+    recording: Sequence[Message],
+    written: Sequence[Message],
+) -> Iterator[Messages]:
+    """Yield every context of a conversation under a strategy, from its log entries (kept, added_from, added_to)."""
+    context, messages = Messages(), NumberedMessages(recording, written)
+    for kept, starts, stops in entries:
+        added = (messages.span(start, stop) for start, stop in zip(starts, stops, strict=True))
+        # Joined, the history that grows at every step stays one span.
+        context = joined((*context[:kept].spans, *added))
+        yield context
+
+
+def values_of(column: pa.ChunkedArray) -> list[Any]:
+    """Return a column as Python values: numbers, names and lists several times as fast as `to_pylist`."""
+    array, kind = column.combine_chunks(), column.type
+    if pa.types.is_list(kind) and not column.null_count:
+        # `values` are those of the whole array even where this is a
+        # slice of it, and `offsets` count in them: the two go together.
+        items, ends = values_of(pa.chunked_array([array.values])), array.offsets.to_numpy().tolist()
+        return [items[start:stop] for start, stop in pairwise(ends)]
+    if pa.types.is_dictionary(kind) and not column.null_count:
+        names = array.dictionary.to_pylist()
+        return [names[number] for number in array.indices.to_numpy().tolist()]
+    is_plain = pa.types.is_integer(kind) and not column.null_count
+    values: list[Any] = array.to_numpy().tolist() if is_plain else array.to_pylist()
+    return values

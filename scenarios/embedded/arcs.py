@@ -10,22 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 
 from .language import bullets
-from .life import (
-    Life,
-    Offer,
-    Subject,
-    agenda,
-    flights,
-    headline,
-    letters,
-    notes,
-    payments,
-    presents,
-    products,
-    rooms,
-    thread,
-    to_json,
-)
+from .life import Life, Offer, Subject, headline, to_json
 
 Arc = Iterator[bool | date]
 ArcMaker = Callable[[Life], Arc]
@@ -44,9 +29,9 @@ def trip(life: Life) -> Arc:
     facts: dict[str, object] = {"city": city, "purpose": purpose, "companion": companion}
     message = life.user("trip.ask", out=out, back=back, **facts)
     life.record(subject, message, out=out, companion=companion)
-    offers, result = flights(life, city, out)
+    offers, result = life.flights(city, out)
     life.call_tools(
-        ("calendar_search", {"from": str(out), "to": str(back)}, agenda(life, out, back)[1]),
+        ("calendar_search", {"from": str(out), "to": str(back)}, life.agenda(out, back)[1]),
         ("web_search", {"query": write("trip.query", city=city), "date": str(out)}, result),
     )
     best = life.rng.choice(offers)
@@ -85,7 +70,7 @@ def trip(life: Life) -> Arc:
 def _stay(life: Life, city: str, subject: Subject) -> Arc:
     limit = 10 * life.price(11, 26)
     life.user("room.ask", city=city, limit=limit)
-    offers, result = rooms(life, city, limit)
+    offers, result = life.rooms(city, limit)
     life.call_tool("web_search", result, query=life.write("room.query", city=city), type="hotel")
     life.reply("room.offer", list=_options(life, "room.option", offers), city=city, room=life.taste("room"))
     yield True
@@ -110,7 +95,7 @@ def visit(life: Life) -> Arc:
     when, time = life.day_ahead(12, 60), life.time(8, 17)
     message = life.user("visit.ask", label=label, day=when, time=time, place=place)
     life.record(subject, message, day=when, place=place)
-    lines, result = agenda(life, when - timedelta(days=1), when + timedelta(days=1))
+    lines, result = life.agenda(when - timedelta(days=1), when + timedelta(days=1))
     life.call_tool("calendar_search", result, **{"from": str(when), "to": str(when)})
     life.schedule(subject, label, when, time, place)
     life.reply("visit.noted", label=label, day=when, time=time, place=place, near="\n".join(lines[:4]))
@@ -121,7 +106,7 @@ def visit(life: Life) -> Arc:
     item, *spellings = write.fields("visit.bring")
     life.user("visit.prepare", label=label)
     letter = write("visit.letter", item=item, label=label)
-    result = letters(life, write("firm"), headline(label), letter, 5)
+    result = life.letters(write("firm"), headline(label), letter, 5)
     message = life.call_tool("email_search", result, query=headline(label))
     life.record(subject, message, bring=(item, *spellings))
     life.reply("visit.ready", item=item, label=label)
@@ -161,7 +146,7 @@ def project(life: Life) -> Arc:
 
     message = life.user("project.mail", label=label, lead=lead, day=deadline)
     life.record(subject, message, deadline=deadline)
-    life.call_tool("email_search", thread(life, title, 5), query=title)
+    life.call_tool("email_search", life.thread(title, 5), query=title)
     body = write.sentences("project.body", 4, label=label, colleague=other)
     life.reply("project.draft", label=label, first=first, day=deadline, body=body, signoff=life.taste("signoff"))
     yield True
@@ -178,7 +163,7 @@ def project(life: Life) -> Arc:
         new = deadline + timedelta(days=life.rng.randint(6, 30))
         message = life.user("project.later", label=label, old=deadline, new=new, reason=write("project.why"))
         life.record(subject, message, deadline=new)
-        life.call_tool("email_search", thread(life, title, 5), query=title)
+        life.call_tool("email_search", life.thread(title, 5), query=title)
         life.save_note("project.note.later", label=label, new=new)
         advice = write.bullets("project.advice", 3, colleague=other)
         life.reply("project.moved", label=label, new=new, advice=advice)
@@ -250,7 +235,7 @@ def bill(life: Life) -> Arc:
     life.record(subject, message, price=price)
     number, notice = life.code(2, 7), write.fields("bill.notice")
     letter = write("bill.letter", label=label, number=number, notice=notice[0])
-    result = letters(life, write("firm"), headline(label), letter, 5)
+    result = life.letters(write("firm"), headline(label), letter, 5)
     message = life.call_tool("email_search", result, query=headline(label))
     life.record(subject, message, number=number, notice=notice)
     life.reply("bill.noted", label=label, price=price, year=12 * price, notice=notice[0])
@@ -272,7 +257,7 @@ def month(life: Life) -> Arc:
         return
     life.months.add(name)
     life.user("month.ask", month=name)
-    sums, table = payments(life, first)
+    sums, table = life.payments(first)
     life.call_tool("list_transactions", table, month=str(first)[:7])
     ranking = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
     lines = bullets([f"{category}: {life.language.text(amount)}" for category, amount in ranking])
@@ -301,7 +286,7 @@ def moving(life: Life) -> Arc:
     for firm, price in quotes:
         letter = write("flat.quote", firm=firm, price=price, address=address)
         query = f"{write('flat.query')} {firm}"
-        life.call_tool("email_search", letters(life, firm, write("flat.query"), letter, 3), query=query)
+        life.call_tool("email_search", life.letters(firm, write("flat.query"), letter, 3), query=query)
     life.reply("flat.compared", list=bullets([write("flat.compare", firm=firm, price=price) for firm, price in quotes]))
     yield True
 
@@ -325,7 +310,7 @@ def purchase(life: Life) -> Arc:
     item, limit = write("buy.item"), 10 * life.price(30, 140)
     subject = life.ledger.subject("buy", write("buy.label", item=item))
     life.user("buy.ask", item=item, limit=limit)
-    offers, result = products(life, item, limit)
+    offers, result = life.products(item, limit)
     life.call_tool("web_search", result, query=item, max_price=limit)
     options = _options(life, "buy.option", offers[:4])
     life.reply("buy.offer", item=item, list=options, advice=write.sentences("buy.advice", 3))
@@ -348,7 +333,7 @@ def purchase(life: Life) -> Arc:
 
 def note(life: Life) -> Arc:
     """Write a question about a note."""
-    pages, result = notes(life, life.rng.randint(6, 8))
+    pages, result = life.notes(life.rng.randint(6, 8))
     page = pages[0]
     life.user("note.ask", title=page.title)
     message = life.call_tool("notes_search", result, query=page.title)
@@ -383,7 +368,7 @@ def gift(life: Life) -> Arc:
     message = life.user("gift.ask", label=label, day=when, limit=limit)
     life.record(subject, message, day=when, limit=limit)
     query = write("gift.query")
-    offers, result = presents(life, query, limit)
+    offers, result = life.presents(query, limit)
     life.call_tool("web_search", result, query=query)
     options = _options(life, "gift.idea", offers[:3])
     present = offers[life.rng.randrange(3)].name
@@ -460,7 +445,7 @@ def race(life: Life) -> Arc:
 
 def _look_up(life: Life, first: date, last: date) -> list[str]:
     """Let the assistant search the calendar between two days; return the events as lines."""
-    lines, result = agenda(life, first, last)
+    lines, result = life.agenda(first, last)
     life.call_tool("calendar_search", result, **{"from": str(first), "to": str(last)})
     return lines
 

@@ -107,7 +107,7 @@ class Life:
         """Preferences by topic, in all accepted spellings."""
         self.events: dict[Subject, tuple[date, str, str, str, str]] = {}
         """Day, time, title and place of what the conversation has put into the calendar, and no remark."""
-        self.notes: dict[str, Note] = {}
+        self._shown: dict[str, Note] = {}
         """Notes that a search has shown, by title: they read the same the next time."""
         self.months: set[str] = set()
         """Months whose payments have been summed up."""
@@ -167,7 +167,8 @@ class Life:
         title = headline(title)
         self.events[subject] = (day, time, title, place, "")
         entry = {"title": title, "start": f"{day}T{time}", "location": place}
-        answer = {"status": "ok", "event_id": f"ev-{self.code(2, 5)}", **entry, "reminder": self.taste("reminder")}
+        answer: dict[str, object] = {"status": "ok", "event_id": f"ev-{self.code(2, 5)}", **entry}
+        answer |= {"reminder": self.taste("reminder")}
         others = [self.write.fields("event") for _ in range(6)]
         answer |= {"same_week": [self.write("event.brief", title=title, place=place) for title, place in others]}
         self.call_tools((tool, entry, to_json(answer | {"hint": self.write.sentences("calendar.hint", 3)})))
@@ -192,6 +193,126 @@ class Life:
                 answers = (value,) if isinstance(value, str) else tuple(value)
                 self.ledger.record(subject, aspect, FactValue(answers, message))
 
+    def flights(self, city: str, day: date) -> tuple[list[Offer], str]:
+        """Return seven flights, cheapest last, and the tool's result. An offer's name is its flight number."""
+        offers, rows = [], []
+        for fare in sorted((self.price(64, 420) for _ in range(7)), reverse=True):
+            carrier, code = self.write.fields("carrier")
+            number = f"{code}{self.rng.randint(210, 9890)}"
+            departure = datetime.combine(day, time(self.rng.randint(6, 18), 5 * self.rng.randrange(12)))
+            arrival = departure + timedelta(minutes=5 * self.rng.randint(17, 44))
+            offers.append(Offer(number, fare, f"{departure:%H:%M}-{arrival:%H:%M}", carrier))
+            row = {"flight": number, "carrier": carrier, "departs": f"{departure:%H:%M}", "arrives": f"{arrival:%H:%M}"}
+            rows.append(row | {"fare": self.language.text(fare), "remarks": self.write.sentences("flight.remark", 3)})
+        answer = {"from": self.write("home"), "to": city, "date": str(day), "options": rows}
+        return offers, to_json(answer | {"conditions": self.write.sentences("fare.rule", 2)})
+
+    def rooms(self, city: str, limit: int) -> tuple[list[Offer], str]:
+        """Return six hotels, the first within the limit, and the tool's result."""
+        offers = [
+            Offer(
+                self.write("hotel"),
+                self.rng.randint(limit // 2, limit if n == 0 else limit + limit // 6),
+                self.write("hotel.where"),
+                self.write.sentences("hotel.text", 3),
+            )
+            for n in range(6)
+        ]
+        reviews = [{"by": self.write("reviewer"), "text": self.write.sentences("hotel.review", 3)} for _ in range(4)]
+        return offers, to_json({"city": city, "hotels": self._rows(offers), "reviews": reviews})
+
+    def presents(self, query: str, limit: int) -> tuple[list[Offer], str]:
+        """Return seven presents under a price, and the tool's result."""
+        prices, write = (self.rng.randint(limit // 3, limit) for _ in range(7)), self.write
+        offers = [
+            Offer(write("gift.present"), price, write("gift.shop"), write.sentences("gift.text", 3)) for price in prices
+        ]
+        return offers, to_json({"query": query, "results": self._rows(offers)})
+
+    def products(self, query: str, limit: int) -> tuple[list[Offer], str]:
+        """Return seven products under a price, and the tool's result."""
+        offers = [
+            Offer(
+                f"{self.write('brand')} {self.code(1, 0)}{self.rng.randint(12, 980)}",
+                self.rng.randint(limit // 3, limit),
+                self.write("product.detail"),
+                self.write.sentences("product.text", 3),
+            )
+            for _ in range(7)
+        ]
+        return offers, to_json({"query": query, "results": self._rows(offers), "sponsored": self.write("product.text")})
+
+    def _rows(self, offers: list[Offer]) -> list[dict[str, object]]:
+        return [offer._asdict() | {"price": self.language.text(offer.price)} for offer in offers]
+
+    def agenda(self, first: date, last: date) -> tuple[list[str], str]:
+        """Return the events between two days as lines, and the tool's result, which adds events of daily self."""
+        length, write = (last - first).days + 1, self.write
+        rows = [event for event in self.events.values() if first <= event[0] <= last][:6]
+        for title, place in [write.fields("event") for _ in range(self.rng.randint(12, 17))]:
+            day = first + timedelta(days=self.rng.randrange(length))
+            rows.append((day, self.time(8, 19), title, place, write.sentences("remark", 3)))
+        rows.sort(key=lambda row: row[:2])
+        events = [
+            {"start": f"{day}T{time}", "title": title, "location": place, "notes": notes}
+            for day, time, title, place, notes in rows
+        ]
+        lines = [
+            write("event.line", day=day, time=time, title=title, place=place) for day, time, title, place, _ in rows
+        ]
+        return lines, to_json({"from": str(first), "to": str(last), "events": events})
+
+    def thread(self, subject: str, count: int) -> str:
+        """Return the tool's result of a search for a thread at work."""
+        bodies = [self.write.sentences("mail.body", self.rng.randint(8, 11)) for _ in range(count)]
+        return self._inbox([(self.write("sender"), subject, body) for body in bodies])
+
+    def letters(self, sender: str, subject: str, body: str, count: int) -> str:
+        """Return the tool's result of a search for this letter: it, and `count` others that match as well."""
+        write = self.write
+        others = [(write("firm"), write("post.subject"), write.sentences("post.body", 6)) for _ in range(count)]
+        mails = [(sender, subject, body), *others]
+        self.rng.shuffle(mails)
+        return self._inbox(mails)
+
+    def _inbox(self, mails: list[tuple[str, str, str]]) -> str:
+        day, rows = self.today, []
+        for sender, subject, body in mails:
+            day -= timedelta(days=self.rng.randint(0, 4))
+            rows.append({"date": f"{day}T{self.time(8, 18)}", "from": sender, "subject": subject, "body": body})
+        return to_json({"matches": len(rows), "mails": rows})
+
+    def notes(self, count: int) -> tuple[list[Note], str]:
+        """Return up to `count` notes, and the tool's result as text."""
+        write, matches = self.write, dict[str, Note]()
+        for _ in range(count):
+            # Field by field, because the body quotes the value.
+            title, question, value, body = write.draw("note.page").split(" = ")
+            question, value = write.fill(question, {}), write.fill(value, {})
+            note = Note(title, question, value, write.fill(body, {"value": value}))
+            if title not in matches:
+                matches[title] = self._shown.setdefault(title, note)
+        pages = []
+        for note in matches.values():
+            saved = self.today - timedelta(days=self.rng.randint(20, 400))
+            more = write.sentences("note.more", 3)
+            pages.append(f"## {note.title}\n({saved})\n{note.body}{self.language.space}{more}\n")
+        return [*matches.values()], "\n".join(pages)
+
+    def payments(self, month: date) -> tuple[dict[str, int], str]:
+        """Return the month's spending by category, in whole units of money, and as CSV."""
+        sums: dict[str, int] = {}
+        rows: list[tuple[int, str]] = []
+        for _ in range(self.rng.randint(36, 56)):
+            category, merchant, low, high = self.write.fields("payment")
+            amount = self.rng.randint(int(low), int(high))
+            sums[category] = sums.get(category, 0) + amount
+            day = self.rng.randint(1, 28)
+            reference, note = self.code(2, 6), self.write("payment.note")
+            rows.append((day, f"{month.replace(day=day)},{merchant},{category},{amount}.00,{reference},{note}"))
+        rows.sort()
+        return sums, "date,merchant,category,amount,reference,note\n" + "\n".join(row for _, row in rows)
+
 
 def headline(label: str) -> str:
     """Return a subject's label as the title of an event or a mail."""
@@ -202,132 +323,3 @@ def headline(label: str) -> str:
 def to_json(answer: object) -> str:
     """Return a tool's answer as the text of its result."""
     return msgspec.json.format(msgspec.json.encode(answer), indent=1).decode()
-
-
-def flights(life: Life, city: str, day: date) -> tuple[list[Offer], str]:
-    """Return seven flights, cheapest last, and the tool's result. An offer's name is its flight number."""
-    offers, rows = [], []
-    for fare in sorted((life.price(64, 420) for _ in range(7)), reverse=True):
-        carrier, code = life.write.fields("carrier")
-        number = f"{code}{life.rng.randint(210, 9890)}"
-        departure = datetime.combine(day, time(life.rng.randint(6, 18), 5 * life.rng.randrange(12)))
-        arrival = departure + timedelta(minutes=5 * life.rng.randint(17, 44))
-        offers.append(Offer(number, fare, f"{departure:%H:%M}-{arrival:%H:%M}", carrier))
-        row = {"flight": number, "carrier": carrier, "departs": f"{departure:%H:%M}", "arrives": f"{arrival:%H:%M}"}
-        rows.append(row | {"fare": life.language.text(fare), "remarks": life.write.sentences("flight.remark", 3)})
-    answer = {"from": life.write("home"), "to": city, "date": str(day), "options": rows}
-    return offers, to_json(answer | {"conditions": life.write.sentences("fare.rule", 2)})
-
-
-def rooms(life: Life, city: str, limit: int) -> tuple[list[Offer], str]:
-    """Return six hotels, the first within the limit, and the tool's result."""
-    offers = [
-        Offer(
-            life.write("hotel"),
-            life.rng.randint(limit // 2, limit if n == 0 else limit + limit // 6),
-            life.write("hotel.where"),
-            life.write.sentences("hotel.text", 3),
-        )
-        for n in range(6)
-    ]
-    reviews = [{"by": life.write("reviewer"), "text": life.write.sentences("hotel.review", 3)} for _ in range(4)]
-    return offers, to_json({"city": city, "hotels": _rows(life, offers), "reviews": reviews})
-
-
-def presents(life: Life, query: str, limit: int) -> tuple[list[Offer], str]:
-    """Return seven presents under a price, and the tool's result."""
-    prices, write = (life.rng.randint(limit // 3, limit) for _ in range(7)), life.write
-    offers = [
-        Offer(write("gift.present"), price, write("gift.shop"), write.sentences("gift.text", 3)) for price in prices
-    ]
-    return offers, to_json({"query": query, "results": _rows(life, offers)})
-
-
-def products(life: Life, query: str, limit: int) -> tuple[list[Offer], str]:
-    """Return seven products under a price, and the tool's result."""
-    offers = [
-        Offer(
-            f"{life.write('brand')} {life.code(1, 0)}{life.rng.randint(12, 980)}",
-            life.rng.randint(limit // 3, limit),
-            life.write("product.detail"),
-            life.write.sentences("product.text", 3),
-        )
-        for _ in range(7)
-    ]
-    return offers, to_json({"query": query, "results": _rows(life, offers), "sponsored": life.write("product.text")})
-
-
-def _rows(life: Life, offers: list[Offer]) -> list[dict[str, object]]:
-    return [offer._asdict() | {"price": life.language.text(offer.price)} for offer in offers]
-
-
-def agenda(life: Life, first: date, last: date) -> tuple[list[str], str]:
-    """Return the events between two days as lines, and the tool's result, which adds events of daily life."""
-    length, write = (last - first).days + 1, life.write
-    rows = [event for event in life.events.values() if first <= event[0] <= last][:6]
-    for title, place in [write.fields("event") for _ in range(life.rng.randint(12, 17))]:
-        day = first + timedelta(days=life.rng.randrange(length))
-        rows.append((day, life.time(8, 19), title, place, write.sentences("remark", 3)))
-    rows.sort(key=lambda row: row[:2])
-    events = [
-        {"start": f"{day}T{time}", "title": title, "location": place, "notes": notes}
-        for day, time, title, place, notes in rows
-    ]
-    lines = [write("event.line", day=day, time=time, title=title, place=place) for day, time, title, place, _ in rows]
-    return lines, to_json({"from": str(first), "to": str(last), "events": events})
-
-
-def thread(life: Life, subject: str, count: int) -> str:
-    """Return the tool's result of a search for a thread at work."""
-    bodies = [life.write.sentences("mail.body", life.rng.randint(8, 11)) for _ in range(count)]
-    return _inbox(life, [(life.write("sender"), subject, body) for body in bodies])
-
-
-def letters(life: Life, sender: str, subject: str, body: str, count: int) -> str:
-    """Return the tool's result of a search for this letter: it, and `count` others that match as well."""
-    write = life.write
-    others = [(write("firm"), write("post.subject"), write.sentences("post.body", 6)) for _ in range(count)]
-    mails = [(sender, subject, body), *others]
-    life.rng.shuffle(mails)
-    return _inbox(life, mails)
-
-
-def _inbox(life: Life, mails: list[tuple[str, str, str]]) -> str:
-    day, rows = life.today, []
-    for sender, subject, body in mails:
-        day -= timedelta(days=life.rng.randint(0, 4))
-        rows.append({"date": f"{day}T{life.time(8, 18)}", "from": sender, "subject": subject, "body": body})
-    return to_json({"matches": len(rows), "mails": rows})
-
-
-def notes(life: Life, count: int) -> tuple[list[Note], str]:
-    """Return up to `count` notes, and the tool's result as text."""
-    write, matches = life.write, dict[str, Note]()
-    for _ in range(count):
-        # Field by field, because the body quotes the value.
-        title, question, value, body = write.draw("note.page").split(" = ")
-        question, value = write.fill(question, {}), write.fill(value, {})
-        note = Note(title, question, value, write.fill(body, {"value": value}))
-        if title not in matches:
-            matches[title] = life.notes.setdefault(title, note)
-    pages = []
-    for note in matches.values():
-        saved = life.today - timedelta(days=life.rng.randint(20, 400))
-        more = write.sentences("note.more", 3)
-        pages.append(f"## {note.title}\n({saved})\n{note.body}{life.language.space}{more}\n")
-    return [*matches.values()], "\n".join(pages)
-
-
-def payments(life: Life, month: date) -> tuple[dict[str, int], str]:
-    """Return the month's spending by category, in whole units of money, and as CSV."""
-    sums: dict[str, int] = {}
-    rows: list[tuple[int, str]] = []
-    for _ in range(life.rng.randint(36, 56)):
-        category, merchant, low, high = life.write.fields("payment")
-        amount = life.rng.randint(int(low), int(high))
-        sums[category] = sums.get(category, 0) + amount
-        day = life.rng.randint(1, 28)
-        reference, note = life.code(2, 6), life.write("payment.note")
-        rows.append((day, f"{month.replace(day=day)},{merchant},{category},{amount}.00,{reference},{note}"))
-    rows.sort()
-    return sums, "date,merchant,category,amount,reference,note\n" + "\n".join(row for _, row in rows)

@@ -27,15 +27,8 @@ SENTENCES = {"en": 7, "zh": 6}
 """Sentences around a record's fields: some 200 tokens with them."""
 PREFIXES = ("INS", "DEL", "REP", "CAL", "AUD", "LOG")
 """The starts of record numbers."""
-_SLOTS = {
-    "thing": "things",
-    "other": "things",
-    "place": "places",
-    "person": "people",
-    "colleague": "people",
-    "shift": "shifts",
-    "state": "states",
-}
+_SLOTS = dict.fromkeys(("thing", "other"), "things") | {"place": "places"}
+_SLOTS |= dict.fromkeys(("person", "colleague"), "people") | {"shift": "shifts", "state": "states"}
 """Slots of the sentences, in the order in which they are drawn, and where their words stand."""
 
 
@@ -87,11 +80,8 @@ class _Log:
 
     def __init__(self, name: str, seed: int, language: str) -> None:
         self.script = Script(f"{name}/{language}-{seed}", language=language, start="2026-03-02T08:00:00")
-        self.rng, self._length, self._space = (
-            Random(f"{name} {seed} {language}"),
-            SENTENCES[language],
-            LANGUAGES[language].space,
-        )
+        self.rng, self._length = Random(f"{name} {seed} {language}"), SENTENCES[language]
+        self._space = LANGUAGES[language].space
         self.forms = load(f"{language}_memory")
         self._words = {"shifts": self.forms["shifts"], "states": self.forms["states"][0].split()}
         for key in ("places", "people", "things"):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import pandas as pd
 
 from ctxbench.harness.bill import check_priced
-from ctxbench.harness.bill.recorded import billed_models
+from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import write_baseline
 from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
