@@ -224,8 +224,7 @@ def _notes(calibrated: Calibrated) -> Iterator[str]:
         several = f"{most}" if least == most else f"{least} to {most}"
         yield (
             f"{_who(labels).capitalize()}: {raters.answers:,} answers were labelled {several} times. Accuracy is how "
-            "often two labels of an answer agree, kappa is Fleiss'; kappa of the ratings, weighted by squared "
-            f"distances, is {interval(raters.ratings)}."
+            "often two labels of an answer agree, kappa is Fleiss'."
         )
 
 
