@@ -120,8 +120,6 @@ class Facts:
 class FinalAnswers:
     """User messages and final answers of a growing history: no tool results, no message that calls tools."""
 
-    __slots__ = ("_dialogue", "_terms", "_turns", "places")
-
     def __init__(self, services: StrategyContext, turns: int) -> None:
         self._dialogue, self._turns = Dialogue(services), turns
         self._terms: dict[str, tuple[Message, tuple[str, ...]]] = {}
@@ -172,8 +170,6 @@ class FinalAnswers:
 
 class FactExtractor:
     """Extracts the facts of messages, once for each message."""
-
-    __slots__ = ("_facts", "_language", "_longest", "_rules", "_services")
 
     def __init__(self, services: StrategyContext, rules: Facts, language: ConversationLanguage) -> None:
         self._services, self._rules, self._language = services, rules, language
@@ -229,8 +225,6 @@ class FactExtractor:
 
 class FactStore:
     """Facts of a conversation in the order of their first mention. A repeated fact is one; an update outdates it."""
-
-    __slots__ = ("_base", "_confidence", "_current", "_index", "_numbers", "_outdated", "_prepared", "facts", "lines")
 
     def __init__(self, outdated: float) -> None:
         self._outdated = outdated

@@ -154,8 +154,6 @@ class Layered(RecallSettings):
 class Recall:
     """Searches each tier for a question."""
 
-    __slots__ = ("_rules", "_services", "_vectors", "_words")
-
     def __init__(self, services: StrategyContext, rules: Layered) -> None:
         self._services, self._rules = services, rules
         self._vectors, self._words = VectorSearch(services), WordSearch()
@@ -230,8 +228,6 @@ class LayerItems:
     The columns are the code of the tier, and the rows in the search by vectors and by words; -1 = not searched yet.
     """
 
-    __slots__ = ("columns", "items")
-
     def __init__(self) -> None:
         self.items: list[LayerItem] = []
         self.columns: Rows[np.int64] = Rows(np.int64, 3)
@@ -246,11 +242,6 @@ class LayerItems:
 
 class Layers:
     """All memories of one conversation, one item for each of `past.memories`, and their moves between tiers."""
-
-    __slots__ = (
-        *("_clock", "_due", "_last", "_number", "_record", "_referenced", "_rules", "_session", "_taken"),
-        *("items", "summaries"),
-    )
 
     def __init__(self, rules: Layered, record: Callable[[Event], None]) -> None:
         self._rules, self._record = rules, record

@@ -29,8 +29,6 @@ from .parts.units import Dialogue, OrphanedResults, require_one_limit, select_ne
 class RollingSummary:
     """A growing history whose first `covered` dialogue messages are summarised, and the context to send of it."""
 
-    __slots__ = ("_dialogue", "_history", "_ids", "_orphans", "_services", "_user_first", "covered", "rest", "running")
-
     def __init__(self, services: StrategyContext, running: RunningSummary, user_first: bool = True) -> None:
         self.running, self._user_first, self.covered = running, user_first, 0
         self.rest = self._history = Messages()

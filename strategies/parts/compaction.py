@@ -41,11 +41,6 @@ def wording(name: str) -> dict[str, str]:
 class ClientHistory:
     """The history of one conversation as its client has rewritten it: what replaced its start, and what came since."""
 
-    __slots__ = (
-        *("_context", "_covered", "_covered_ids", "_dialogue", "_name", "_orphans", "_places", "_replacement"),
-        *("_summariser", "_units", "_written", "answered", "given_up", "messages", "services"),
-    )
-
     def __init__(self, services: StrategyContext, name: str, summariser: Summariser | None = None) -> None:
         """Open a conversation. `name` begins the ids of what is written; `write` and `summarise` take a summariser."""
         self.services, self._name, self._summariser = services, name, summariser

@@ -114,11 +114,6 @@ class ConversationMemory:
     stage before this one rewrote them), the memories of the common start stay, and the rest is read again.
     """
 
-    __slots__ = (
-        *("_services", "_dialogue", "_known", "_rules", "_users"),
-        *("changed", "memories", "messages", "places", "room", "start"),
-    )
-
     def __init__(self, services: StrategyContext, rules: RecallSettings) -> None:
         self._services, self._rules = services, rules
         self._known: dict[str, tuple[Message, tuple[Memory, ...]]] = {}
@@ -228,8 +223,6 @@ class NoteMessage:
     Its form is in the `language`, which the strategy keeps up to date.
     """
 
-    __slots__ = ("_forms", "_language", "_lines", "_name", "_note", "_services")
-
     def __init__(
         self, services: StrategyContext, name: str, forms: Mapping[Language, str], language: ConversationLanguage
     ) -> None:
@@ -336,8 +329,6 @@ RowNumbers = NDArray[np.int64]
 class TextSearch:
     """A search over texts. Each text has a row, which it keeps, and is prepared once; scores are by row."""
 
-    __slots__ = ("_known",)
-
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
 
@@ -378,8 +369,6 @@ _ENTRY = np.dtype([("value", np.float32), ("row", np.int32)])
 
 class SparseVectors:
     """Vectors by coordinate: those that have it, and their values. A query reads the few coordinates that it has."""
-
-    __slots__ = ("_coordinates", "_own", "_size")
 
     def __init__(self, dimension: int) -> None:
         # For each coordinate its entries; an array of integers because it grows in place, and is cheap to copy.
@@ -426,8 +415,6 @@ class SparseVectors:
 class VectorSearch(TextSearch):
     """Unit vectors of texts. A search compares the query with all of them: cosines. Embedders raise ModelError."""
 
-    __slots__ = ("_query", "_services", "_vectors")
-
     def __init__(self, services: StrategyContext) -> None:
         super().__init__()
         self._services = services
@@ -453,8 +440,6 @@ class VectorSearch(TextSearch):
 class WordSearch(TextSearch):
     """Texts as bags of terms, scored by the share of the query's terms that they have; rare ones weigh more."""
 
-    __slots__ = ("_index",)
-
     def __init__(self) -> None:
         super().__init__()
         self._index = TfIdf()
@@ -468,8 +453,6 @@ class WordSearch(TextSearch):
 
 class MemoryRows:
     """The rows of memories in a list that grows at its end, and now and then is cut."""
-
-    __slots__ = ("_index", "_rows")
 
     def __init__(self, index: TextSearch) -> None:
         self._index = index

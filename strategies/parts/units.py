@@ -22,8 +22,6 @@ class Units:
     it), reading begins again where it differs.
     """
 
-    __slots__ = ("_calls", "_read", "starts")
-
     def __init__(self) -> None:
         self.starts: list[int] = []
         """Place of the first message of each unit, in order."""
@@ -77,8 +75,6 @@ class Dialogue:
     A stage before this one may put different system messages into each call (facts, memories). Leaving them out, what
     was read before is still the start of what is read now.
     """
-
-    __slots__ = ("_services", "before", "messages", "units")
 
     def __init__(self, services: StrategyContext) -> None:
         self.messages = Messages()
@@ -149,8 +145,6 @@ class SplicedHistory:
 
     The part before the last substitute is kept as spans from call to call; the part after it is the history's own.
     """
-
-    __slots__ = ("_before", "_covered", "_head", "_inserted", "_places", "_substitutes")
 
     def __init__(self) -> None:
         self._substitutes: dict[int, Message] = {}
@@ -224,8 +218,6 @@ class OrphanedResults:
 
     Each is recorded once (Dropped). A later summary may include it.
     """
-
-    __slots__ = ("_calls", "_recorded", "_services")
 
     def __init__(self, services: StrategyContext) -> None:
         self._services = services

@@ -353,8 +353,6 @@ class CompactionOnDemand(CompactingClient):
 class _Background(ClientHistory):
     """A history whose start is being summarised while calls go on."""
 
-    __slots__ = ("_calls", "_sent")
-
     def __init__(self, services: StrategyContext, name: str, summariser: Summariser) -> None:
         super().__init__(services, name, summariser)
         # Messages that the summary is made of, and the calls until it is there; 0 = none is being made.
