@@ -96,6 +96,7 @@ class Layered(RecallSettings):
     search: Literal["full", "document"] = "full"
 
     copyable: ClassVar[bool] = True
+    shares_memory: ClassVar[bool] = True
     fails: ClassVar[str] = "the question does not name its subject: the memories that it needs are not recalled"
 
     def __post_init__(self) -> None:
@@ -105,11 +106,7 @@ class Layered(RecallSettings):
             longest = self.longest_ttl_hours
             raise ValueError(f"ttl_hours must be at most longest_ttl_hours, {longest}, not {self.ttl_hours}")
 
-    def start(self, services: StrategyContext) -> View:
-        return self.start_sharing(services, LongTermMemory())
-
-    def start_sharing(self, services: StrategyContext, memory: LongTermMemory) -> View:
-        """Open one conversation in a chain, whose later stages store summaries in the memory."""
+    def start(self, services: StrategyContext, memory: LongTermMemory | None = None) -> View:
         past = ConversationMemory(services, self)
         language = ConversationLanguage(self.language)
         note = NoteMessage(services, "layered", FORM, language)
@@ -127,7 +124,7 @@ class Layered(RecallSettings):
                 last = None
             changed = layers.follow(past, services.now)
             if last is None:
-                layers.take_summaries(memory[:-1], self._passages(services))
+                layers.take_summaries((memory or [])[:-1], services.text_tokens)
             query = past.question()
             if changed or (turn, query) != last:
                 hits, embedded = recall.best((layers.items, layers.summaries), query) if query else ([], True)
@@ -146,9 +143,6 @@ class Layered(RecallSettings):
             return past.context(context, message)
 
         return view
-
-    def _passages(self, services: StrategyContext) -> Callable[[str], list[str]]:
-        return lambda text: passages(text, self.max_memory_tokens, self.passages, services.text_tokens)
 
 
 class Recall:
@@ -277,15 +271,12 @@ class Layers:
         expired = self._expire(now)
         return moved or expired or not before == past.changed == len(items)
 
-    def take_summaries(self, stored: Sequence[StoredSummary], passages_of: Callable[[str], list[str]]) -> None:
+    def take_summaries(self, stored: Sequence[StoredSummary], count: Callable[[str], int]) -> None:
         """Take in the summaries that were stored since the last call."""
-        for summary in stored[self._taken :]:
-            memories = (
-                Memory(summary.source, "system", text, "session_summary", IMPORTANCE["session_summary"])
-                for text in passages_of(summary.text)
-            )
-            for memory in memories:
-                self.summaries.add(memory, "long", self._clock)
+        rules, importance = self._rules, IMPORTANCE["session_summary"]
+        for source, summary in stored[self._taken :]:
+            for text in passages(summary, rules.max_memory_tokens, rules.passages, count):
+                self.summaries.add(Memory(source, "system", text, "session_summary", importance), "long", self._clock)
         self._taken = max(self._taken, len(stored))
 
     def note_recalled(self, items: Iterable[LayerItem], now: float | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -112,9 +112,6 @@ class ObservationMasking:
         return _Shortening(("tool",), 0, due, lambda message: replace(message, text=masked))
 
 
-_RESERVES = {64_000: 27_000, 128_000: 30_000, 200_000: 40_000}
-
-
 @dataclass(frozen=True, slots=True)
 class ClineTruncation(RewritingClient):
     """Near the end of the window the first pair of messages and the newer half of the rest stay.
@@ -135,17 +132,16 @@ class ClineTruncation(RewritingClient):
     @property
     def trigger(self) -> int:
         """Usage from which on messages are dropped."""
-        reserve = _RESERVES.get(self.window)
-        return max(self.window - 40_000, self.window * 8 // 10) if reserve is None else self.window - reserve
+        others = min(40_000, self.window - self.window * 8 // 10)
+        return self.window - {64_000: 27_000, 128_000: 30_000, 200_000: 40_000}.get(self.window, others)
 
     def compact(self, history: ClientHistory) -> None:
         used = history.used
         if used < self.trigger or self._drops_duplicates(history):
             return
-        share: Literal[2, 4] = 4 if used / 2 > self.trigger else 2
         start, rest = history.ceiling(2), len(history.messages) - 2
         # Of 21 messages behind the first pair 10 go, or 14 where only a quarter is to stay: both are even numbers.
-        count = rest // 4 * 2 if share == 2 else rest * 3 // 8 * 2
+        count = rest * 3 // 8 * 2 if used / 2 > self.trigger else rest // 4 * 2
         stop = min(max(history.floor(2 + count), history.ceiling(start + 1)), history.settled)
         if stop > start:
             head = tuple(history.messages[:start])

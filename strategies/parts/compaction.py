@@ -271,6 +271,11 @@ class CompactingClient(RewritingClient):
     max_result: ClassVar[int | None] = None
     """Characters of a tool's result that the summariser is shown; None = all."""
 
+    def __post_init__(self) -> None:
+        window, limit = getattr(self, "window", None), getattr(self, "trigger", 1)
+        if window is not None and limit < 1:
+            raise ValueError(f"window={window} leaves no tokens for the history: its limit would be {limit}")
+
     def _history(self, services: StrategyContext) -> ClientHistory:
         return ClientHistory(services, self.name, self._summariser())
 

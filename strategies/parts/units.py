@@ -183,6 +183,10 @@ class SplicedHistory:
         self._inserted = None
         self._rebuild(history)
 
+    def at(self, history: Messages, at: int) -> Message:
+        """Return what stands for message `at` of the history."""
+        return self._substitutes.get(at) or history[at]
+
     def place(self, at: int) -> int:
         """Return the place of message `at` of the history in `messages`."""
         return at + (self._inserted is not None and at >= self._before)
