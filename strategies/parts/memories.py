@@ -91,22 +91,6 @@ class Memory(msgspec.Struct, frozen=True, gc=False):
         return form.format(time=time, speaker=speaker, text=self.text)
 
 
-def memories_of(message: Message, most_tokens: int, most: int, services: StrategyContext) -> tuple[Memory, ...]:
-    """Return the memories that a message becomes, its passages. A message without text becomes none.
-
-    Tool calls are part of the text, one line each: their arguments name the subject of the search.
-    """
-    text = "\n".join((message.text.strip(), *(f"{call.name} {call.arguments}" for call in message.calls))).strip()
-    # When the message was complete, or else when its call was started.
-    time = message.time if message.time is not None or message.call is None else message.call.started
-    memories = []
-    for passage in passages(text, most_tokens, most, services.text_tokens):
-        kind = kind_of(message.role, passage)
-        importance = importance_of(kind, message.role, passage)
-        memories.append(Memory(message.id, message.role, passage, kind, importance, message.name, time))
-    return tuple(memories)
-
-
 class ConversationMemory:
     """A growing history, cut in two: the recent turns, and the memories of everything before them.
 
@@ -138,7 +122,10 @@ class ConversationMemory:
         messages = self.messages = self._dialogue.messages
         del self._users[bisect_left(self._users, same) :]
         self._users += [at for at, message in enumerate(messages[same:], same) if message.role == "user"]
-        start = self._recent_start()
+        past = len(self._users) - self._rules.recent
+        past -= past % (self._rules.slack + 1)
+        # The recent turns begin where a cut breaks nothing.
+        start = self._dialogue.units.before(self._users[past]) if past > 0 else 0
         budget = self._rules.max_tokens
         if budget is not None and (start > 0 or self._services.total(history) > budget):
             start = max(start, self._fitting_start(history, budget))
@@ -180,12 +167,6 @@ class ConversationMemory:
         at = start if self._rules.place == "start" else max(start, self._dialogue.place(newest))
         return context.sending(self._services.whole(head + history[start:at] + Messages.of((memory,)) + history[at:]))
 
-    def _recent_start(self) -> int:
-        """Return where the recent turns start, moved to where a cut breaks nothing; 0 if there are no more turns."""
-        past = len(self._users) - self._rules.recent
-        past -= past % (self._rules.slack + 1)
-        return self._dialogue.units.before(self._users[past]) if past > 0 else 0
-
     def _fitting_start(self, history: Messages, budget: int) -> int:
         """Return the first unit from which all fits beside system messages and memories, and set `room`.
 
@@ -207,11 +188,23 @@ class ConversationMemory:
         return starts[bisect_left(starts, self._services.fit(self.messages, left - self.room))] if starts else 0
 
     def _memories(self, message: Message) -> tuple[Memory, ...]:
+        """Return the memories that a message becomes, its passages. A message without text becomes none.
+
+        Tool calls are part of the text, one line each: their arguments name the subject of the search.
+        """
         known = self._known.get(message.id)
-        if known is None or known[0] != message:
-            known = message, memories_of(message, self._rules.max_memory_tokens, self._rules.passages, self._services)
-            self._known[message.id] = known
-        return known[1]
+        if known is not None and known[0] == message:
+            return known[1]
+        rules, role, name = self._rules, message.role, message.name
+        text = "\n".join((message.text.strip(), *(f"{call.name} {call.arguments}" for call in message.calls))).strip()
+        # When the message was complete, or else when its call was started.
+        time = message.time if message.time is not None or message.call is None else message.call.started
+        memories = []
+        for passage in passages(text, rules.max_memory_tokens, rules.passages, self._services.text_tokens):
+            kind = kind_of(role, passage)
+            memories.append(Memory(message.id, role, passage, kind, importance_of(kind, role, passage), name, time))
+        self._known[message.id] = message, tuple(memories)
+        return tuple(memories)
 
 
 class NoteMessage:
