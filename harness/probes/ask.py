@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from ctxbench.metrics.probes import Placed, PlacedProbe
+from ctxbench.metrics.probes import PlacedProbe
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
@@ -75,14 +75,7 @@ def ask_copies(view: View, services: RecordedContext, models: ModelCalls) -> Ask
 def ask_replays(strategy: Strategy, index: ConversationIndex, models: RememberedModels) -> Ask:
     """Return how to ask a strategy that is started anew for each question, and replayed up to it."""
 
-    def ask(placed: PlacedProbe, question: Message) -> ProbeReply:
-        services = RecordedContext(index, models.again())
-        view = start_view(strategy, services)
-        for _ in replay_view(index.conversation, view, services, until=placed.stop):
-            pass
-        return put(view, services, placed, question)
-
-    return ask
+    return lambda placed, question: replayed(strategy, index, models.again(), placed, question)[1]
 
 
 def ask_bound(bound: Strategy, index: ConversationIndex, models: ModelCalls) -> Ask:
@@ -95,6 +88,17 @@ def ask_bound(bound: Strategy, index: ConversationIndex, models: ModelCalls) -> 
         return put(start_view(asked, services), services, placed, question)
 
     return ask
+
+
+def replayed(
+    strategy: Strategy, index: ConversationIndex, models: ModelCalls, placed: PlacedProbe, question: Message
+) -> tuple[RecordedContext, ProbeReply]:
+    """Replay a conversation up to a probe and ask it. Return the services, which have the strategy's tools as well."""
+    services = RecordedContext(index, models)
+    view = start_view(strategy, services)
+    for _ in replay_view(index.conversation, view, services, until=placed.stop):
+        pass
+    return services, put(view, services, placed, question)
 
 
 def put(view: View, services: RecordedContext, placed: PlacedProbe, question: Message) -> ProbeReply:
@@ -110,7 +114,7 @@ def put(view: View, services: RecordedContext, placed: PlacedProbe, question: Me
     return ProbeReply(context, events)
 
 
-def questions(probes: Sequence[PlacedProbe | Placed], ids: Collection[str]) -> list[Message]:
+def questions(probes: Sequence[PlacedProbe], ids: Collection[str]) -> list[Message]:
     """Return the message of each question, under an id that no other message has; `ids` are those of the recording."""
     messages: list[Message] = []
     seen = set(ids)
