@@ -268,8 +268,13 @@ class Layers:
         # The working memory of a session that has ended is session history.
         old = [item for item in items if item.tier == "working" and self._is_old(item.created)] if ended else []
         moved = self._move(old, "working", "short")
-        expired = self._expire(now)
-        return moved or expired or not before == past.changed == len(items)
+        expired: list[LayerItem] = []
+        while now is not None and self._due and self._due[0][0] <= now:
+            expires, _, item = heappop(self._due)
+            # An item whose life was extended has a later entry in the heap.
+            if item.tier == "short" and item.expires == expires:
+                expired.append(item)
+        return self._move(expired, "short", None) or moved or not before == past.changed == len(items)
 
     def take_summaries(self, stored: Sequence[StoredSummary], count: Callable[[str], int]) -> None:
         """Take in the summaries that were stored since the last call."""
@@ -320,15 +325,6 @@ class Layers:
             item.expires = expires
             self._number += 1
             heappush(self._due, (expires, self._number, item))
-
-    def _expire(self, now: float | None) -> bool:
-        expired: list[LayerItem] = []
-        while now is not None and self._due and self._due[0][0] <= now:
-            expires, _, item = heappop(self._due)
-            # An item whose life was extended has a later entry in the heap.
-            if item.tier == "short" and item.expires == expires:
-                expired.append(item)
-        return self._move(expired, "short", None)
 
     def _move(self, items: list[LayerItem], source: Tier, to: Tier | None) -> bool:
         if not items:

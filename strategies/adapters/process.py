@@ -192,9 +192,6 @@ class Worker:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
-        self._await_greeting()
-
-    def _await_greeting(self) -> None:
         # A program that is no Python may wait for input for ever; killing it ends the read below.
         timer = Timer(_SECONDS_TO_GREET, self._process.kill)
         timer.start()
@@ -211,11 +208,6 @@ class Worker:
             case code:
                 why = f"is no Python that adapters can run in: it ended with exit code {code}"
         raise WorkerError(f"{self.path}: {why}")
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process is there."""
-        return self._process.poll() is None
 
     def version(self, package: str) -> str | None:
         """Return the version of a package there, or None if it is not installed."""
@@ -283,7 +275,7 @@ def _answer(question: list[Any], services: ChatServices, refusals: list[ModelErr
 
 def _worker(path: str) -> Worker:
     """Return the worker of an interpreter. One that is gone is started anew."""
-    if path not in _workers or not _workers[path].is_alive:
+    if path not in _workers or _workers[path]._process.poll() is not None:
         _workers[path] = Worker(path)
     return _workers[path]
 

@@ -319,7 +319,8 @@ class GeminiCliCompaction(CompactingClient):
     )
 
     def compact(self, history: ClientHistory) -> None:
-        if history.given_up or history.prompted < self.threshold * self.limit or not history.answered:
+        prompted = history.tokens(history.answered - 1) if history.answered else 0
+        if history.given_up or not history.answered or prompted < self.threshold * self.limit:
             return
         stop = history.floor(split_by_characters(history.messages[: history.answered], 1 - self.preserve))
         if not history.forgotten(0, stop):

@@ -26,7 +26,7 @@ from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
 
 from ..base import Context, ModelError, StrategyContext, View, data
-from ..events import Cleared, Dropped, Failed, PromptKind, Summarised
+from ..events import Cleared, Failed, PromptKind, Summarised
 from .language import ConversationLanguage, LanguageSetting
 from .summarize import Summariser
 from .units import NOTHING, Dialogue, OrphanedResults, Units
@@ -113,11 +113,6 @@ class ClientHistory:
     def used(self) -> int:
         """Usage of the last response, as providers report it: its prompt, cached or not, and its output."""
         return self.tokens(self.answered) if self.answered else 0
-
-    @property
-    def prompted(self) -> int:
-        """Tokens of the last prompt."""
-        return self.tokens(self.answered - 1) if self.answered else 0
 
     @property
     def settled(self) -> int:
@@ -216,11 +211,6 @@ class ClientHistory:
         if cleared:
             self.replace(0, passed, new)
             self.services.record(Cleared(tuple(cleared), saved))
-
-    def drop(self, ids: tuple[str, ...]) -> None:
-        """Record messages that are neither sent nor summarised."""
-        if ids:
-            self.services.record(Dropped(ids))
 
     def _join(self) -> None:
         messages = self._replacement + self._dialogue.messages[self._covered :]

@@ -73,6 +73,7 @@ class Memory(msgspec.Struct, frozen=True, gc=False):
     text: str
     kind: Kind
     importance: float
+    """0 to 10: by type, more for the user's messages, less for a text of few words."""
     name: str = ""
     """The speaker, where the recording names one."""
     time: float | None = None
@@ -202,7 +203,9 @@ class ConversationMemory:
         memories = []
         for passage in passages(text, rules.max_memory_tokens, rules.passages, self._services.text_tokens):
             kind = kind_of(role, passage)
-            memories.append(Memory(message.id, role, passage, kind, importance_of(kind, role, passage), name, time))
+            importance = IMPORTANCE[kind] + (BY_USER if role == "user" else 0.0)
+            importance += TRIVIAL if len(words(passage[:200])) < TRIVIAL_WORDS else 0.0
+            memories.append(Memory(message.id, role, passage, kind, importance, name, time))
         self._known[message.id] = message, tuple(memories)
         return tuple(memories)
 
@@ -308,12 +311,6 @@ def kind_of(role: Role, text: str) -> Kind:
     if any(values(sentence) for sentence in sentences(text) if not sentence.endswith(("?", "？"))):
         return "fact"
     return "current_task" if role == "user" and _REQUEST.search(text) else "session_context"
-
-
-def importance_of(kind: Kind, role: Role, text: str) -> float:
-    """Return the importance of a memory, 0 to 10: by type, more for the user's, less for a text of few words."""
-    importance = IMPORTANCE[kind] + (BY_USER if role == "user" else 0.0)
-    return importance + (TRIVIAL if len(words(text[:200])) < TRIVIAL_WORDS else 0.0)
 
 
 RowNumbers = NDArray[np.int64]

@@ -20,7 +20,7 @@ from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 from ctxbench.scenarios.view import Messages, shared_prefix
 
 from ..base import Context, StrategyContext, Unsupported, View
-from ..events import Cleared, ClearedThinking, PromptKind
+from ..events import Cleared, ClearedThinking, Dropped, PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.language import ConversationLanguage, LanguageSetting
 from ..parts.summarize import RunningSummary, Summariser
@@ -79,8 +79,19 @@ class _Clearing:
 
     def __call__(self, context: Context) -> Context:
         self._read(context.messages)
-        if self._exceeds(context) and (new := self._clearable()):
-            self._clear(context.messages, new)
+        settings, excluded = self._settings, self._settings.exclude_tools
+        if settings.trigger_unit == "tool_uses":
+            exceeds = len(self._results) - (len(self._cleared) if settings.sticky else 0) > settings.trigger
+        else:
+            sent = self._edited.messages(context.messages) if settings.sticky else context.messages
+            exceeds = self._services.total(sent) + self._services.schemas(context.tools) > settings.trigger
+        if exceeds:
+            # Each result is with its call, whose tool may be excluded.
+            clearable = [use for use in self._results if self._calls[use[1]][1] not in excluded]
+            uses = clearable if settings.keep_counts == "clearable" else self._results
+            old = set(uses[: max(0, len(uses) - settings.keep)])
+            if new := [use for use in clearable if use in old and use[0] not in self._cleared]:
+                self._clear(context.messages, new)
         return context.sending(self._edited.messages(context.messages)) if self._cleared else context
 
     def _read(self, history: Messages) -> None:
@@ -95,22 +106,6 @@ class _Clearing:
             if message.answers in self._calls:
                 self._results.append((at, message.answers))
         self._history = history
-
-    def _exceeds(self, context: Context) -> bool:
-        settings = self._settings
-        if settings.trigger_unit == "tool_uses":
-            return len(self._results) - (len(self._cleared) if settings.sticky else 0) > settings.trigger
-        sent = self._edited.messages(context.messages) if settings.sticky else context.messages
-        return self._services.total(sent) + self._services.schemas(context.tools) > settings.trigger
-
-    def _clearable(self) -> list[tuple[int, str]]:
-        """Return the uncleared results to clear, each with its call."""
-        settings, excluded = self._settings, self._settings.exclude_tools
-        uses = self._results
-        if settings.keep_counts == "clearable":
-            uses = [use for use in uses if self._calls[use[1]][1] not in excluded]
-        old = uses[: max(0, len(uses) - settings.keep)]
-        return [use for use in old if use[0] not in self._cleared and self._calls[use[1]][1] not in excluded]
 
     def _clear(self, history: Messages, uses: list[tuple[int, str]]) -> None:
         """Replace the results and arguments, if that saves enough."""
@@ -393,6 +388,7 @@ class CompactionControl(CompactingClient):
         text = history.write(history.messages[:last] + shown)
         if text is not None:
             # From the end to the start: a replacement moves the places behind it.
-            history.drop(history.forgotten(last, stop, shown))
+            if neither := history.forgotten(last, stop, shown):  # sent nor summarised
+                history.services.record(Dropped(neither))
             history.replace(last, stop, shown)
             history.replace(0, last + len(shown), history.notes(text, last + len(shown)), text)
