@@ -263,7 +263,8 @@ def _answer(question: list[Any], services: ChatServices, refusals: list[ModelErr
         case "tokens", text:
             return "value", services.count_tokens(text)
         case "record", event:
-            return "value", services.context.record(msgspec.convert(event, Event))
+            services.context.record(msgspec.convert(event, Event))
+            return "value", None
         case _, prompt:
             try:
                 return "value", services.context.complete(msgspec.convert(prompt, Prompt))
