@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from ctxbench.metrics.rows import Rows
 from ctxbench.scenarios.errors import MissingExtra
 
-from ..snapshot_file import SnapshotReader, SnapshotWriter
 from .postings import NOTHING, Numbers, Ranked, Scores, top_k
 
 Matrix = NDArray[np.float32]
@@ -134,22 +133,6 @@ class Vectors:
         cosines = np.full(len(numbers), -1.0)
         cosines[slots >= 0] = _rounded(self._vectors(slots[slots >= 0]) @ _checked(query, self.dimension)[0])
         return cosines
-
-    def save(self, writer: SnapshotWriter) -> None:
-        """Write the documents and their vectors. A graph is built again from them."""
-        numbers, slots = self._arrays()
-        used, places = np.unique(slots, return_inverse=True)
-        writer.array("vectors.documents", numbers)
-        writer.array("vectors.slots", places)
-        writer.array("vectors", self._vectors(used))
-
-    @classmethod
-    def load(cls, reader: SnapshotReader, index: Index = "exact") -> Vectors:
-        """Read vectors."""
-        vectors = reader.array("vectors")
-        store = cls(vectors.shape[1], index)
-        store.add(reader.array("vectors.documents"), vectors[reader.array("vectors.slots")])
-        return store
 
     def _arrays(self) -> tuple[Numbers, Numbers]:
         """Return the documents, in order of addition, and their slots."""
