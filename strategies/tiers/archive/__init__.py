@@ -45,10 +45,10 @@ from .part import (
     checksum,
     dictionary_name,
     index_bytes,
+    new_part,
     parse_index,
     part_name,
     section_of,
-    small_part,
     table_of,
 )
 
@@ -329,7 +329,7 @@ class Draft:
             using = self.index.dictionary.number if self.index.dictionary else 0
             part, data = block_part(number, items, self._coding.level, self.dictionary, using)
         else:
-            part, data = small_part(number, items)
+            part, data = new_part(number, items, by_field(items))
         self.files[part_name(number)], self._items[number] = data, list(items)
         self.index = replace(self.index, next=number + 1)
         return part

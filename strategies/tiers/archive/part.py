@@ -209,26 +209,28 @@ NewPart = tuple[PartEntry, bytes]
 """A part that is not on disk yet, and its bytes."""
 
 
-def small_part(number: int, items: Sequence[ArchivedMessage]) -> NewPart:
-    """Return a small part of messages that do not fill a block yet."""
-    return _new_part(number, items, by_field(items), _PLAIN, FAST)
-
-
 def block_part(
     number: int, items: Sequence[ArchivedMessage], level: int, dictionary: Dictionary, using: int
 ) -> NewPart:
     """Return a block in the layout of fewest bytes. `using` is the number of the dictionary."""
     layouts = [content for content in (by_field(items), by_key(items)) if content is not None]
-    parts = [_new_part(number, items, content, dictionary, level) for content in layouts]
+    parts = [new_part(number, items, content, dictionary, level) for content in layouts]
     best, data = min(parts, key=lambda part: len(part[1]))
     return replace(best, sealed=True, dictionary=using), data
 
 
-def _new_part(number: int, items: Sequence[ArchivedMessage], content: bytes, by: Dictionary, level: int) -> NewPart:
+def new_part(
+    number: int,
+    items: Sequence[ArchivedMessage],
+    content: bytes,
+    dictionary: Dictionary = _PLAIN,
+    level: int = FAST,
+) -> NewPart:
+    """Return a part of these messages in a layout. By default it is small: they do not fill a block yet."""
     ids, tokens = [item.id for item in items], [item.tokens for item in items]
     different = ["" if id == next_id(last) else id for last, id in zip(["", *ids], ids, strict=False)]
     head = _PLAIN.compress(msgspec.json.encode((different, tokens)), _TABLE_LEVEL if level > FAST else FAST)
-    frame = by.compress(content, level)
+    frame = dictionary.compress(content, level)
     sections = section_of(head), section_of(frame, len(head))
     return PartEntry(number, len(items), sum(tokens), *sections, len(content)), head + frame
 

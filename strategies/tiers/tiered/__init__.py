@@ -69,19 +69,19 @@ class TieredSession:
         return context if sent == history else context.sending(sent)
 
     def _compose(self, history: Messages, tools: tuple[Tool, ...]) -> Messages:
-        now = self.tiers.clock.tick(self._services.now)
+        now = self.tiers.tick(self._services.now)
         new = self._read(history, now)
         request = self._focus.send(history, tools, self._rules.recall)
         here, units = _ids(request), Units()
         if request.over_budget is None and request.messages is not history:
             self._look_up(new, request.messages, here)
-            units = self._units(history, here, min(self._rules.recall, self._rules.limit - request.used.total))
+            units = self._units(history, here, min(self._rules.recall, self._rules.limit - request.used))
             needed = self._tokens(units, here)
             if self._rules.recall - needed > self._rules.limit // SLACK:
                 request = self._focus.send(history, tools, needed)
                 here = _ids(request)
                 units = self._start_with_user(
-                    history, units, here, self._rules.limit - request.used.total - self._tokens(units, here)
+                    history, units, here, self._rules.limit - request.used - self._tokens(units, here)
                 )
         self.tiers.keep(here, now)
         self._read_chosen(here, now)
@@ -90,7 +90,7 @@ class TieredSession:
         if request.over_budget is not None:
             sent = self._services.systems(history)
         self.tiers.loans.sent = {message.id for message in sent}
-        used = request.used.total + sum(self._services.tokens(history[place]) for place in recalled)
+        used = request.used + sum(self._services.tokens(history[place]) for place in recalled)
         self.tiers.run(now, used / self._rules.limit)
         return sent
 

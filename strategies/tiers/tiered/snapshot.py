@@ -35,7 +35,7 @@ from .tiers import KEPT, Event, Loans, Tiers
 HEAD = b"ctxbench memory tiers 4\n"
 Held = dict[str, tuple[Message, int]]
 STATE: dict[str, Any] = {
-    "clock.now": float,
+    "now": float,
     "focus": Held,
     "loans": Loans,
     "question": str,

@@ -45,7 +45,7 @@ class Bench:
 
     def act(self, what: str, number: int, version: int) -> object:
         tiers, id = self.tiers, f"m{number}"
-        now = tiers.clock.tick(None)
+        now = tiers.tick(None)
         if what == "s":
             tiers.add(Message(id, "user", f"number {number} has the value V-{number}{version}"), 10, now)
         elif what == "k":
@@ -78,7 +78,7 @@ def test_the_same_calls_do_the_same(rules: Tiered, steps: list[tuple[str, int, i
             assert one.act(*step) == other.act(*step)
         assert one.events == other.events
         for name, each in (("a", one), ("b", other)):
-            now = each.tiers.clock.tick(1_000)
+            now = each.tiers.tick(1_000)
             each.tiers.run(now, 0.5)
             save(each.tiers, Path(folder) / name)
         assert (Path(folder) / "a").read_bytes() == (Path(folder) / "b").read_bytes()
@@ -121,7 +121,7 @@ def small(folder: Path) -> Path:
     """Write a snapshot with content in every tier."""
     tiers, _ = memory(Tiered(working=20, archive=20))
     for at in range(8):
-        now = tiers.clock.tick(None)
+        now = tiers.tick(None)
         tiers.add(Message(f"m{at}", "user", f"message {at}"), 8, now)
         tiers.keep({f"m{at}"}, now)
         tiers.run(now, 0.5)
