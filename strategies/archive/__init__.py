@@ -296,7 +296,6 @@ class Archives:
         return Card(
             uuid=identify(self._services.conversation, message.id, message.text),
             conversation=self._services.conversation,
-            message=message.id,
             thread=self._settings.thread,
             tool=single_line(message.name or (call.name if call is not None else ""), 100),
             arguments=arguments,

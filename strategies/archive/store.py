@@ -172,7 +172,7 @@ class ResultTable(ArchiveStore):
         except (ValueError, TypeError, RecursionError):
             raise StoreError(self.path, f"the row of {uuid!r} cannot be read", _REMEDIES["malformed"]) from None
         created = None if created is None else _seconds(created)
-        return Card(uuid, conversation, "", thread or "", tool, decoded, query, summary, length, named, created)
+        return Card(uuid, conversation, thread or "", tool, decoded, query, summary, length, named, created)
 
 
 class BlockTable(ArchiveStore):
