@@ -21,10 +21,11 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ctxbench.metrics.tfidf import Scores
 from ctxbench.scenarios.model import Message
 
 from .graph import EntityGraph
-from .postings import NOTHING, Bm25, Ranked, Scores, TextIndex, top_k
+from .postings import NOTHING, Bm25, Ranked, TextIndex, top_k
 from .vectors import Index, Vectors
 
 Retriever = Literal["vector", "bm25", "graph"]

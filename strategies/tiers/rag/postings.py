@@ -206,7 +206,8 @@ class Bm25(TextIndex):
         if len(numbers) == 1:
             return documents
         has, which = postings.terms_of(documents)
-        return documents[np.bincount(which[np.isin(has, numbers)], minlength=len(documents)) == len(numbers)]
+        complete: Numbers = documents[np.bincount(which[np.isin(has, numbers)], minlength=len(documents)) == len(numbers)]
+        return complete
 
     def _scores(self, query: str) -> Ranked:
         query_terms = self._postings.numbers(terms(query))

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctxbench.metrics.rows import Rows
+from ctxbench.metrics.tfidf import Scores
 from ctxbench.scenarios.errors import MissingExtra
 
-from .postings import NOTHING, Numbers, Ranked, Scores, top_k
+from .postings import NOTHING, Numbers, Ranked, top_k
 
 Matrix = NDArray[np.float32]
 Index = Literal["exact", "hnsw"]
