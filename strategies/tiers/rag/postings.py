@@ -82,8 +82,9 @@ class Postings(TermIndex):
 
         Some document must have each of the terms.
         """
-        entries = [np.frombuffer(self._postings[term], np.int64) for term in terms.tolist()]
-        packed, which = np.concatenate(entries), np.repeat(np.arange(len(terms)), list(map(len, entries)))
+        entries = [self._postings[term] for term in terms.tolist()]
+        packed = np.frombuffer(b"".join(entries), np.int64)
+        which = np.repeat(np.arange(len(terms)), list(map(len, entries)))
         return Entries(packed & DOCUMENT_MASK, (packed >> COUNT_SHIFT) + 1, which)
 
     def terms_of(self, documents: Numbers) -> tuple[Numbers, Numbers]:
@@ -206,7 +207,8 @@ class Bm25(TextIndex):
         if len(numbers) == 1:
             return documents
         has, which = postings.terms_of(documents)
-        complete: Numbers = documents[np.bincount(which[np.isin(has, numbers)], minlength=len(documents)) == len(numbers)]
+        common = np.bincount(which[np.isin(has, numbers)], minlength=len(documents))
+        complete: Numbers = documents[common == len(numbers)]
         return complete
 
     def _scores(self, query: str) -> Ranked:
