@@ -18,6 +18,7 @@ from .export.requests import Request, asked_model, offered
 from .folder.run import Run
 from .probes.probe_run import StoredProbe, asked_probes
 
+_TOKENS = ("tokens_full", "tokens_sent", "tokens_kept")
 # Fields of a probe that its diff has beside those of a step.
 _OF_PROBES = ("probe", "evidence", "loadable", "place", "answer", "tokens_evidence")
 
@@ -75,20 +76,19 @@ class StepDiff:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        rows = [
-            {
-                **{name: getattr(diff, name) for name in ("status", "origin", "place")},
-                "mark": diff.place in self.request.marks,
-                "tokens": self.tokens[diff.message],
-                "message": diff.message,
-            }
-            for diff in self.messages
-        ]
+        named = ("conversation", "strategy", "step", "steps", "said", "sent", *_TOKENS)
         return {
-            **{name: getattr(self, name) for name in ("conversation", "strategy", "step", "steps", "said", "sent")},
-            **{name: getattr(self, name) for name in ("tokens_full", "tokens_sent", "tokens_kept")},
+            **{name: getattr(self, name) for name in named},
             **({} if self.probe is None else {name: getattr(self.probe, name) for name in _OF_PROBES}),
-            "messages": rows,
+            "messages": [
+                {
+                    **{name: getattr(diff, name) for name in ("status", "origin", "place")},
+                    "mark": diff.place in self.request.marks,
+                    "tokens": self.tokens[diff.message],
+                    "message": diff.message,
+                }
+                for diff in self.messages
+            ],
             "tools_added": self.tools_added,
             "events": [{"event": kind_of(event), **msgspec.structs.asdict(event)} for event in self.events],
         }
@@ -112,12 +112,7 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
         raise RunError(f"{name!r} has {len(contexts)} {'steps' if last else 'step'}: give {known}, not {step}")
     number = step % len(contexts)
     row, events = run.steps(name, strategy)[number], run.events(name, strategy)
-    request = Request(
-        contexts[number],
-        offered(conversation, row["tools_added"]),
-        row["marks"],
-        asked_model(conversation, row["at"]),
-    )
+    tools, model = offered(conversation, row["tools_added"]), asked_model(conversation, row["at"])
     before = frozenset(contexts[number - 1]) if number else frozenset()
     return StepDiff(
         name,
@@ -127,8 +122,8 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
         row["at"],
         tuple(_diffs(conversation.messages[: row["at"]], contexts[number], row["kept"], before, events, number)),
         _tokens(run, conversation, strategy),
-        request,
-        tuple(tool.name for tool in request.tools[len(conversation.tools) :]),
+        Request(contexts[number], tools, row["marks"], model),
+        tuple(tool.name for tool in tools[len(conversation.tools) :]),
         row["tokens_full"],
         row["tokens_sent"],
         row["tokens_kept"],
@@ -143,24 +138,24 @@ def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
     if probed is None:
         why = run.failure(name, strategy)
         raise RunError(f"{name!r}: " + (f"{strategy} failed: {why}" if why else f"{strategy} was asked no probes"))
-    if probed.context is None:
+    sent, question = probed.context, probed.question
+    if sent is None:
         raise RunError(f"{name!r}: nothing was sent for probe {probed.probe.id}: {probed.failed}")
     ran = strategy in run.manifest.plan.strategies
     steps = list(run.contexts(conversation, strategy)) if ran else []
-    step = probed.step if probed.step is not None else -1
+    step = -1 if probed.step is None else probed.step
     events = [*run.events(name, strategy), *((step, event) for event in probed.events)]
-    recording, sent = conversation.messages[: probed.said], probed.context
     before = frozenset(steps[step]) if ran and step >= 0 else frozenset[Message]()
-    diffs = _diffs(recording, sent.messages, probed.kept, before, events, step)
-    question = TokenCounter(run.manifest.plan.encoding).message(probed.question)
+    diffs = _diffs(conversation.messages[: probed.said], sent.messages, probed.kept, before, events, step)
+    tokens = TokenCounter(run.manifest.plan.encoding).message(question)
     return StepDiff(
         name,
         strategy,
         step,
         len(steps),
         probed.said,
-        tuple(diff._replace(origin="question") if diff.message == probed.question else diff for diff in diffs),
-        {**_tokens(run, conversation, strategy), **probed.written, probed.question: question},
+        tuple(diff._replace(origin="question") if diff.message == question else diff for diff in diffs),
+        {**_tokens(run, conversation, strategy), **probed.written, question: tokens},
         Request(sent.messages, sent.tools, sent.marks, asked_model(conversation, probed.said)),
         tuple(tool.name for tool in sent.tools if tool not in conversation.tools),
         probed.tokens_full,
@@ -173,8 +168,8 @@ def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
 
 def _tokens(run: Run, conversation: Conversation, strategy: str) -> dict[Message, int]:
     """Map every message that was recorded or written to its tokens."""
-    recorded = zip(conversation.messages, run.tokens(conversation.id), strict=True)
-    return {**dict(run.written(conversation.id, strategy)), **dict(recorded)}
+    tokens = (row["tokens"] for row in run.rows("messages", conversation.id, columns=["tokens"]))
+    return {**dict(run.written(conversation.id, strategy)), **dict(zip(conversation.messages, tokens, strict=True))}
 
 
 def _diffs(

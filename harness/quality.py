@@ -23,8 +23,7 @@ from .folder.run import Run, load
 from .graders.registry import grader
 from .models import Models, Settings
 from .models.cassette import Cassette, shipped, write_lines
-from .models.local import local_name
-from .models.weights import NAME
+from .models.local import NAME, local_name
 
 SCENARIO = "questions"
 STRATEGIES = (
@@ -59,7 +58,7 @@ class Watched(Cassette):
     """A cassette that records which requests were made of it, for one command."""
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
-        super().__init__(path, read_only=read_only, shipped=shipped())
+        super().__init__(path, read_only=read_only, shipped=shipped)
         self._requested: set[str] = set()
         self._recorded: set[str] = set()
 
@@ -72,7 +71,7 @@ class Watched(Cassette):
 
     def lacks(self, model: str, prompt: str = "") -> str:
         """Explain that ctxbench comes with no reply to this request."""
-        older = shipped().older(prompt)
+        older = self.shipped().older(prompt)
         return f"{model}: not recorded{older and f', only to {older}, which has changed since'}: `make record`"
 
     def replies(self) -> Replies:
@@ -124,7 +123,6 @@ def _answered(folder: Path, cassette: Watched, replay: bool, done: Done) -> Repl
     models = Models(Settings(cassette=str(cassette.path), replay=replay, answerer=NAME))
     models.cassette = cassette
     probes, by = RunProbes(run, models), ByModel(models, TokenCounter(run.manifest.plan.encoding))
-    answer(run, by, grader(GRADERS[0], models=models), probes, done=done)
-    for name in GRADERS[1:]:
-        answer(run, by, grader(name, models=models), probes)
+    for name in GRADERS:
+        answer(run, by, grader(name, models=models), probes, done=done if name == GRADERS[0] else lambda _: None)
     return cassette.replies()

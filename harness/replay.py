@@ -21,9 +21,18 @@ from ctxbench.metrics.probes import PlacedProbe, placed_probes
 from ctxbench.metrics.structure import Structure
 from ctxbench.metrics.survival import FollowedFact, facts_in, shown
 from ctxbench.metrics.tokens import Ledger, TokenCounter
-from ctxbench.scenarios.compactions import PlacedCompaction, placed_compactions
 from ctxbench.scenarios.errors import UserError
-from ctxbench.scenarios.model import Call, Compaction, ContextEdit, Conversation, Fact, Message, Tool
+from ctxbench.scenarios.model import (
+    Call,
+    Compaction,
+    ContextEdit,
+    Conversation,
+    Fact,
+    Message,
+    PlacedCompaction,
+    Tool,
+    placed_compactions,
+)
 from ctxbench.scenarios.secrets import without_values
 from ctxbench.scenarios.view import Messages, Span, joined, shared_prefix
 from ctxbench.strategies import base
@@ -224,14 +233,12 @@ class ModelCalls(Protocol):
 class RecordedContext:
     """The services of one strategy while a conversation is replayed (`strategies.base.StrategyContext`)."""
 
-    __slots__ = (
-        *("_at", "_edits", "_events", "_models", "_waited"),
-        *("conversation", "index", "ledger", "now", "structure", "tools"),
-    )
-
     def __init__(self, index: ConversationIndex, models: ModelCalls = OFFLINE) -> None:
-        self.index, self.ledger, self.structure = index, index.ledger, index.structure
-        self.conversation = index.conversation.id
+        self.index, self.conversation = index, index.conversation.id
+        ledger, structure = index.ledger, index.structure
+        self.text_tokens, self.schemas = index.counter.text, index.tools
+        self.tokens, self.total, self.fit = ledger.tokens, ledger.total, ledger.fit
+        self.systems, self.opening, self.whole = structure.systems, structure.opening, structure.whole
         self.now: float | None = None
         self.tools: dict[str, tuple[Tool, Callable[[str], str]]] = {}
         """Each tool that the strategy offers, with the function that answers its calls, by name."""
@@ -282,13 +289,13 @@ class RecordedContext:
             about = [text for said in recorded for text in (said.text, *(call.arguments for call in said.calls))]
             self._charge(prompt, reply, sum(map(count, about)), shown(about, prompt.material, count))
         except Unusable as error:
-            self._charge(prompt, error.reply)
+            self._charge(prompt, error.reply, 0, 0)
             raise
         finally:
             self._waited += perf_counter_ns() - began
         return reply.text
 
-    def _charge(self, prompt: Prompt, reply: Reply, about: int = 0, shown: int = 0) -> None:
+    def _charge(self, prompt: Prompt, reply: Reply, about: int, shown: int) -> None:
         used = (reply.input_tokens, reply.output_tokens, reply.cost)
         self.record(Called("summariser", reply.model, *used, about=about, shown=shown, prompt=prompt.kind))
 
@@ -314,38 +321,9 @@ class RecordedContext:
     def edits(self) -> tuple[ContextEdit, ...]:
         return self._edits
 
-    def text_tokens(self, text: str) -> int:
-        return self.index.counter.text(text)
-
-    def tokens(self, message: Message) -> int:
-        return self.ledger.tokens(message)
-
-    def total(self, messages: Messages) -> int:
-        return self.ledger.total(messages)
-
-    def schemas(self, tools: tuple[Tool, ...]) -> int:
-        return self.index.tools(tools)
-
-    def fit(self, messages: Messages, budget: int) -> int:
-        return self.ledger.fit(messages, budget)
-
-    def systems(self, messages: Messages) -> Messages:
-        return self.structure.systems(messages)
-
-    def opening(self, messages: Messages, start: int) -> int | None:
-        return self.structure.opening(messages, start)
-
-    def whole(self, messages: Messages) -> Messages:
-        return self.structure.whole(messages)
-
 
 class ContextLog:
     """The context log of one conversation under one strategy, while it is written."""
-
-    __slots__ = (
-        *("_numbers", "_places", "_recording"),
-        *("events", "latency_ns", "marks", "model_wait_ns", "runs", "sent", "tools", "written"),
-    )
 
     def __init__(self, recording: Sequence[Message]) -> None:
         self.runs = Runs()
@@ -365,8 +343,8 @@ class ContextLog:
 
     def add(self, step: Step) -> None:
         """Append a step. Raises StrategyTypeError for a message that JSON cannot hold, and for marks on no message."""
-        recording, runs, sent = self._recording, self.runs, step.context.messages
-        marks = step.context.marks
+        recording, runs = self._recording, self.runs
+        sent, marks, tools = step.context.messages, step.context.marks, step.context.tools
         if marks and not 0 <= min(marks) <= max(marks) < len(sent):
             raise StrategyTypeError(f"the marks of the Context are {marks}, and it has {len(sent)} messages, from 0")
         # Only contexts with a foreign span are gone through message by message.
@@ -374,12 +352,11 @@ class ContextLog:
             if span.store is not recording:
                 sent = self.as_recorded(sent, step.at)
                 break
-        entries = 0
+        entries = len(runs.start)
         for store, start, stop in sent.spans:
             if store is recording:
                 runs.start.append(start)
                 runs.stop.append(stop)
-                entries += 1
                 continue
             for message in store[start:stop]:
                 # By value: a message that is made anew at each step, and says the same, is one message of the log.
@@ -389,16 +366,14 @@ class ContextLog:
                     self.written.append(message)
                 runs.start.append(len(recording) + number)
                 runs.stop.append(len(recording) + number + 1)
-                entries += 1
         runs.at.append(step.at)
-        runs.size.append(entries)
-        same_tools = bool(self.tools) and step.context.tools == self.tools[-1]
+        runs.size.append(len(runs.start) - entries)
+        same_tools = bool(self.tools) and tools == self.tools[-1]
         runs.same_tools.append(same_tools)
-        # Providers put the tools before the messages, so with other
-        # tools not even the first message follows the same prefix.
+        # Providers put the tools first, so with other tools not even the first message follows the same prefix.
         runs.kept.append(shared_prefix(self.sent, sent) if same_tools else 0)
         self.marks.append(marks)
-        self.tools.append(step.context.tools)
+        self.tools.append(tools)
         self.events += [(len(self.latency_ns), event) for event in step.events]
         self.latency_ns.append(step.latency_ns)
         self.model_wait_ns.append(step.model_wait_ns)

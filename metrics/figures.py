@@ -65,7 +65,7 @@ class Metric:
 
 
 def _with_fault(faults: Iterable[str]) -> Total:
-    return Total(lambda steps: np.logical_or.reduce([steps[name].to_numpy() > 0 for name in sorted(faults)]))
+    return Total(lambda steps: np.logical_or.reduce([np.asarray(steps[name]) > 0 for name in sorted(faults)]))
 
 
 def _percentile(steps: pd.DataFrame, at: float) -> Value:

@@ -62,7 +62,8 @@ class Total:
 
     def parts(self, rows: pd.DataFrame) -> tuple[Column, Column]:
         """Return what each row adds to the sum, and a column of ones."""
-        return np.asarray(self.top(rows)), np.ones(len(rows), np.int64)
+        top = np.asarray(self.top(rows))
+        return top, np.ones(len(top), np.int64)
 
     def __call__(self, rows: pd.DataFrame) -> Value:
         top, _ = self.parts(rows)

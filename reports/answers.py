@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures, StrategyAnswers, figures
+from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures, figures
 from ctxbench.harness.answers.store import USUAL, Answered, answered
 from ctxbench.harness.answers.tally import tallies_json
 from ctxbench.harness.folder.names import short_names
@@ -31,6 +32,7 @@ from .render import (
     amount,
     count,
     exact,
+    integer,
     percent,
     sample,
     share_range,
@@ -45,8 +47,6 @@ _TOO_FEW = "†"
 _MOST_PROFILES = 2
 _NAME = 32
 _WHOLE = "none"
-_NOT_KNOWN = "how far it agrees with people is not known (ctxbench lab calibrate)"
-_INTEGER = "{:,}".format
 
 _SHARE = (
     Column("strategy", "strategy", mark=lambda of: f" {_TOO_FEW}" * (not of.in_pairs)),
@@ -58,9 +58,9 @@ _GAIN = (
     Column("95 %", "normalised_gain_interval", share_range),
 )
 _REST = (
-    Column("not found", "unknown", _INTEGER),
+    Column("not found", "unknown", integer),
     Column("abstained", "abstained", percent, spare=2),
-    Column("missing", lambda of: of.missing + of.ungraded, _INTEGER),
+    Column("missing", lambda of: of.missing + of.ungraded, integer),
     Column("tokens in", "input_tokens", tokens, spare=3),
     Column("out", "output_tokens", tokens, spare=1),
     Column("cost", "cost", partial(amount, "usd"), spare=4),
@@ -68,7 +68,7 @@ _REST = (
 _PEOPLE = (
     Column("grader", lambda row: row[0]),
     Column("people's labels", lambda row: row[1].profile.set + (" (of another version)" if row[1].stale else "")),
-    Column("answers", lambda row: row[1].profile.quoted.answers, _INTEGER),
+    Column("answers", lambda row: row[1].profile.quoted.answers, integer),
     Column("kappa (95 %)", lambda row: row[1].profile.quoted.kappa, interval),
     Column("right called right", lambda row: row[1].profile.quoted.recall.value, figure),
     Column("wrong called wrong", lambda row: row[1].profile.quoted.specificity.value, figure),
@@ -95,7 +95,7 @@ def tables(graded: AnswerFigures, notes: Sequence[str], by_kind: bool = True) ->
         rows = [(name, *(with_reach(of.get(kind, none)) for kind in kinds)) for name, of in graded.by_category.items()]
         heads = ("strategy", *(kind or "(none)" for kind in kinds))
         shown.append(Table("Which kinds of questions are answered?", heads, tuple(rows), (REACH,)))
-    if why := [(of.strategy, _INTEGER(times), text) for of in graded.strategies for text, times in of.why]:
+    if why := [(of.strategy, integer(times), text) for of in graded.strategies for text, times in of.why]:
         heads = ("strategy", "times", "why")
         shown.append(Table("Why answers or grades are missing", heads, tuple(why), prose=True))
     return [*shown, Table("Who answered, and who graded?", (), (), tuple(notes))] if by_kind else shown
@@ -105,53 +105,44 @@ def _notes(graded: AnswerFigures) -> Iterator[str]:
     yield about("answers_correct")
     yield about("answers_not_found")
     if not all(of.in_pairs for of in graded.strategies):
-        yield f"{_TOO_FEW} Less than half of its probes are graded: its share correct is not compared."
+        yield about("answers_too_few", mark=_TOO_FEW)
     if graded.without_gold:
-        yield f"{count(graded.without_gold, 'probe has', 'probes have')} no accepted answer: answered, not graded."
+        yield about("answers_without_gold", probes=count(graded.without_gold, "probe has", "probes have"))
     if graded.less_exact:
-        yield (
-            f"{count(graded.less_exact, 'graded answer is', 'graded answers are')} wrong "
-            f"({percent(graded.less_exact / graded.graded)}) for a date that fits but is less exact than the gold."
-        )
+        number = count(graded.less_exact, "graded answer is", "graded answers are")
+        yield about("answers_less_exact", answers=number, share=percent(graded.less_exact / graded.graded))
 
 
-def _side_by_side(known: Mapping[str, AnswerFigures]) -> Iterator[Column]:
-    """Yield the columns of shares correct, by name, for rows that are strategies."""
+def _side_by_side(graded: Mapping[str, AnswerFigures]) -> tuple[dict[str, AnswerFigures], list[Column], list[str]]:
+    """Return the figures by graders that were compared with people, their columns, and a note for each other grader.
 
-    def figure_of(of: Mapping[str, StrategyAnswers], key: str) -> Callable[[str], Any]:
-        none = Missing("undefined", "not answered")
-        return lambda strategy: getattr(of[strategy], key) if strategy in of else none
-
-    for name, graded in known.items():
-        of = {answers.strategy: answers for answers in graded.strategies}
-        yield Column(name, figure_of(of, "correct"), percent)
-        yield Column("95 %", figure_of(of, "correct_interval"), share_range)
+    The columns are the shares correct, for rows that are strategies.
+    """
+    profiles, none, columns = Profiles(), Missing("undefined", "not answered"), []
+    known = {name: figures for name, figures in graded.items() if profiles.of(figures.grader)}
+    for name, shown in known.items():
+        for head, key, show in ((name, "correct", percent), ("95 %", "correct_interval", share_range)):
+            of = {answers.strategy: getattr(answers, key) for answers in shown.strategies}
+            columns.append(Column(head, defaultdict(lambda: none, of).__getitem__, show))
+    return known, columns, [about("answers_no_column", name=name) for name in graded if name not in known]
 
 
 def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
     """Return the shares that graders take for right, side by side, and how far each grader agrees with people.
 
-    They are of the most capable answer model. A grader whose agreement is not known has no column, only a note. In
-    brief, the agreement is a note as well.
+    They are of the most capable answer model. In brief, the agreement is a note.
     """
-    profiles = Profiles()
     first = answers.figures[0]
-    graded = {
-        unversioned(figures.grader).partition("(")[0]: figures
-        for figures in answers.figures
-        if figures.answerer == first.answerer
-    }
-    known = {name: figures for name, figures in graded.items() if profiles.of(figures.grader)}
+    own = [figures for figures in answers.figures if figures.answerer == first.answerer]
+    known, shares, without = _side_by_side({unversioned(of.grader).partition("(")[0]: of for of in own})
     of_first = {of.strategy: of for of in first.strategies}
     columns = (
         Column("strategy", short_names(list(of_first), _NAME).get),
-        *_side_by_side(known),
+        *shares,
         Column("abstained", lambda name: of_first[name].abstained, percent),
         Column("tokens", lambda name: of_first[name].input_tokens, tokens),
     )
-    asked = f"{count(first.probes, 'probe')}, {sample(first.conversations, first.units)}"
-    notes = [_ceiling(figures, name) for name, figures in known.items()]
-    notes += [f"No column for {name}: {_NOT_KNOWN}." for name in graded if name not in known]
+    notes, profiles = [*filter(None, map(_ceiling, known, known.values())), *without], Profiles()
     quotes = [
         (name, quote) for name, figures in known.items() for quote in profiles.of(figures.grader)[:_MOST_PROFILES]
     ]
@@ -159,11 +150,12 @@ def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
     if brief:
         kappas = {name: ", ".join(f"{row[3]} on {row[1]}" for row in people.rows if row[0] == name) for name in known}
         notes.insert(0, f"Kappa with people: {'; '.join(f'{name} {found}' for name, found in kappas.items())}.")
+    asked = f"{count(first.probes, 'probe')}, {sample(first.conversations, first.units)}"
     table = table_of(f"Right answers of {first.answerer}: {asked}", columns, of_first, notes, page=True)
     return [table] if brief else [table, people]
 
 
-def _ceiling(graded: AnswerFigures, name: str) -> str:
+def _ceiling(name: str, graded: AnswerFigures) -> str:
     """Say how far the ceiling is below the whole history, where it is; an empty text elsewhere."""
     correct = {of.strategy: of.correct for of in graded.strategies}
     ceiling, whole = (correct.get(bound, Missing("undefined")) for bound in (CEILING, _WHOLE))
@@ -178,31 +170,21 @@ def run_tables(answers: Answers, by_kind: bool = False) -> Iterator[Table]:
         first = answers.figures[0]
         yield from tables(first, answers.notes[first.answerer, first.grader], by_kind)
     if len(answers.figures) > 1:
-        yield _beside(answers)
+        known, columns, without = _side_by_side({f"{of.answerer} / {of.grader}": of for of in answers.figures})
+        names = dict.fromkeys(of.strategy for graded in answers.figures for of in graded.strategies)
+        notes = [f"{pair}: {' '.join(answers.notes[of.answerer, of.grader][1:])}" for pair, of in known.items()]
+        title, notes = "Correct, by answer model / grader", [*notes, *without]
+        shown = table_of(title, (Column("strategy", str), *columns), names, notes)
+        yield shown if known else Table(title, (), (), tuple(notes))
     if answers.left:
         yield Table("Answers that are left out", (), (), answers.left)
 
 
-def _beside(answers: Answers) -> Table:
-    """Return the share correct under each answer model and grader. A grader that nobody compared has no column."""
-    profiles = Profiles()
-    pairs = {f"{graded.answerer} / {graded.grader}": graded for graded in answers.figures}
-    known = {pair: graded for pair, graded in pairs.items() if profiles.of(graded.grader)}
-    names = dict.fromkeys(of.strategy for graded in answers.figures for of in graded.strategies)
-    notes = [f"{pair}: {' '.join(answers.notes[graded.answerer, graded.grader][1:])}" for pair, graded in known.items()]
-    notes += [f"No column for {pair}: {_NOT_KNOWN}." for pair in pairs if pair not in known]
-    columns = (Column("strategy", str), *_side_by_side(known))
-    title = "Correct, by answer model / grader"
-    return table_of(title, columns, names, notes) if known else Table(title, (), (), tuple(notes))
-
-
-_PLAIN = ("answerer", "grader", "conversations", "probes", "paired", "without_gold", "less_exact")
-
-
 def as_json(graded: AnswerFigures, notes: Sequence[str]) -> dict[str, Any]:
     """Return the exact figures of one answer model and grader."""
+    plain = ("answerer", "grader", "conversations", "probes", "paired", "without_gold", "less_exact")
     return {
-        **{name: getattr(graded, name) for name in _PLAIN},
+        **{name: getattr(graded, name) for name in plain},
         "independent_units": graded.units,
         "strategies": {
             of.strategy: exact(of)
@@ -264,13 +246,6 @@ def notes(stored: Answered, profiles: Profiles) -> Iterator[str]:
     yield from quoted(stored.grader, profiles.of(stored.grader)[:_MOST_PROFILES])
 
 
-class Measure(NamedTuple):
-    """One measure of quality: rows of conversation, strategy, got, wanted."""
-
-    name: str
-    sums: pd.DataFrame
-
-
 class Pair(NamedTuple):
     """Two measures, and how alike they order the strategies."""
 
@@ -299,58 +274,47 @@ def evidence_rows(run: Run, uneven: frozenset[str], strategies: Collection[str])
     return complete
 
 
-def measures(run: Run, answers: Answers | None, uneven: frozenset[str] = frozenset()) -> list[Measure]:
-    """Return context recall, and the share correct under each answer model and grader."""
+def measures(run: Run, answers: Answers | None, uneven: frozenset[str] = frozenset()) -> dict[str, pd.DataFrame]:
+    """Return context recall, and the share correct under each answer model and grader: conversation, strategy, got,
+    wanted."""
     if answers is None:
-        return []
+        return {}
     names = {name for graded in answers.figures for name in graded.counts.strategy} - set(BOUNDS)
-    correct = [
-        Measure(f"correct ({graded.answerer} / {graded.grader})", graded.counts[~graded.counts.strategy.isin(BOUNDS)])
+    recall = sums_of("context_recall", evidence_rows(run, uneven, names))
+    return {"context recall": recall} | {
+        f"correct ({graded.answerer} / {graded.grader})": graded.counts[~graded.counts.strategy.isin(BOUNDS)]
         for graded in answers.figures
-    ]
-    return [Measure("context recall", sums_of("context_recall", evidence_rows(run, uneven, names))), *correct]
+    }
 
 
-def pairs(measures: Sequence[Measure], units: Mapping[str, str]) -> list[Pair]:
+def pairs(measures: Mapping[str, pd.DataFrame], units: Mapping[str, str]) -> list[Pair]:
     """Return how alike every two measures order the strategies; intervals are over the independent units."""
     found = []
     for one, other in combinations(measures, 2):
-        tables = [part.sums.set_index(["conversation", "strategy"]) for part in (one, other)]
+        tables = [measures[name].set_index(["conversation", "strategy"]) for name in (one, other)]
         both = tables[0].index.intersection(tables[1].index)
         where, names = (list(dict.fromkeys(both.get_level_values(at))) for at in (0, 1))
-        first, second = (_sums(part, where, names, units) for part in tables)
-        found.append(Pair(one.name, other.name, len(names), len(where), alike(first, second)))
+        every, labels = pd.MultiIndex.from_product([where, names]), [units.get(name, name) for name in where]
+        # A row for each independent unit and a column for each strategy; what one measure lacks counts 0.
+        parts = (table.reindex(every).fillna(0)[part] for table in tables for part in ("got", "wanted"))
+        sums = [by_unit(part.to_numpy(float).reshape(len(where), len(names)), labels) for part in parts]
+        found.append(Pair(one, other, len(names), len(where), alike(OrderSums(*sums[:2]), OrderSums(*sums[2:]))))
     return found
-
-
-def _sums(
-    table: pd.DataFrame, conversations: Sequence[str], strategies: Sequence[str], units: Mapping[str, str]
-) -> OrderSums:
-    """Return a row for each independent unit and a column for each strategy; a missing value counts 0."""
-    every = pd.MultiIndex.from_product([conversations, strategies])
-    counts = table.reindex(every).fillna(0)
-    labels = [units.get(name, name) for name in conversations]
-    shape = len(conversations), len(strategies)
-    return OrderSums(*(by_unit(counts[part].to_numpy(float).reshape(shape), labels) for part in ("got", "wanted")))
 
 
 def agreement_table(pairs: Sequence[Pair]) -> Table:
     """Return a row for each pair of measures."""
 
-    def coefficient(value: Value) -> str:
-        return f"({value.why})" if isinstance(value, Missing) else f"{value:.2f}".replace("-", "−")
+    def coefficient(value: Value | Ends) -> str:
+        if isinstance(value, Missing):
+            return f"({value.why})"
+        return " to ".join(f"{end:.2f}".replace("-", "−") for end in (value if isinstance(value, Ends) else (value,)))
 
-    def ends(value: Ends | Missing) -> str:
-        return coefficient(value) if isinstance(value, Missing) else " to ".join(map(coefficient, value))
-
+    keys = ("kendall", "kendall_interval", "spearman", "spearman_interval")
     columns = (
         Column("measure", "one"),
         Column("and", "other"),
-        Column("tau", "found.kendall", coefficient),
-        Column("95 %", "found.kendall_interval", ends),
-        Column("rho", "found.spearman", coefficient),
-        Column("95 %", "found.spearman_interval", ends),
-        Column("strategies", "strategies", _INTEGER),
-        Column("conversations", "conversations", _INTEGER),
+        *map(Column, ("tau", "95 %", "rho", "95 %"), (f"found.{key}" for key in keys), [coefficient] * 4),
+        *(Column(key, key, integer) for key in ("strategies", "conversations")),
     )
     return table_of("Do the measures order the strategies alike?", columns, pairs, [about("order_agreement")], names=2)

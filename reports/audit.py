@@ -13,9 +13,9 @@ import pandas as pd
 
 from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.value import Missing, grouped
-from ctxbench.scenarios.compactions import RECORDED
+from ctxbench.scenarios.model import RECORDED
 
-from .render import Table, count, dollars, percent, shares
+from .render import Table, about, count, dollars, percent, shares
 from .results import Results
 from .verdict import FEWEST, WHOLE, RunVerdict, verdict
 from .verdict import as_json as verdict_json
@@ -70,7 +70,7 @@ class Audit:
         """The conversations that `recorded` could not replay, each with the reason."""
         return self.results.run.failures.get(RECORDED, {})
 
-    @property
+    @cached_property
     def is_comparable(self) -> bool:
         """Whether the agents changed something, and it can be measured."""
         return bool(self.own.sessions) and {RECORDED, WHOLE} <= self.against_whole.points.keys()
@@ -80,7 +80,7 @@ class Audit:
         """Every strategy against the agents' own compaction, or against sending everything where there was none."""
         return replace(self.against_whole, base=RECORDED) if self.is_comparable else self.against_whole
 
-    @property
+    @cached_property
     def better(self) -> str | None:
         """The strategy to use instead; None where none is sure to be better."""
         return None if self.places.shipped == RECORDED else self.places.shipped
@@ -88,44 +88,35 @@ class Audit:
 
 def audit_table(audit: Audit) -> Table:
     """Return the verdict in at most 12 lines: what the agents did, what would have been better, how sure that is."""
-    lines = (*_of_agent(audit), *_of_others(audit), *_rest(audit))
-    return Table(_title(audit), ("", ""), lines, prose=True)
+    of_agent = _of_agent(audit) if audit.is_comparable else ()
+    return Table(_title(audit), ("", ""), (*of_agent, *_of_others(audit), *_rest(audit)), prose=True)
 
 
 def _title(audit: Audit) -> str:
     better = audit.better
     if audit.is_comparable:
         if better == WHOLE:
-            return "Send everything: your agent's own compaction costs more than it saves"
+            return about("audit_whole")
         return f"Use {better} in place of your agent's own compaction" if better else "Keep your agent's own compaction"
-    if RECORDED not in audit.against_whole.points:
-        found = "Your agent's own compaction cannot be measured"
-    else:
-        found = "Your agent compacted nothing"
+    is_measured = RECORDED in audit.against_whole.points
+    found = "Your agent compacted nothing" if is_measured else "Your agent's own compaction cannot be measured"
     return f"{found}: {better} would cost less than sending everything" if better else found
 
 
 def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
     """Yield what the recorded agents did, and what it saved, cost and dropped against sending everything."""
-    own, places = audit.own, audit.against_whole
-    if not audit.is_comparable:
-        return
-    sessions, calls = audit.results.summary.compared, int(audit.calls.sum())
-    yield (
-        "compacted",
-        f"{count(own.times, 'time')} in {own.sessions:,} of {count(sessions, 'session')}: "
-        f"{own.calls:,} of {count(calls, 'model call')} came after it",
-    )
-    yield "saved", f"{less(places.token_change(RECORDED))} of the tokens of sending everything, its summaries included"
-    cost, whole = places.points[RECORDED].cost, places.points[WHOLE].cost
-    change = _in_words(places.cost_change(RECORDED))
-    yield "cost", f"{dollars(cost)} under {places.model} instead of {dollars(whole)}: {change}"
-    bills = audit.results.totals[audit.results.totals.model == places.model].set_index("strategy")
+    own, places, totals = audit.own, audit.against_whole, audit.results.totals
+    sessions, calls = count(audit.results.summary.compared, "session"), count(int(audit.calls.sum()), "model call")
+    yield "compacted", about("audit_compacted", times=count(own.times, "time"), own=own, sessions=sessions, calls=calls)
+    yield "saved", about("audit_saved", share=less(places.token_change(RECORDED)))
+    cost, whole = (dollars(places.points[name].cost) for name in (RECORDED, WHOLE))
+    yield "cost", f"{cost} under {places.model} instead of {whole}: {_in_words(places.cost_change(RECORDED))}"
     if own.summaries:
         basis = f", estimated for {own.estimated:,} of {own.summaries:,}" if own.estimated else ", as recorded"
-        yield "", f"{dollars(bills.cost_own[RECORDED])} of it for its summaries{basis}"
-    kept = f"{percent(places.points[RECORDED].quality)} of the values that the agent used next were still there"
-    yield "dropped", f"{kept}: {points_of(places.gain(RECORDED, WHOLE))}"
+        summaries = totals[totals.model == places.model].set_index("strategy").cost_own[RECORDED]
+        yield "", f"{dollars(summaries)} of it for its summaries{basis}"
+    kept, points = percent(places.points[RECORDED].quality), points_of(places.gain(RECORDED, WHOLE))
+    yield "dropped", f"{kept} of the values that the agent used next were still there: {points}"
 
 
 def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
@@ -136,8 +127,7 @@ def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
         yield "why", too_few(places)
     if name is None or places.base not in places.points:
         return
-    points = places.points
-    change = f"{dollars(points[name].cost)}, {_in_words(places.cost_change(name))}"
+    change = f"{dollars(places.points[name].cost)}, {_in_words(places.cost_change(name))}"
     gain = f"{places.quality.name} {points_of(places.gain(name, places.base))}"
     yield "better" if better else "nearest", f"{name}: {change}; {gain}"
     if places.units >= FEWEST:
@@ -154,10 +144,8 @@ def _in_words(change: Difference) -> str:
 
 def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
     """Yield what could not be measured, and where everything else is."""
-    reasons = grouped((None, why) for why in audit.left_out.values())
-    if reasons:
-        texts = "; ".join(f"{count(reason.times, 'session')}: {reason.text}" for _, reason in reasons[:2])
-        yield "left out", texts
+    if reasons := grouped((None, why) for why in audit.left_out.values()):
+        yield "left out", "; ".join(f"{count(reason.times, 'session')}: {reason.text}" for _, reason in reasons[:2])
     models, billed = audit.results.summary.recorded, audit.places.model
     if len(models) > 1:  # the sessions of all models are in one bill
         yield "recorded", recorded_with(audit.places) + (f"; all billed under {billed}" if billed in models else "")

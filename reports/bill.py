@@ -15,26 +15,30 @@ from ctxbench.harness.bill.simulation import BOUND, Scheme, rule_of
 from ctxbench.metrics.cache.mechanisms import AutomaticRules, CachedContentRules, UnitRules
 from ctxbench.metrics.media import media_rule, media_tokens
 from ctxbench.metrics.models import storage_source
-from ctxbench.metrics.thinking import thinking_rule, thinking_tokens
+from ctxbench.metrics.thinking import has_thinking, thinking_rule, thinking_tokens
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import MediaKind
 
-from .render import MARKS, Column, Table, about, count, dollars, percent, table_of, tokens
+from .render import (
+    LACKING,
+    MARKS,
+    STRATEGY,
+    Column,
+    Table,
+    about,
+    count,
+    dollars,
+    integer,
+    percent,
+    table_of,
+    tokens,
+)
 
 _KEYS = ["model", "placement", "strategy"]
 _MOST_CAUSES = 3
 # Share of a cost below which a range is none.
 _NARROW = 0.01
-
-HOW = (
-    "Cost is the input and recorded output of all calls, with the strategy's own model calls, each conversation with a "
-    "cache of its own. A summary that `offline` made costs what the billed model would take for as many tokens.",
-    "Breaks even: the median turn from which on the strategy has cost less than none, and the share of conversations "
-    "that get there. Cache hit rate: the share of input tokens read from the cache.",
-    "With re-fetching is a model, no measurement: the cost, and one further call for each call whose context lacks "
-    "what the recorded model used next. It sends the context again and behind it the messages that have the values.",
-)
 
 
 def totals(bills: pd.DataFrame) -> pd.DataFrame:
@@ -75,11 +79,11 @@ def tables(
             shown.append(bill_of(f"{title}?", rows, lacking))
         else:
             cost = rows.pivot(index="strategy", columns="placement", values="cost").reindex(rows.strategy.unique())
-            columns = (Column("strategy", "strategy"), *(Column(name, name, dollars) for name in placements))
+            columns = (STRATEGY, *(Column(name, name, dollars) for name in placements))
             by_placement = cost.reset_index().to_dict(orient="records")
             shown.append(table_of(f"{title}, by where the cache marks are?", columns, by_placement))
     shown.append(broken(breaks, list(sums.strategy.unique()), calls))
-    return [*shown, Table("How it was billed", (), (), (*HOW, *notes))]
+    return [*shown, Table("How it was billed", (), (), (*how(), *notes))]
 
 
 def causes(breaks: pd.DataFrame) -> pd.DataFrame:
@@ -101,8 +105,7 @@ def _saved(head: str, key: str, lacking: Collection[str], spare: int = 0) -> Col
 
 
 def _star(rows: pd.DataFrame, lacking: Collection[str]) -> list[str]:
-    note = f"{MARKS[0]} Part of this saving comes from calls that lack the newest message."
-    return [note] * bool(set(rows.strategy.astype(str)) & set(lacking))
+    return [f"{LACKING}."] * bool(set(rows.strategy.astype(str)) & set(lacking))
 
 
 def against(sums: pd.DataFrame, lacking: Collection[str], *more: str) -> Table:
@@ -116,20 +119,15 @@ def against(sums: pd.DataFrame, lacking: Collection[str], *more: str) -> Table:
     ]
     # Heads are names of models, which have dots.
     columns = [_saved(head, head, lacking) for head in dict.fromkeys(heads)]
-    notes = [
-        about("bill_against_none"),
-        *_star(sums, lacking),
-        *more,
-    ]
-    if BOUND in set(sums.placement):
-        notes.append("hindsight is the offline optimum: the lowest bill that any placement of marks could reach.")
-    return table_of("How much of the bill of none is saved?", (Column("strategy", "strategy"), *columns), rows, notes)
+    notes = [about("bill_against_none"), *_star(sums, lacking), *more]
+    notes += [about("bill_hindsight")] * (BOUND in set(sums.placement))
+    return table_of("How much of the bill of none is saved?", (STRATEGY, *columns), rows, notes)
 
 
 def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
     """Return one model's bill, a row for each strategy."""
     columns = [
-        Column("strategy", "strategy"),
+        STRATEGY,
         Column("cost", _cost),
         Column("own calls", "cost_own", dollars, spare=5),
         Column("with re-fetching", lambda row: row["cost"] + row["cost_own"] + row["cost_refetch"], dollars, spare=6),
@@ -187,8 +185,8 @@ def broken(breaks: pd.DataFrame, strategies: Sequence[str], calls: int) -> Table
         }
 
     columns = (
-        Column("strategy", "strategy"),
-        Column("breaks", "breaks", "{:,}".format),
+        STRATEGY,
+        Column("breaks", "breaks", integer),
         Column("of calls", "share"),
         Column("tokens lost", "lost", tokens),
         Column("prefix before it", "before", spare=2),
@@ -203,76 +201,49 @@ def _sum(column: pd.Series) -> float:
     return math.fsum(column) if column.dtype == float else int(column.sum())
 
 
-_RULES = {
-    "recording": "Cache rules: those of each recording's date.",
-    "latest": "Cache rules: the latest.",
-    "stored": "Cache rules: those of each recording's date.",
-    "document": "Cache rules, discounts and marks: the simplified ones of the ctxbench specification.",
-}
+def how() -> Iterator[str]:
+    """Yield how every bill is made."""
+    yield from map(about, ("bill_cost", "bill_break_even", "bill_refetching"))
 
 
 def assumptions(billed: Billed, schemes: Sequence[Scheme]) -> list[str]:
     """Return what was assumed, and what could not be billed."""
     requests, notes = billed.requests, [f"Prices: {billed.prices.source}."]
-    notes.append(about("bill_summaries"))
-    notes.append(_RULES[billed.schemes[0].rules])
-    encoding = requests.run.manifest.plan.encoding
-    notes.append(
-        f"Tokens are counted in {encoding} for every model, and a provider's own counts differ: they are multiplied by "
-        "what it counted for ours, in this run's recordings where these have its usage, else in others."
-    )
+    notes += [about("bill_summaries"), about(f"bill_rules_{billed.schemes[0].rules}")]
+    notes.append(about("bill_encoding", encoding=requests.run.manifest.plan.encoding))
     if hidden := requests.hidden.values():
-        notes.append(
-            f"Estimated hidden prefix: {sum(hidden) / len(hidden):,.0f} tokens on average in "
-            f"{count(len(hidden), 'conversation', 'conversations')} without a recorded system prompt or tools, from "
-            "the usage of the first call. It stands in front of every prompt and is cached with it."
-        )
-    if requests.untimed:
-        notes.append(
-            f"Assumed: {count(requests.untimed, 'conversation has', 'conversations have')} no times; "
-            f"calls are {PAUSE:g} s apart, under the latest rules and usual prices."
-        )
-    if requests.overmarked:
-        notes.append(
-            f"{count(requests.overmarked, 'call has', 'calls have')} more than 4 cache marks, which no provider "
-            "accepts; the last 4 count."
-        )
+        mean, conversations = sum(hidden) / len(hidden), count(len(hidden), "conversation")
+        notes.append(about("bill_hidden", tokens=f"{mean:,.0f}", conversations=conversations))
+    if number := requests.untimed:
+        which = count(number, "conversation has", "conversations have")
+        notes.append(about("bill_untimed", conversations=which, seconds=f"{PAUSE:g}"))
+    if number := requests.overmarked:
+        notes.append(about("bill_overmarked", calls=count(number, "call has", "calls have")))
     for scheme in billed.schemes:
-        notes += _of_model(billed, scheme)
+        notes += [text for of in (_recorded, _media, _thinking, _caching) for text in of(billed, scheme)]
     dropped = dict.fromkeys(scheme.model for scheme in schemes if scheme not in billed.schemes)
-    notes += [f"{model} takes no cache marks: it has no offline optimum (hindsight)." for model in dropped]
+    notes += [about("bill_no_marks", model=model) for model in dropped]
     return list(dict.fromkeys(notes))
 
 
 def _recorded(billed: Billed, scheme: Scheme) -> Iterator[str]:
     """Yield how the model counted tokens, and its recorded cost beside the bill of the same calls."""
-    factors = billed.factors[scheme.model]
-    if factors.family is not None and factors.prompt != 1:
-        yield (
-            f"{scheme.model} is billed at {factors.prompt:.2f} tokens for each of ours ({factors.family.low:.2f} to "
-            f"{factors.family.high:.2f}: {factors.family.source})."
-        )
-    elif factors.family is None and (factors.prompt, factors.answer) != (1, 1):
-        yield (
-            f"{scheme.model} counted {factors.prompt:.3f} tokens of a prompt and {factors.answer:.3f} of an answer for "
-            "each of ours."
-        )
-    elif factors.family is None:
-        yield f"{scheme.model}: how its provider counts is not known, so it is billed at our counts."
-    cost = billed.against_recorded(scheme)
-    if cost is not None:
-        which = count(cost.calls, "call that says", "calls that say")
-        yield (
-            f"The {which} what {scheme.model} cost took {dollars(cost.recorded)} as recorded; the bill of none has "
-            f"{dollars(cost.billed)} for them ({cost.billed / cost.recorded - 1:+.1%})."
-        )
+    model, factors = scheme.model, billed.factors[scheme.model]
+    if factors.family is None:
+        is_known = (factors.prompt, factors.answer) != (1, 1)
+        yield about(f"bill_counted_{'here' if is_known else 'never'}", model=model, factors=factors)
+    elif factors.prompt != 1:
+        yield about("bill_counted_elsewhere", model=model, factors=factors)
+    if (cost := billed.against_recorded(scheme)) is not None:
+        calls = count(cost.calls, "call that says", "calls that say")
+        change, (recorded, bill) = cost.billed / cost.recorded - 1, map(dollars, (cost.recorded, cost.billed))
+        yield about("bill_recorded", calls=calls, model=model, recorded=recorded, billed=bill, change=change)
 
 
-def _media(billed: Billed, model: str) -> Iterator[str]:
+def _media(billed: Billed, scheme: Scheme) -> Iterator[str]:
     """Yield how many of the recorded images, sounds, films and files the bill has, and why it has not the others."""
-    by_reason: dict[str, list[MediaKind]] = {}
-    places = (media for places in billed.requests.run.media.values() for media in places.values())
-    for medium in chain.from_iterable(places):
+    model, by_reason = scheme.model, dict[str, list[MediaKind]]()
+    for medium in chain.from_iterable(message.media for message in billed.requests.run.beyond_text.values()):
         tokens = media_tokens(model, medium)
         by_reason.setdefault(tokens.detail if isinstance(tokens, Missing) else "", []).append(medium.kind)
     parts = [
@@ -285,50 +256,34 @@ def _media(billed: Billed, model: str) -> Iterator[str]:
         yield f"{model}, of {every}: {'; '.join(parts)}{f' ({rule.source})' if rule else ''}."
 
 
-def _thinking(billed: Billed, model: str) -> Iterator[str]:
+def _thinking(billed: Billed, scheme: Scheme) -> Iterator[str]:
     """Yield whether recorded reasoning is billed in later prompts, by which rule, and why it is not."""
-    reasoned = billed.requests.run.reasoned
-    answers, rule = count(len(reasoned), "answer", "answers"), thinking_rule(model)
+    reasoned = list(filter(has_thinking, billed.requests.run.beyond_text.values()))
+    rule, values = thinking_rule(scheme.model), {"model": scheme.model, "answers": count(len(reasoned), "answer")}
     if not reasoned:
         return
     if not billed.thinking:
-        yield f"{model}: the reasoning of {answers} is not billed in later prompts (`--thinking` bills it)."
+        yield about("bill_thinking_off", **values)
     elif rule is None:
-        yield f"{model}: no rule is known by which the reasoning of {answers} stays in later prompts: not billed."
+        yield about("bill_thinking_unknown", **values)
     else:
         hidden = sum(isinstance(thinking_tokens(message, len), Missing) for message in reasoned)
-        lacking = (
-            f", but for {hidden:,} whose text and tokens are not recorded" if hidden and rule.keeps != "none" else ""
-        )
-        yield f"{model}: of {answers} with reasoning, {_KEPT[rule.keeps or 'none']}{lacking} ({rule.source})."
+        lacks = hidden and rule.keeps != "none"
+        lacking = f", but for {hidden:,} whose text and tokens are not recorded" if lacks else ""
+        kept = about(f"bill_thinking_{rule.keeps or 'none'}")
+        yield about("bill_thinking", kept=kept, lacking=lacking, source=rule.source, **values)
 
 
-_KEPT = {
-    "all": "all have it billed in later prompts",
-    "turn": "those of the present turn have it billed in later prompts",
-    "tools": "those of turns with tool calls have it billed in later prompts",
-    "none": "none has it in later prompts",
-}
-
-
-def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
-    """Yield what was assumed for one model, and what its calls are recorded to have cost."""
-    rule = rule_of(scheme, None)
-    yield from _recorded(billed, scheme)
-    yield from _media(billed, scheme.model)
-    yield from _thinking(billed, scheme.model)
+def _caching(billed: Billed, scheme: Scheme) -> Iterator[str]:
+    """Yield what was assumed of the model's cache, and which requests are too large for it."""
+    model, rule = scheme.model, rule_of(scheme, None)
     if rule is None:
-        yield f"No cache rule is known for {scheme.model}: nothing is cached."
+        yield about("bill_no_cache", model=model)
     elif isinstance(rule.rules, (AutomaticRules, UnitRules)) and rule.rules.lifetime < math.inf:
-        minutes = f"{rule.rules.lifetime / 60:g} minutes"
-        yield f"Assumed: {scheme.model} keeps an unused prefix for {minutes}; no exact time is published."
+        yield about("bill_lifetime", model=model, minutes=rule.rules.lifetime / 60)
         if rule.rules.reuse < 1:
-            yield (
-                f"{scheme.model}, a cost from–to: every call finds the newest cached prefix; "
-                f"{percent(rule.rules.reuse)} do, and the others an earlier one, as another server answers."
-            )
+            yield about("bill_reuse", model=model, share=percent(rule.rules.reuse))
     elif isinstance(rule.rules, CachedContentRules):
         yield f"Storage prices: {storage_source()}."
     if over := billed.over_window(scheme) if scheme in billed.usages else 0:
-        larger = count(over, "request is", "requests are")
-        yield f"{larger} larger than the window of {scheme.model}, and billed as if it took them."
+        yield about("bill_over_window", requests=count(over, "request is", "requests are"), model=model)

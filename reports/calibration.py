@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers
-from ctxbench.harness.graders.calibration import Calibrated
-from ctxbench.harness.graders.labels import LabelledSet
+from ctxbench.harness.graders.calibration import Calibrated, LabelledSet
 from ctxbench.harness.graders.profiles import Profile, QuotedProfile, corrected_by, unversioned
 from ctxbench.metrics.grading.agreement import Agreement, Estimate
 from ctxbench.metrics.statistics.intervals import Ends
@@ -95,14 +94,6 @@ _CONFUSION = (
         }.items()
     ),
 )
-_THRESHOLD = (
-    _GRADER,
-    Column("threshold", "threshold.threshold", figure),
-    Column("accuracy", "threshold.accuracy", interval),
-    Column("kappa", "threshold.kappa", interval),
-    Column("own accuracy", "threshold.own_accuracy", _alone),
-    Column("own kappa", "threshold.own_kappa", _alone),
-)
 _PEOPLE = (
     _GRADER,
     Column("by", "by"),
@@ -123,7 +114,7 @@ def _row(profile: Profile, of: Agreement, **more: object) -> dict[str, Any]:
 
 
 def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
-    """Yield for each set: agreement, confusion, groups, thresholds, variants, missing grades, time, cost."""
+    """Yield for each set: agreement, confusion, groups, variants, missing grades, time, cost."""
     for at, calibrated in enumerate(results):
         name, profiles = calibrated.labels.name, calibrated.profiles
         yield _main(calibrated, first=not at)
@@ -137,7 +128,6 @@ def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
             if rows:
                 yield table_of(f"{name}: by {title}", (_GRADER, Column(title, "group"), *_BY_GROUP), rows, names=2)
         yield from _people(calibrated)
-        yield table_of(f"{name}: a threshold learned from the labels", _THRESHOLD, profiles, [about("threshold")])
         if variants := tuple(_variants(profiles)):
             note = "The share of answers called right, by two rubrics for the same answers."
             yield Table(f"{name}: strict and lenient", _VARIANTS, variants, (note,))
@@ -195,14 +185,11 @@ def _main(calibrated: Calibrated, first: bool) -> Table:
         for profile in calibrated.profiles
         if profile.held_out is not None
     ]
-    rows += [{**msgspec.structs.asdict(of), "grader": f"{of.name}, at best"} for of in beside.baselines]
     if (raters := beside.raters) is not None:
         rows.append({"grader": _who(labels), "accuracy": Estimate(raters.same, _NONE), "kappa": raters.verdicts})
     notes = list(_notes(calibrated))
     if first:
         notes.append(about("calibration"))
-    if first and beside.baselines:
-        notes.append(about("at_best"))
     who = "people" if labels.labelled_by == "people" else f"a {labels.labelled_by}"
     sizes = f"{count(len(labels.answers), 'answer')} to {count(len(set(labels.questions)), 'question')}"
     title = f"{labels.name}: {sizes}, {percent(beside.right)} right, as labelled by {who}"

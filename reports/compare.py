@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ctxbench.harness.compare.compare import Comparison, RunComparison, Unpaired
-from ctxbench.metrics.statistics.comparison import Difference, Margin
+from ctxbench.metrics.statistics.comparison import Difference, Margin, Word
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
 
-from .render import Column, Table, amount, count, exact, independent, library_column, sample, table_of
+from .render import (
+    STRATEGY,
+    Column,
+    Table,
+    amount,
+    count,
+    exact,
+    independent,
+    integer,
+    library_column,
+    sample,
+    table_of,
+)
 
 # Verdicts, those that need a look first.
-_WORDS = ("worse", "lost", "incomparable", "cannot tell", "better", "new", "same")
+_WORDS: tuple[Word, ...] = ("worse", "lost", "incomparable", "cannot tell", "better", "new", "same")
 # Names that stand in a line of prose.
 _MOST_NAMES = 4
 _PLURALS = {"conversation": "conversations", "strategy": "strategies"}
@@ -35,34 +48,21 @@ def how_to_read() -> Table:
 
 def tables(compared: RunComparison, titles: tuple[str, str] = ("before", "after")) -> Iterator[Table]:
     """Yield every table that has something to show. `titles` are the heads of the two figures."""
-    yield Table(_title(compared), (), (), (_counted(compared.comparisons), *unpaired(compared.unpaired)))
-    by_metric = []
-    for metric in dict.fromkeys(comparison.metric for comparison in compared.comparisons):
-        rows = [comparison for comparison in compared.comparisons if comparison.metric == metric]
-        if not all(map(_is_still, rows)):
-            by_metric.append(_of_metric(metric, rows, titles, compared.libraries))
-    yield from by_metric
-    if by_metric:
+    rows, pairs = compared.comparisons, count(compared.conversations, "pair of conversations", "pairs of conversations")
+    title = f"{compared.after} against {compared.before}, in {pairs}"
+    title += independent(compared.conversations, compared.units)
+    if any(row.strategy != row.against for row in rows):
+        title = f"Strategies of {compared.before}, in {sample(compared.conversations, compared.units)}"
+    by, still = Counter(row.verdict.word for row in rows), sum(map(_is_still, rows))
+    counts = ", ".join(f"{by[word]:,} {word}" for word in _WORDS if by[word])
+    counted = f"{count(len(rows), 'comparison')}: {counts}." + (f" In {still:,} nothing moved." if still else "")
+    yield Table(title, (), (), (counted if rows else "Nothing was compared.", *unpaired(compared.unpaired)))
+    for metric in dict.fromkeys(row.metric for row in rows):
+        of_metric = [row for row in rows if row.metric == metric]
+        if not all(map(_is_still, of_metric)):
+            yield _of_metric(metric, of_metric, titles, compared.libraries)
+    if still < len(rows):
         yield how_to_read()
-
-
-def _title(compared: RunComparison) -> str:
-    if any(comparison.strategy != comparison.against for comparison in compared.comparisons):
-        return f"Strategies of {compared.before}, in {sample(compared.conversations, compared.units)}"
-    pairs = count(compared.conversations, "pair of conversations", "pairs of conversations")
-    return (
-        f"{compared.after} against {compared.before}, in {pairs}{independent(compared.conversations, compared.units)}"
-    )
-
-
-def _counted(comparisons: Sequence[Comparison]) -> str:
-    """Return how many comparisons have which verdict."""
-    if not comparisons:
-        return "Nothing was compared."
-    by = {word: sum(comparison.verdict.word == word for comparison in comparisons) for word in _WORDS}
-    still = sum(map(_is_still, comparisons))
-    counts = ", ".join(f"{number:,} {word}" for word, number in by.items() if number)
-    return f"{count(len(comparisons), 'comparison')}: {counts}." + (f" In {still:,} nothing moved." if still else "")
 
 
 def unpaired(groups: Iterable[Unpaired]) -> Iterator[str]:
@@ -86,13 +86,10 @@ def _is_still(comparison: Comparison) -> bool:
 
 def says_all(comparison: Comparison) -> bool:
     """Return whether the row needs no reason in words: its interval has both signs."""
-    difference = comparison.found
-    return (
-        difference is not None
-        and not isinstance(difference.shown, Missing)
-        and difference.shown.low <= 0 <= difference.shown.high
-        and comparison.verdict.word == "cannot tell"
-    )
+    found = comparison.found
+    if found is None or isinstance(found.shown, Missing) or comparison.verdict.word != "cannot tell":
+        return False
+    return found.shown.low <= 0 <= found.shown.high
 
 
 def _of_metric(
@@ -101,43 +98,44 @@ def _of_metric(
     first = comparisons[0]
     still = [comparison.strategy for comparison in comparisons if _is_still(comparison)]
     rows = [comparison for comparison in comparisons if not _is_still(comparison)]
-    by_reason: dict[str, list[str]] = {}
+    by_reason: dict[str, dict[str, None]] = {}
     for comparison in rows:
         if comparison.verdict.why and not says_all(comparison):
-            by_reason.setdefault(comparison.verdict.why, []).append(comparison.strategy)
-    notes = [f"{', '.join(dict.fromkeys(names))}: {why}." for why, names in by_reason.items()]
-    if still:
-        notes.append(f"Nothing moved: {', '.join(still)}.")
+            by_reason.setdefault(comparison.verdict.why, {})[comparison.strategy] = None
+    notes = [f"{', '.join(names)}: {why}." for why, names in by_reason.items()]
+    notes += [f"Nothing moved: {', '.join(still)}."] * bool(still)
     title = f"{metric} ({first.rule.better} is better, {margin(first.rule.margin, first.about.unit)})"
     library = library_column(libraries, [comparison.strategy for comparison in rows])
-    return table_of(title, (Column("strategy", "strategy"), *library, *columns(titles)), rows, notes)
+    return table_of(title, (STRATEGY, *library, *columns(titles)), rows, notes)
 
 
 def columns(titles: tuple[str, str] = ("was", "is")) -> list[Column]:
     """Return the columns of a comparison. `titles` are the heads of the two figures."""
 
-    def column(head: str, spare: int, text: Callable[[Comparison, Difference, str], str]) -> Column:
+    def column(head: str, spare: int, text: Callable[[Difference, str], str]) -> Column:
         def cell(row: Comparison) -> str:
-            return "–" if row.found is None else text(row, row.found, row.about.unit)
+            return "–" if row.found is None else text(row.found, row.about.unit)
 
         return Column(head, cell, spare=spare)
 
-    def typical(_: Comparison, found: Difference, unit: str) -> str:
+    def typical(found: Difference, unit: str) -> str:
         change = found.typical
         return "–" if change is None else f"{moved(change.value, unit, True)} ({between(change.shown, unit, True)})"
 
-    def detects(row: Comparison, found: Difference, unit: str) -> str:
-        return "–" if isinstance(row.detects, Missing) else f"±{moved(row.detects, unit, found.relative)[1:]}"
+    def detects(row: Comparison) -> str:
+        if row.found is None or isinstance(row.detects, Missing):
+            return "–"
+        return f"±{moved(row.detects, row.about.unit, row.found.relative)[1:]}"
 
     return [
-        column(titles[0], 3, lambda _, found, unit: amount(unit, whole(unit, found.before))),
-        column(titles[1], 4, lambda _, found, unit: amount(unit, whole(unit, found.after))),
-        column("difference", 0, lambda _, found, unit: moved(found.value, unit, found.relative)),
-        column("95 % interval", 6, lambda _, found, unit: between(found.shown, unit, found.relative)),
+        column(titles[0], 3, lambda found, unit: amount(unit, whole(unit, found.before))),
+        column(titles[1], 4, lambda found, unit: amount(unit, whole(unit, found.after))),
+        column("difference", 0, lambda found, unit: moved(found.value, unit, found.relative)),
+        column("95 % interval", 6, lambda found, unit: between(found.shown, unit, found.relative)),
         column("typical conversation", 5, typical),
         Column("verdict", "verdict.word"),
-        column("detects", 2, detects),
-        column("conversations", 1, lambda _, found, __: f"{found.conversations:,}"),
+        Column("detects", detects, spare=2),
+        column("conversations", 1, lambda found, _: integer(found.conversations)),
     ]
 
 
@@ -150,8 +148,7 @@ def moved(value: Value, unit: str, relative: bool) -> str:
     """Return a difference with its sign: +2.1 % · −1.3 points · +3."""
     if isinstance(value, Missing):
         return f"({value.why})"
-    sign = "+" if value >= 0 else "−"
-    return sign + _size(abs(value), unit, relative)
+    return ("+" if value >= 0 else "−") + _size(abs(value), unit, relative)
 
 
 def _size(value: float, unit: str, relative: bool) -> str:
@@ -201,10 +198,14 @@ def as_json(compared: RunComparison) -> dict[str, Any]:
 
 def _row(comparison: Comparison, library: str | None) -> dict[str, Any]:
     verdict, found, typical = comparison.verdict, comparison.found, comparison.found and comparison.found.typical
+
+    def named(of: object, *names: str) -> dict[str, Any]:
+        return {name: getattr(of, name) for name in names}
+
     row = {
-        **{name: getattr(comparison, name) for name in ("strategy", "against", "metric")},
-        **{name: getattr(comparison.about, name) for name in ("unit", "version")},
-        **{name: getattr(comparison.rule, name) for name in ("better", "margin")},
+        **named(comparison, "strategy", "against", "metric"),
+        **named(comparison.about, "unit", "version"),
+        **named(comparison.rule, "better", "margin"),
         "verdict": verdict.word,
         "why": verdict.why,
         "no_worse": verdict.no_worse,
@@ -213,8 +214,8 @@ def _row(comparison: Comparison, library: str | None) -> dict[str, Any]:
     if found is None:
         return row
     return row | {
-        **{name: getattr(found, name) for name in ("conversations", "before", "after", "relative", "error", "p")},
-        **{name: getattr(comparison, name) for name in ("moved", "beyond")},
+        **named(found, "conversations", "before", "after", "relative", "error", "p"),
+        **named(comparison, "moved", "beyond"),
         "independent_units": found.units,
         "difference": found.value,
         "interval_95": found.shown,

@@ -13,11 +13,11 @@ from ctxbench.harness.compare.compare import Comparison, MetricChange
 from ctxbench.harness.compare.gate import FAILS, Gate, Result
 from ctxbench.metrics.statistics.comparison import Word
 from ctxbench.metrics.value import Missing
-from ctxbench.scenarios.text import printable
+from ctxbench.scenarios.errors import printable
 
 from .compare import as_json as compared_json
 from .compare import between, columns, how_to_read, margin, moved, says_all, some, unpaired, whole
-from .render import Column, Table, amount, count, table_of
+from .render import STRATEGY, Column, Table, about, amount, count, table_of
 
 _TITLES: dict[Result, str] = {
     "passes": "The gate passes",
@@ -41,10 +41,10 @@ def tables(gate: Gate, step: Step) -> Iterator[Table]:
     worse = [[(row, change) for change in row.moved if change.gain < 0] for row in shown]
     if named := [pair for rank in zip_longest(*worse) for pair in rank if pair is not None]:
         sections.append(_moved_table(named, step))
-    for title, word in (("Cannot tell", "cannot tell"), ("Better", "better")):
+    for word in ("cannot tell", "better"):
         rows = [row for row in gate.compared.comparisons if row.verdict.word == word and row not in shown]
         if rows := [row for row in rows if not _is_nothing(row)]:
-            sections.append(_of(title, rows))
+            sections.append(_of(word.capitalize(), rows))
     yield from sections
     if sections:
         yield how_to_read()
@@ -53,30 +53,28 @@ def tables(gate: Gate, step: Step) -> Iterator[Table]:
 def _summary(gate: Gate) -> Iterator[str]:
     compared = gate.compared
     words: tuple[Word, ...] = (*FAILS, "incomparable", "cannot tell", "better", "same", "new")
-    counts = ", ".join(f"{number:,} {word}" for word in words if (number := compared.counted(word)))
+    of: dict[Word, list[Comparison]] = {word: [] for word in words}
+    for row in compared.comparisons:
+        of[row.verdict.word].append(row)
+    counts = ", ".join(f"{len(rows):,} {word}" for word, rows in of.items() if rows)
     pairs = count(compared.conversations, "pair")
     yield f"{compared.after} against {compared.before}: {pairs} of conversations; {counts or 'nothing compared'}."
-    single = [
-        comparison
-        for comparison in compared.comparisons
-        if comparison.verdict.word == "cannot tell" and _is_nothing(comparison, of=1)
-    ]
-    if single:
-        names = some(list(dict.fromkeys(comparison.metric for comparison in single)))
-        yield f"In {len(single):,} of these one conversation alone has the figure, and it did not move ({names})."
+    if single := [row for row in of["cannot tell"] if _is_nothing(row, of=1)]:
+        names = some(list(dict.fromkeys(row.metric for row in single)))
+        yield about("gate_single", number=len(single), names=names)
     yield power(gate)
     yield from unpaired(compared.unpaired)
-    for word, why in (("incomparable", _RENEW), ("new", f"not guarded until {_RENEW}")):
-        group = [comparison for comparison in compared.comparisons if comparison.verdict.word == word]
-        if group:
-            named = some(sorted({comparison.metric for comparison in group}))
-            reasons = some(sorted({comparison.verdict.why for comparison in group}))
+    whys: tuple[tuple[Word, str], ...] = (("incomparable", _RENEW), ("new", f"not guarded until {_RENEW}"))
+    for word, why in whys:
+        if group := of[word]:
+            named, reasons = (
+                some(sorted(set(part))) for part in zip(*((r.metric, r.verdict.why) for r in group), strict=True)
+            )
             yield f"{word.capitalize()}: {named} ({reasons}); {why}."
     if gate.unknown:
-        why = f"it is older than these metrics ({_RENEW}), or its recordings have nothing that they measure"
-        yield f"The policy names metrics that the baseline does not have: {some(gate.unknown)}. Either {why}."
+        yield about("gate_unknown", names=some(gate.unknown), renew=_RENEW)
     if gate.not_guarded:
-        yield f"Not guarded, because the policy does not name them: {some(gate.not_guarded)}."
+        yield about("gate_not_guarded", names=some(gate.not_guarded))
 
 
 def _is_nothing(comparison: Comparison, of: int = 0) -> bool:
@@ -103,10 +101,8 @@ def power(gate: Gate) -> str:
         return "Power: nothing moved in any conversation, so there is no spread to estimate it from."
     texts = [text for _, text in sizes.values()]
     more = f" and {len(texts) - _MOST_SIZES} more" if len(texts) > _MOST_SIZES else ""
-    text = f"Power: this sample detects, four times in five, changes of {'; '.join(texts[:_MOST_SIZES])}{more}."
-    if finer:
-        text += f" The margin of {some(list(finer))} is finer than that: more conversations would help."
-    return text
+    text = about("gate_power", sizes="; ".join(texts[:_MOST_SIZES]) + more)
+    return f"{text} {about('gate_finer', names=some(list(finer)))}" if finer else text
 
 
 def _of(title: str, rows: Sequence[Comparison]) -> Table:
@@ -115,31 +111,21 @@ def _of(title: str, rows: Sequence[Comparison]) -> Table:
     )
     margins = {row.metric: margin(row.rule.margin, row.about.unit) for row in rows}
     notes = [*dict.fromkeys(reasons), "; ".join(f"{metric}: {text}" for metric, text in margins.items()) + "."]
-    names = (Column("strategy", "strategy"), Column("metric", "metric"))
-    return table_of(f"{title}: {len(rows):,}", (*names, *columns()), rows, notes, names=2)
+    shown = (STRATEGY, Column("metric", "metric"), *columns())
+    return table_of(f"{title}: {len(rows):,}", shown, rows, notes, names=2)
 
 
 def _moved_table(pairs: Sequence[tuple[Comparison, MetricChange]], step: Step) -> Table:
     """Return the conversations that moved most."""
-
-    def figure(which: str) -> Callable[[tuple[Comparison, MetricChange]], str]:
-        return lambda pair: amount(pair[0].about.unit, whole(pair[0].about.unit, getattr(pair[1], which)))
-
-    def look(pair: tuple[Comparison, MetricChange]) -> str:
-        row, change = pair
-        return anchor(change.conversation, row.strategy, step(row.metric, change.conversation, row.strategy))
-
-    shown = (
-        Column("conversation", lambda pair: pair[1].conversation),
-        Column("strategy", lambda pair: pair[0].strategy),
-        Column("metric", lambda pair: pair[0].metric),
-        Column("was", figure("before")),
-        Column("is", figure("after")),
-        Column("look at it", look),
-    )
-    left = len(pairs) - _MOST_CONVERSATIONS
+    shown = []
+    for row, change in pairs[:_MOST_CONVERSATIONS]:
+        unit, where = row.about.unit, (change.conversation, row.strategy)
+        figures = (amount(unit, whole(unit, value)) for value in (change.before, change.after))
+        shown.append((*where, row.metric, *figures, anchor(*where, step(row.metric, *where))))
+    left = len(pairs) - len(shown)
     notes = [f"{left:,} more in --json."] * (left > 0) + ["The link opens the step that worsens the figure most."]
-    return table_of("Which conversations moved most?", shown, pairs[:_MOST_CONVERSATIONS], notes, prose=True)
+    heads = ("conversation", "strategy", "metric", "was", "is", "look at it")
+    return Table("Which conversations moved most?", heads, tuple(shown), tuple(notes), prose=True)
 
 
 def anchor(conversation: str, strategy: str, step: int | None) -> str:

@@ -6,20 +6,32 @@ stand apart and are never ranked: `last_turn` is the floor, `evidence_only`, whi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from ctxbench.harness.folder.run import Run
+from ctxbench.harness.folder.run import KEYS, Run
 from ctxbench.harness.probes.ask import CEILING, FLOOR
 from ctxbench.metrics.figures import METRICS, OF_PROBES, bounds_are_alike, recall_interval, units_of
 from ctxbench.metrics.probes import MEASURES, ranked
 from ctxbench.metrics.statistics.intervals import WITHIN_NOISE, Interval
 from ctxbench.metrics.value import Missing, Ratio, Value
 
-from .render import Column, Table, about, count, metric_column, percent, sample, share_range, table_of
+from .render import (
+    STRATEGY,
+    Column,
+    Table,
+    about,
+    count,
+    integer,
+    metric_column,
+    percent,
+    sample,
+    share_range,
+    table_of,
+)
 
 # Columns that the figures need; the texts of the contexts are not read.
 _COLUMNS = [
@@ -96,7 +108,7 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
             for name in names
             if (own := common[common.strategy == name]).recalled.notna().any()
         },
-        failed=broken[["conversation", "strategy", "probe", "failed"]]
+        failed=broken[[*KEYS, "probe", "failed"]]
         .astype(str)
         .rename(columns={"failed": "detail"})
         .to_dict(orient="records"),
@@ -171,7 +183,6 @@ _FIGURES = (
     metric_column("evidence_density", spare=3),
 )
 _RECALL = metric_column("context_recall")
-_STRATEGY = Column("strategy", "strategy")
 _MOST_FAILED = 10
 
 
@@ -184,13 +195,12 @@ def tables(summary: ProbeSummary, by_kind: bool = False) -> Iterator[Table]:
 
     columns = (_RECALL, _INTERVAL, *_FIGURES)
     title = f"Is the evidence sent? {count(summary.asked, 'probe')} in {sample(summary.conversations, summary.units)}"
-    yield table_of(title, (_STRATEGY, *columns), rows(summary.strategies), _notes(summary))
-    note = "last_turn has no memory at all; evidence_only is given the evidence, and sends nothing else."
-    bound = Column("bound", "strategy")
-    yield table_of("What are the bounds of context recall?", (bound, *columns), rows(summary.bounds), [note])
+    yield table_of(title, (STRATEGY, *columns), rows(summary.strategies), _notes(summary))
+    bounds, of_bounds = (Column("bound", "strategy"), *columns), rows(summary.bounds)
+    yield table_of("What are the bounds of context recall?", bounds, of_bounds, [about("probes_bounds")])
     if by_kind and summary.kinds:
         of_kinds = [{"kind": kind, **row} for kind, figures in summary.kinds.items() for row in rows(figures)]
-        names = (Column("kind", "kind"), _STRATEGY, Column("probes", "probes", "{:,}".format))
+        names = (Column("kind", "kind"), STRATEGY, Column("probes", "probes", integer))
         yield table_of("Which kinds of probes lose their evidence?", (*names, _RECALL, *_FIGURES), of_kinds, names=2)
     if summary.retrieval:
         rankings = [
@@ -199,38 +209,33 @@ def tables(summary: ProbeSummary, by_kind: bool = False) -> Iterator[Table]:
             for kind, values in of.items()
             if by_kind or kind == "all"
         ]
-        kind_column = [Column("kind", "kind")] * by_kind
-        ranked_by = (_STRATEGY, *kind_column, *(Column(name, name, percent) for name in MEASURES))
-        yield table_of(
-            "How well is the evidence ranked?", ranked_by, rankings, [about("probes_ranking")], names=1 + by_kind
-        )
+        ranked_by = (STRATEGY, *[Column("kind", "kind")] * by_kind, *(Column(name, name, percent) for name in MEASURES))
+        notes, title = [about("probes_ranking")], "How well is the evidence ranked?"
+        yield table_of(title, ranked_by, rankings, notes, names=1 + by_kind)
     if summary.failed:
-        yield _failed(summary)
+        failed = [(row["strategy"], row["detail"], f"{row['conversation']} {row['probe']}") for row in summary.failed]
+        yield failures_table("Probes without a context", "probes", failed, _MOST_FAILED)
 
 
 def _notes(summary: ProbeSummary) -> Iterator[str]:
     yield about("probes_recall")
     yield about("probes_means")
     if summary.compared < summary.conversations:
-        yield (
-            f"Over the {summary.compared:,} of {count(summary.conversations, 'conversation')} in which every strategy "
-            "finished and had a context for every probe."
-        )
+        whole = count(summary.conversations, "conversation")
+        yield about("probes_compared", compared=summary.compared, whole=whole)
     if summary.without_evidence:
-        yield (
-            f"{count(summary.without_evidence, 'probe has', 'probes have')} no evidence, as those that cannot be "
-            "answered: they count in no figure here."
-        )
+        yield about("probes_without", probes=count(summary.without_evidence, "probe has", "probes have"))
 
 
-def _failed(summary: ProbeSummary) -> Table:
-    why: dict[tuple[str, str], list[str]] = {}
-    for row in summary.failed:
-        why.setdefault((row["strategy"], row["detail"]), []).append(f"{row['conversation']} {row['probe']}")
-    rows = tuple(
-        (strategy, f"{len(where):,}", where[0], detail)
-        for (strategy, detail), where in list(why.items())[:_MOST_FAILED]
-    )
-    more = len(why) - _MOST_FAILED
-    notes = (f"{count(more, 'more reason')}: all are in --json.",) if more > 0 else ()
-    return Table("Probes without a context", ("strategy", "probes", "for example", "why"), rows, notes, prose=True)
+def failures_table(title: str, what: str, failed: Iterable[tuple[str, str, str]], most: int | None = None) -> Table:
+    """Return how many of what failed under a strategy for a reason, with the first: `failed` are strategy, reason, one.
+
+    Of several reasons the first `most` are shown.
+    """
+    groups: dict[tuple[str, str], list[str]] = {}
+    for strategy, why, one in failed:
+        groups.setdefault((strategy, why), []).append(one)
+    rows = [(strategy, integer(len(which)), which[0], why) for (strategy, why), which in groups.items()]
+    shown = tuple(rows[:most])
+    notes = [f"{count(len(rows) - len(shown), 'more reason')}: all are in --json."] * (len(shown) < len(rows))
+    return Table(title, ("strategy", what, "for example", "why"), shown, tuple(notes), prose=True)

@@ -21,7 +21,7 @@ from rich.table import Table as RichTable
 from ctxbench.metrics.figures import METRICS, NOTHING_EVICTED
 from ctxbench.metrics.statistics.intervals import Ends, Interval
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.scenarios.text import csv_text, printable
+from ctxbench.scenarios.errors import csv_text, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +41,7 @@ OF_FEW = ("compression_ratio", "lru_k_hit_rate", "constraint_recall")
 """Metrics that most strategies, or runs, have nothing to measure of (`figure_of_few`)."""
 MARKS = ("*", "†")
 """Marks that may follow a figure or a name, and are explained under the table."""
+LACKING = f"{MARKS[0]} Part of this saving comes from calls that lack the newest message"
 CROSS = "✗"
 """Stands before the name of what is struck out."""
 
@@ -150,9 +151,9 @@ def _texts() -> Mapping[str, str]:
     return tomllib.loads(resources.files(__package__).joinpath("notes.toml").read_text("utf-8"))
 
 
-def about(name: str) -> str:
-    """Return a note of `notes.toml`: how to read a table."""
-    return " ".join(_texts()[name].split())
+def about(name: str, /, **values: object) -> str:
+    """Return a note of `notes.toml` with its {braces} filled with the values."""
+    return " ".join(_texts()[name].split()).format(**values)
 
 
 def library_column(libraries: Mapping[str, str], strategies: Iterable[str]) -> list[Column]:
@@ -160,6 +161,10 @@ def library_column(libraries: Mapping[str, str], strategies: Iterable[str]) -> l
     if not any(name in libraries for name in strategies):
         return []
     return [Column("library", "strategy", lambda name: libraries.get(name, "–"))]
+
+
+integer = "{:,}".format
+STRATEGY = Column("strategy", "strategy")
 
 
 def metric_column(key: str, head: str = "", spare: int = 0, mark: Callable[[Any], str] = lambda _: "") -> Column:
@@ -199,13 +204,9 @@ def as_csv(frame: pd.DataFrame) -> str:
 
 
 def _csv_value(value: object) -> object:
-    match value:
-        case Missing(why=why, detail=detail):
-            return csv_text(f"({why}: {detail})" if detail else f"({why})")
-        case str():
-            return csv_text(value)
-        case _:
-            return value
+    if isinstance(value, Missing):
+        value = f"({value.why}: {value.detail})" if value.detail else f"({value.why})"
+    return csv_text(value) if isinstance(value, str) else value
 
 
 def _print_paragraph(console: Console, text: str, style: str) -> None:
@@ -216,19 +217,15 @@ def _print_paragraph(console: Console, text: str, style: str) -> None:
 
 
 def _show_prose(console: Console, table: Table) -> None:
-    if not any(table.heads):
-        _show_labelled(console, table)
+    if any(table.heads):
+        grid = _grid()
+        for head in table.heads:
+            grid.add_column(head, overflow="fold")
+        for row in table.rows:
+            grid.add_row(*(escape(printable(cell)) for cell in row))
+        console.print(grid, crop=False)
         return
-    grid = _grid()
-    for head in table.heads:
-        grid.add_column(head, overflow="fold")
-    for row in table.rows:
-        grid.add_row(*(escape(printable(cell)) for cell in row))
-    console.print(grid, crop=False)
-
-
-def _show_labelled(console: Console, table: Table) -> None:
-    """Print rows of a label and a text, in lines of a readable length."""
+    # Without heads the rows are labels and texts, in lines of a readable length.
     labels = max((cell_len(label) for label, _ in table.rows), default=0) + _GAP
     width = max(min(console.width, _LINE) - labels, _SHORT)
     for label, text in table.rows:
@@ -343,13 +340,9 @@ def figure(name: str, value: Value) -> str:
 
 def figure_of_few(name: str, value: Value) -> str:
     """Return a figure of a metric that most strategies have nothing to measure of: a dash then, not the reason."""
-    match value:
-        case Missing("undefined", detail) if detail == NOTHING_EVICTED:
-            return detail
-        case Missing("undefined" | "unsupported"):
-            return "–"
-        case _:
-            return figure(name, value)
+    if isinstance(value, Missing) and value.why in ("undefined", "unsupported"):
+        return NOTHING_EVICTED if value.detail == NOTHING_EVICTED else "–"
+    return figure(name, value)
 
 
 def amount(unit: str, value: Value) -> str:
@@ -369,12 +362,10 @@ def amount(unit: str, value: Value) -> str:
 
 def percent(value: Value) -> str:
     """Return a share as 61.2 % or −4.0 %. A value close to 0 or 1 never reads as 0 or 100 %."""
-    match value:
-        case Missing(why=why):
-            return f"({why})"
-        case _:
-            value += 0.0  # a zero has no sign
-            text = f"{value:.1%}"
+    if isinstance(value, Missing):
+        return f"({value.why})"
+    value += 0.0  # a zero has no sign
+    text = f"{value:.1%}"
     if (text == "100.0%" and value < 1) or (text in ("0.0%", "-0.0%") and value != 0):
         text = f"{value:.3%}"
     return text.replace("%", " %").replace("-", "−")
@@ -400,12 +391,10 @@ def shares(low: float, high: float) -> str:
 
 def share_range(ends: Ends | Interval | Missing) -> str:
     """Return the ends of an interval of a share; why there is none in brackets."""
-    if isinstance(ends, Missing):
-        return f"({ends.why})"
-    low, high = ends[-2:]
-    if isinstance(low, Missing):
-        return f"({low.why})"
-    return f"({high.why})" if isinstance(high, Missing) else shares(low, high)
+    low, high = (ends, ends) if isinstance(ends, Missing) else ends[-2:]
+    if isinstance(low, Missing) or isinstance(high, Missing):
+        return percent(low if isinstance(low, Missing) else high)
+    return shares(low, high)
 
 
 def tokens(value: float) -> str:

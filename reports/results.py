@@ -7,7 +7,7 @@ strategy that fails in all of them takes no part.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 
 from ctxbench.harness.answers.figures import AnswerFigures
 from ctxbench.harness.answers.tally import Tally, run_tallies, tallies_json, unanswered
@@ -22,12 +23,10 @@ from ctxbench.harness.bill import usual_prices
 from ctxbench.harness.bill.bill import Billed, bill
 from ctxbench.harness.bill.requests import breaks
 from ctxbench.harness.bill.simulation import Scheme
-from ctxbench.harness.folder.contexts import ListColumn
-from ctxbench.harness.folder.run import Run, recorded_models
+from ctxbench.harness.folder.run import KEYS, Run, recorded_models, steps_of
 from ctxbench.harness.folder.run import uneven as uneven_of
 from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
 from ctxbench.harness.folder.schema import without_text as manifest_without_text
-from ctxbench.harness.folder.steps import steps_of
 from ctxbench.harness.tier_bench.working import miss_ratios
 from ctxbench.metrics.figures import METRICS, OF_STEPS, figures
 from ctxbench.metrics.prices import Prices
@@ -37,7 +36,7 @@ from ctxbench.metrics.value import Missing, Value, grouped
 from .answers import Answers, all_json, answers_of
 from .bill import totals
 from .probes import ProbeSummary, probes_of
-from .render import exact
+from .render import about, exact
 from .steps import StepFigures, step_figures
 from .tier_actions import TierActions, tier_actions, tier_actions_json
 
@@ -116,10 +115,8 @@ def summarise(run: Run) -> RunSummary:
     results = run.table("results")
     failed = results[results.status == "failed"]
     names = run.manifest.plan.strategies
-    failed_conversations = {name: int((failed.strategy == name).sum()) for name in names}
-    taking_part = [
-        name for name in names if not failed_conversations[name] or failed_conversations[name] < len(conversations)
-    ]
+    lost = {name: int((failed.strategy == name).sum()) for name in names}
+    taking_part = [name for name in names if not lost[name] or lost[name] < len(conversations)]
     uneven = uneven_of(run.failures, len(conversations))
     compared = len(conversations) - len(uneven) if taking_part else 0
     of_steps = step_figures(run, uneven)
@@ -131,11 +128,13 @@ def summarise(run: Run) -> RunSummary:
             return _no_figures("undefined", "no conversation that every strategy finished")
         return of_steps.strategies[name]
 
-    def compared_rows(table: str) -> pd.DataFrame:
-        rows = run.table(table)
+    def compared_rows(table: str, part: Run = run) -> pd.DataFrame:
+        rows = part.table(table)
         return rows[~rows.conversation.isin(uneven)]
 
     events = compared_rows("events")
+    of_pieces = [_sums(compared_rows("grounding", piece), ["strategy", "kind"]) for piece in run.pieces()]
+    grounding = pd.concat(of_pieces).groupby(level=[0, 1]).sum()
     events_of = {name: events[events.strategy == name] for name in names}
     followed = _sums(compared_rows("survival"), ["strategy", "kind", "age"])
     by_strategy = {name: figures_of(name) for name in names}
@@ -151,8 +150,10 @@ def summarise(run: Run) -> RunSummary:
         uneven=uneven,
         recorded=recorded_models(run),
         strategies=by_strategy,
-        failed_conversations=failed_conversations,
-        grounding=_grounding(run, uneven, names),
+        failed_conversations=lost,
+        grounding={
+            name: {kind: Kept(*sums) for (of, kind), *sums in grounding.itertuples() if of == name} for name in names
+        },
         reasons=_reasons(events),
         unrepeatable={str(row.strategy): str(row.conversation) for row in results.itertuples() if row.repeats is False},
         replies=run_tallies(run),
@@ -164,33 +165,19 @@ def summarise(run: Run) -> RunSummary:
         },
         tiers=tier_actions(events, {name: values["working_hit_rate"] for name, values in by_strategy.items()}),
         survival={
-            name: [Survival(kind, int(age), *sums) for (of, kind, age), *sums in followed if of == name]
+            name: [Survival(kind, int(age), *sums) for (of, kind, age), *sums in followed.itertuples() if of == name]
             for name in names
         },
         make_probes=lambda: probes_of(run, uneven, [name for name in names if name not in taking_part]),
         answers=answers_of(run, uneven),
         steps=of_steps,
-        failed=[
-            {key: str(getattr(row, key)) for key in ("conversation", "strategy", "detail")}
-            for row in failed.itertuples()
-        ],
+        failed=[dict(zip((*KEYS, "detail"), row, strict=True)) for row in failed[[*KEYS, "detail"]].astype(str).values],
     )
 
 
-def _grounding(run: Run, uneven: frozenset[str], names: Sequence[str]) -> dict[str, dict[str, Kept]]:
-    counts: dict[tuple[str, str], Kept] = {}
-    for piece in run.pieces():
-        rows = piece.table("grounding")
-        for key, values, kept in _sums(rows[~rows.conversation.isin(uneven)], ["strategy", "kind"]):
-            before = counts.get(key, Kept(0, 0))
-            counts[key] = Kept(before.values + values, before.kept + kept)
-    return {name: {kind: counts[of, kind] for of, kind in sorted(counts) if of == name} for name in names}
-
-
-def _sums(rows: pd.DataFrame, by: list[str]) -> list[tuple[Any, int, int]]:
-    """Return (names of the group, sum of values, sum of kept) for each group, in the order of the names."""
-    sums = rows.astype(dict.fromkeys(set(by) - {"age"}, str)).groupby(by)[["values", "kept"]].sum()
-    return list(zip(sums.index, sums["values"].tolist(), sums.kept.tolist(), strict=True))
+def _sums(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Return the sums of values and kept for each group, in the order of the names."""
+    return rows.astype(dict.fromkeys(set(by) - {"age"}, str)).groupby(by)[["values", "kept"]].sum()
 
 
 def _reasons(events: pd.DataFrame) -> list[dict[str, str | int]]:
@@ -209,24 +196,24 @@ def _reasons(events: pd.DataFrame) -> list[dict[str, str | int]]:
 def without_text(summary: RunSummary) -> RunSummary:
     """Return a summary without words that may quote a recording: errors, and why a reply or a record is missing."""
 
+    def silent(replies: Iterable[Tally]) -> list[Tally]:
+        return [tally._replace(why="") for tally in replies]
+
     def probes() -> ProbeSummary | None:
         asked = summary.probes
         return asked and replace(asked, failed=[{**row, "detail": LEFT_OUT} for row in asked.failed])
 
     def graded(figures: AnswerFigures) -> AnswerFigures:
-        strategies = [
-            replace(strategy, why=tuple((LEFT_OUT, times) for _, times in strategy.why))
-            for strategy in figures.strategies
-        ]
-        replies = [tally._replace(why="") for tally in figures.replies]
-        return replace(figures, strategies=tuple(strategies), replies=tuple(replies))
+        whys = [tuple((LEFT_OUT, times) for _, times in strategy.why) for strategy in figures.strategies]
+        strategies = tuple(map(lambda of, why: replace(of, why=why), figures.strategies, whys))
+        return replace(figures, strategies=strategies, replies=tuple(silent(figures.replies)))
 
     return replace(
         summary,
         manifest=manifest_without_text(summary.manifest),
         reasons=[{**row, "why": LEFT_OUT, "instead": ""} for row in summary.reasons],
         failed=[{**row, "detail": LEFT_OUT} for row in summary.failed],
-        replies=[tally._replace(why="") for tally in summary.replies],
+        replies=silent(summary.replies),
         answers=summary.answers and replace(summary.answers, figures=tuple(map(graded, summary.answers.figures))),
         make_probes=probes,
     )
@@ -237,17 +224,15 @@ def by_conversation(run: Run, *, text: bool = True) -> list[dict[str, Any]]:
 
     Without `text` no reason is given for a failure: it may quote the recording.
     """
-    groups = dict(iter(steps_of(run).groupby(["conversation", "strategy"], observed=True, sort=False)))
+    groups = dict(iter(steps_of(run).groupby(KEYS, observed=True, sort=False)))
     rows: list[dict[str, Any]] = []
     for result in run.table("results").itertuples():
         key = (str(result.conversation), str(result.strategy))
-        values: dict[str, Value] | None = None
+        named = dict(zip(KEYS, key, strict=True))
         if result.status == "failed":
-            values = _no_figures("failed", str(result.detail) if text else LEFT_OUT)
+            rows.append(named | _no_figures("failed", str(result.detail) if text else LEFT_OUT))
         elif key in groups:
-            values = figures(groups[key])
-        if values is not None:
-            rows.append({"conversation": key[0], "strategy": key[1], **values})
+            rows.append(named | figures(groups[key]))
     return rows
 
 
@@ -257,19 +242,19 @@ def _no_figures(why: Literal["failed", "undefined"], detail: str) -> dict[str, V
 
 def growth_rows(curve: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the growth curve at a few turns: conversations that reach the turn, full tokens, tokens by strategy."""
-    rows = []
-    for turn in _TURNS:
-        here = curve[curve.turn == turn]
-        if here.empty:
-            continue
-        row: dict[str, Any] = {"turn": turn, "conversations": int(here.conversations.max())}
-        row["full"] = float(here.tokens_full.max())
-        for name, sent, saved, lacking in zip(
-            here.strategy, here.tokens_sent, here.saving, here.without_newest, strict=True
-        ):
-            row[str(name)] = {"tokens_sent": float(sent), "saving": float(saved), "without_newest": int(lacking)}
-        rows.append(row)
-    return rows
+    keys = {"tokens_sent": float, "saving": float, "without_newest": int}
+    return [
+        {
+            "turn": turn,
+            "conversations": int(here.conversations.max()),
+            "full": float(here.tokens_full.max()),
+            **{
+                str(row.strategy): {key: of(getattr(row, key)) for key, of in keys.items()} for row in here.itertuples()
+            },
+        }
+        for turn in _TURNS
+        if not (here := curve[curve.turn == turn]).empty
+    ]
 
 
 # Messages put into requests up to which all conversations are billed: about a quarter of a minute.
@@ -317,8 +302,9 @@ class Results:
         work = 0
         for piece in self.run.pieces():
             table = piece.arrow("steps", ["added_from", "added_to"])
-            starts, ends = (ListColumn(table.column(name)).sums().sum() for name in ("added_from", "added_to"))
-            work += int(ends - starts) + _STEP_WORK * len(table)
+            columns = (pc.list_flatten(table.column(name)) for name in ("added_from", "added_to"))
+            starts, ends = (pc.sum(column, min_count=0).as_py() for column in columns)
+            work += ends - starts + _STEP_WORK * len(table)
         if work <= _MOST_WORK:
             return names
         wanted = max(1, int(len(names) * _MOST_WORK / work))
@@ -335,10 +321,7 @@ class Results:
         if not self.is_sampled:
             return []
         billed, whole = len(self.billed_conversations), self.summary.conversations
-        return [
-            f"Large run: {billed:,} of its {whole:,} conversations, an even sample, are billed here. "
-            "`ctxbench bill` bills them all."
-        ]
+        return [about("sampling", billed=billed, whole=whole)]
 
     @cached_property
     def billed(self) -> Billed:
@@ -372,21 +355,20 @@ def spent_json(manifest: Manifest) -> dict[str, float] | None:
     return None if manifest.spent is msgspec.UNSET else msgspec.structs.asdict(manifest.spent)
 
 
-_OF_MANIFEST = ("complete", "plan", "versions", "digest", "problems", "ignored")
-_OF_RUN = (
-    *("conversations", "subagents", "messages", "calls", "tokens", "compared", "failed_conversations", "strategies"),
-    *("actions", "reasons", "unanswered", "summariser_saw", "grounding", "survival", "probes", "failed"),
-)
-
-
 def as_json(summary: RunSummary) -> dict[str, Any]:
     """Return the exact figures for `--json`; a missing one is `{"why": "undefined", "detail": "no second step"}`.
 
     `strategies` and `growth` cover the `compared` conversations, the numbers before them all of them.
     """
+    of_manifest = ("complete", "plan", "versions", "digest", "problems", "ignored")
+    of_run = (
+        *("conversations", "subagents", "messages", "calls", "tokens", "compared", "failed_conversations"),
+        *("strategies", "actions", "reasons", "unanswered", "summariser_saw", "grounding", "survival", "probes"),
+        "failed",
+    )
     figures = {
-        **{name: getattr(summary.manifest, name) for name in _OF_MANIFEST},
-        **{name: getattr(summary, name) for name in _OF_RUN},
+        **{name: getattr(summary.manifest, name) for name in of_manifest},
+        **{name: getattr(summary, name) for name in of_run},
         "spent": spent_json(summary.manifest),
         "independent_units": summary.units,
         "metrics": {name: {"unit": metric.unit, "version": metric.version} for name, metric in METRICS.items()},

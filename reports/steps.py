@@ -1,7 +1,7 @@
 """Figures of the steps of a run, made of some shards at a time.
 
 They are those of `metrics.figures` over all steps, to the last digit. What is in memory beside some shards is a row for
-each conversation and strategy, and three numbers for each turn of these.
+each conversation and strategy, three numbers for each turn of these, and the latency of each step.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from typing import NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from ctxbench.harness.folder.contexts import Ints
-from ctxbench.harness.folder.run import KEYS, Run
-from ctxbench.harness.folder.steps import steps_of
-from ctxbench.metrics.figures import METRICS, NO_STEPS, OF_STEPS, growth_of, turn_means
+from ctxbench.harness.folder.run import KEYS, Ints, Run, steps_of
+from ctxbench.metrics.figures import METRICS, OF_STEPS, growth_of, turn_means
 from ctxbench.metrics.tokens import encoding_of
 from ctxbench.metrics.value import Column, Missing, Ratio, Summed, Value
 
@@ -41,28 +39,37 @@ class StepFigures(NamedTuple):
 def step_figures(run: Run, uneven: frozenset[str]) -> StepFigures:
     """Return the figures of a run's steps; those of the `uneven` conversations are not compared."""
     names = run.manifest.plan.strategies
-    figures = {name: _StrategyFigures() for name in names}
+    sums = {name: {key: MetricSums(of) for key, of in _SUMMED.items()} for name in names}
+    latency: dict[str, list[Ints]] = {name: [] for name in names}
     by_conversation, by_turn, means, reported = [], [], [], []
     for piece in run.pieces():
         steps = steps_of(piece)
-        sums = steps.groupby(KEYS, observed=True)[[*SUMMED]].sum()
-        sums.insert(0, "steps", steps.groupby(KEYS, observed=True).size())
-        by_conversation.append(_plain(sums))
+        groups = steps.groupby(KEYS, observed=True)
+        counts = groups[[*SUMMED]].sum()
+        counts.insert(0, "steps", groups.size())
+        by_conversation.append(_plain(counts))
         reported.append(_reported_calls(piece, steps))
         common = steps[~steps.conversation.isin(uneven)] if uneven else steps
         for name in names:
-            figures[name].add(common[common.strategy == name])
+            own = common[common.strategy == name]
+            latency[name].append(own.latency_ns.to_numpy())
+            for metric in sums[name].values():
+                metric.add(own)
         means.append(turn_means(common)[[*_GROWN]])
         by_turn.append(_plain(common.groupby(["strategy", "turn"], observed=True)[["demands", "demands_kept"]].sum()))
-        del steps, common
+        del steps, common, groups
     rows = pd.concat(by_conversation, ignore_index=True)
     # Strategies as planned and not as they come: one that failed in the first conversation would be put last.
     in_order = {"conversation": list(dict.fromkeys(rows.conversation)), "strategy": list(names)}
     kinds = {key: pd.CategoricalDtype(values) for key, values in in_order.items()}
+    timings = {name: pd.DataFrame({"latency_ns": np.concatenate(parts)}) for name, parts in latency.items()}
     return StepFigures(
         rows.astype(kinds).sort_values(KEYS, kind="stable", ignore_index=True),
         pd.concat(by_turn, ignore_index=True).groupby(["strategy", "turn"]).sum().reset_index(),
-        {name: figures[name].values() for name in names},
+        {
+            name: {key: own[key].value() if key in own else METRICS[key].of(timings[name]) for key in OF_STEPS}
+            for name, own in sums.items()
+        },
         growth_of(pd.concat([rows.astype({"strategy": kinds["strategy"]}) for rows in means], ignore_index=True)),
         _counter_rows(pd.concat(reported, ignore_index=True), run.manifest.plan.encoding),
     )
@@ -76,25 +83,8 @@ def _plain(sums: pd.DataFrame) -> pd.DataFrame:
 
 # A row for each turn of each conversation: without its name, which takes as much as the rest.
 _GROWN = ("strategy", "turn", "tokens_full", "tokens_sent", "without_newest")
+# The others are percentiles of the latency, for which that of every step is kept.
 _SUMMED: dict[str, Summed] = {key: of for key in OF_STEPS if isinstance(of := METRICS[key].of, get_args(Summed))}
-_PERCENTILES = {"latency_p50": 50.0, "latency_p99": 99.0}
-
-
-class _StrategyFigures:
-    """Every metric over the steps of a strategy, which come in pieces."""
-
-    def __init__(self) -> None:
-        self._sums = {key: MetricSums(of) for key, of in _SUMMED.items()}
-        self._latency = ValueCounts()
-
-    def add(self, steps: pd.DataFrame) -> None:
-        for sums in self._sums.values():
-            sums.add(steps)
-        self._latency.add(steps.latency_ns.to_numpy())
-
-    def values(self) -> dict[str, Value]:
-        latency = {key: self._latency.percentile(percent) for key, percent in _PERCENTILES.items()}
-        return {key: self._sums[key].value() if key in self._sums else latency[key] for key in OF_STEPS}
 
 
 class MetricSums:
@@ -120,31 +110,6 @@ class MetricSums:
         if not self._has:
             return Missing("unsupported", self._of.lacking)
         return self._of.over(tops, np.concatenate(self._bottoms or [tops]))
-
-
-class ValueCounts:
-    """How often each value of a column of nanoseconds came: there are far fewer values than rows."""
-
-    def __init__(self) -> None:
-        self._values: Ints = np.empty(0, np.int64)
-        self._counts: Ints = np.empty(0, np.int64)
-
-    def add(self, column: Ints) -> None:
-        """Count the values of more rows."""
-        values, counts = np.unique(column, return_counts=True)
-        self._values, places = np.unique(np.concatenate((self._values, values)), return_inverse=True)
-        self._counts = np.bincount(places, np.concatenate((self._counts, counts)), len(self._values)).astype(np.int64)
-
-    def percentile(self, percent: float) -> Value:
-        """Return what `np.percentile` does of the column, in microseconds."""
-        size = int(self._counts.sum())
-        if not size:
-            return Missing("undefined", NO_STEPS)
-        below, part = divmod((size - 1) * (percent / 100), 1)
-        at = np.searchsorted(np.cumsum(self._counts), [below, min(below + 1, size - 1)], side="right")
-        one, other = self._values[at].tolist()
-        between = other - one
-        return float(one + between * part if part < 0.5 else other - between * (1 - part)) / 1000
 
 
 def _reported_calls(piece: Run, steps: pd.DataFrame) -> pd.DataFrame:
@@ -173,11 +138,10 @@ def _counter_rows(calls: pd.DataFrame, encoding: str) -> list[dict[str, Value | 
     what is constant cancels.
     """
     rows: list[dict[str, Value | str]] = []
+    none, points = [Missing("undefined", "one call only")] * 3, (10, 50, 90)
     for model, own in calls.groupby("model", sort=False):
-        errors, points = own.error.dropna(), (10, 50, 90)
-        growth: list[Value] = [Missing("undefined", "one call only")] * 3
-        if len(errors):
-            growth = np.percentile(errors, points).tolist()
+        errors = own.error.dropna()
+        growth = np.percentile(errors, points).tolist() if len(errors) else none
         rows.append(
             {
                 "model": str(model),

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ctxbench.harness.folder.schema import USUAL_MODEL, LeftOutRecording, alike
+from ctxbench.harness.folder.schema import USUAL_MODEL, alike
 from ctxbench.metrics.structure import FAULTS
 from ctxbench.metrics.survival import Survival, cliff
 from ctxbench.metrics.value import Missing, Value
 
 from . import answers, probes, tier_actions
-from .render import MARKS, Column, Table, about, count, library_column, metric_column, percent, sample, table_of, tokens
+from .render import (
+    LACKING,
+    MARKS,
+    STRATEGY,
+    Column,
+    Table,
+    about,
+    count,
+    integer,
+    library_column,
+    metric_column,
+    percent,
+    sample,
+    table_of,
+    tokens,
+)
 from .results import RunSummary, growth_rows
 
 # The first mark follows a saving with calls that lack the newest message, the second a strategy that no model answered.
 _LACKS, _UNANSWERED = MARKS
-_LACKING = f"{_LACKS} Part of this saving comes from calls that lack the newest message"
 _SPARE_TURNS = (20, 2, 200, 5, 500, 50)
 _AGES = {0: 0, 1: 0, 2: 1, 5: 3, 10: 4, 20: 2}
 """Rounds of summarising that are shown, and how soon a narrow terminal leaves each out."""
@@ -30,7 +44,6 @@ def _lacks(values: Mapping[str, Any]) -> bool:
     return not isinstance(number, Missing) and number > 0
 
 
-STRATEGY = Column("strategy", "strategy")
 _COLUMNS = (
     metric_column("saving", mark=lambda row: _LACKS * _lacks(row)),
     metric_column("net_saving", spare=4),
@@ -90,30 +103,23 @@ def _main_notes(summary: RunSummary) -> Iterator[str]:
         none = [name for name, number in lost.items() if number == summary.conversations]
         but = f" but {', '.join(none)}, which finished none" if none else ""
         failed = ", ".join(f"{name} in {number:,}" for name, number in lost.items())
-        yield (
-            f"All figures are over the {summary.compared:,} of {count(summary.conversations, 'conversation')} that "
-            f"every strategy finished{but}. Failed: {failed}."
-        )
+        whole = count(summary.conversations, "conversation")
+        yield about("strategies_failed", compared=summary.compared, whole=whole, but=but, failed=failed)
     yield about("strategies_saved")
     yield about("strategies_compression")
     yield f"Overflows: calls over {_window(summary)}. `ctxbench list metrics` explains every column."
     if lacking(summary):
-        yield f"{_LACKING}: see the next table."
+        yield f"{LACKING}: see the next table."
     if summary.unanswered:
-        yield (
-            f"{_UNANSWERED} No call of its models succeeded: the figures show what the strategy does without an "
-            "answer. The table Why has the reasons."
-        )
+        yield about("strategies_unanswered", mark=_UNANSWERED)
 
 
 def _window(summary: RunSummary) -> str:
     """Return in words which context window the calls are held against."""
     named, usual = summary.manifest.plan.window, f"{summary.manifest.window:,} tokens"
-    if named.isdecimal():
-        return f"{usual} (--window)"
-    if named or not summary.recorded:
-        return f"{usual}, the window of {named or USUAL_MODEL} (--window)"
-    return f"the window of the recorded model, {' or '.join(summary.recorded)} (--window), or else {usual}"
+    if not named and summary.recorded:
+        return f"the window of the recorded model, {' or '.join(summary.recorded)} (--window), or else {usual}"
+    return usual + (f", the window of {named or USUAL_MODEL}" * (not named.isdecimal())) + " (--window)"
 
 
 def conversation_table(rows: Iterable[Mapping[str, Any]]) -> Table:
@@ -123,7 +129,7 @@ def conversation_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     # The number of steps goes first where there is no room.
     columns = [column._replace(spare=column.spare and column.spare + 1) for column in _COLUMNS]
     names = (Column("conversation", "conversation"), STRATEGY, steps._replace(spare=1))
-    notes = [f"{_LACKING}."] * any(map(_lacks, rows))
+    notes = [f"{LACKING}."] * any(map(_lacks, rows))
     return table_of("By conversation", (*names, *columns), rows, notes, names=2)
 
 
@@ -134,16 +140,10 @@ def lacking(summary: RunSummary) -> frozenset[str]:
 
 def lacking_table(summary: RunSummary) -> list[Table]:
     """Return how many calls lack the newest message and what the others save; nothing without such calls."""
-    heads = {
-        "without_newest": "such calls",
-        "steps": "of",
-        "saving": "saved",
-        "saving_with_newest": "saved without them",
-    }
-    columns = (STRATEGY, *(metric_column(key, head) for key, head in heads.items()))
-    rows = list(filter(_lacks, rows_of(summary)))
-    note = "These requests lack the newest message, so they would fail: their savings do not count."
-    return [table_of("Which calls lack the newest message?", columns, rows, [note])] * bool(rows)
+    keys = ("without_newest", "steps", "saving", "saving_with_newest")
+    columns = (STRATEGY, *map(metric_column, keys, ("such calls", "of", "saved", "saved without them")))
+    rows, title = list(filter(_lacks, rows_of(summary))), "Which calls lack the newest message?"
+    return [table_of(title, columns, rows, [about("strategies_lacking")])] * bool(rows)
 
 
 def faults_table(summary: RunSummary) -> Table:
@@ -153,9 +153,8 @@ def faults_table(summary: RunSummary) -> Table:
     faults = [name for name in (*FAULTS, "over_budget") if any(_is_positive(row[name]) for row in rows)]
     if not faults:
         return Table(title, (), (), ("No strategy made a context with a fault.",))
-    note = "Calls with each fault; a fault that no strategy has is left out. Faults of none come from the recordings."
     columns = (STRATEGY, *map(metric_column, faults), metric_column("latency_p99", spare=1))
-    return table_of(title, columns, rows, [note])
+    return table_of(title, columns, rows, [about("faults")])
 
 
 def grounding_table(summary: RunSummary) -> Table:
@@ -172,60 +171,54 @@ def grounding_table(summary: RunSummary) -> Table:
         for name, values in summary.grounding.items()
         if values
     ]
-    return table_of(
-        "Which kinds of values does the context still have?", (STRATEGY, *columns), rows, [about("grounding_kinds")]
-    )
+    title = "Which kinds of values does the context still have?"
+    return table_of(title, (STRATEGY, *columns), rows, [about("grounding_kinds")])
 
 
 def growth_table(summary: RunSummary) -> Table:
     """Return the tokens of a call with a column for each turn."""
+
+    def sent(turn: Mapping[str, Any] | None) -> str:
+        if turn is None:
+            return "(failed)"
+        return f"{tokens(turn['tokens_sent'])} ({percent(turn['saving'])})" + _LACKS * bool(turn["without_newest"])
 
     turns = {f"turn {turn['turn']} ({turn['conversations']:,})": turn for turn in growth_rows(summary.steps.growth)}
     spare = {turn: at for at, turn in enumerate(_SPARE_TURNS, 1)}
     columns = [Column(head, head, spare=spare.get(turn["turn"], 0)) for head, turn in turns.items()]
     rows = [{"strategy": "whole history", **{head: tokens(turn["full"]) for head, turn in turns.items()}}]
     rows += [
-        {"strategy": name, **{head: _sent(turn.get(name)) for head, turn in turns.items()}}
+        {"strategy": name, **{head: sent(turn.get(name)) for head, turn in turns.items()}}
         for name in summary.strategies
         if name != "none"
     ]
     notes = [about("growth")]
     if any(cell.endswith(_LACKS) for row in rows for cell in row.values()):
-        notes.append(f"{_LACKING}.")
+        notes.append(f"{LACKING}.")
     return table_of("How many tokens does a call take, by turn?", (STRATEGY, *columns), rows, notes)
-
-
-def _sent(turn: Mapping[str, Any] | None) -> str:
-    if turn is None:
-        return "(failed)"
-    return f"{tokens(turn['tokens_sent'])} ({percent(turn['saving'])})" + _LACKS * bool(turn["without_newest"])
 
 
 def action_tables(summary: RunSummary) -> Iterator[Table]:
     """Yield what strategies sent beside the recording and spent on model calls, then how often they did what."""
     kinds = sorted({kind for counts in summary.actions.values() for kind in counts} - {"called"})
-    rows = [
-        {**row, **dict.fromkeys(("called", *kinds), 0), **summary.actions[row["strategy"]]} for row in rows_of(summary)
-    ]
+    none, seen, actions = dict.fromkeys(("called", *kinds), 0), summary.summariser_saw, summary.actions
+    rows = [{**row, "saw": None, **none, **actions[row["strategy"]]} for row in rows_of(summary)]
+    rows = [row | {"saw": seen[row["strategy"]]} if row.get("summarised") else row for row in rows]
     if added := [row for row in rows if _is_positive(row["tokens_added"]) or row["called"]]:
         columns = (
             STRATEGY,
             metric_column("tokens_added", "tokens added"),
             metric_column("added_share", "of the history"),
-            Column("own model calls", "called", "{:,}".format),
+            Column("own model calls", "called", integer),
             metric_column("own_tokens", "their tokens"),
             metric_column("own_cost", "cost"),
-            Column(
-                "summariser saw",
-                lambda row: percent(summary.summariser_saw[row["strategy"]]) if row.get("summarised") else "",
-            ),
+            Column("summariser saw", "saw", lambda share: "" if share is None else percent(share)),
         )
         yield table_of("What did strategies add?", columns, added, [about("added")])
     if kinds:
-        of_kinds = (Column(_EVENT_NAMES.get(kind, kind.replace("_", " ")), kind, "{:,}".format) for kind in kinds)
+        of_kinds = (Column(_EVENT_NAMES.get(kind, kind.replace("_", " ")), kind, integer) for kind in kinds)
         acting = [row for row in rows if any(row[kind] for kind in kinds)]
-        note = "How often; `ctxbench show` has each one at its step."
-        yield table_of("What did the strategies do?", (STRATEGY, *of_kinds), acting, [note])
+        yield table_of("What did the strategies do?", (STRATEGY, *of_kinds), acting, [about("actions")])
 
 
 def reasons_table(summary: RunSummary) -> Table:
@@ -235,7 +228,7 @@ def reasons_table(summary: RunSummary) -> Table:
         Column("what", "what", lambda what: _EVENT_NAMES.get(what, what)),
         Column("reason", "why"),
         Column("instead", "instead"),
-        Column("times", "times", "{:,}".format),
+        Column("times", "times", integer),
     )
     notes = [about("reasons")]
     if rest := summary.reasons[_MOST_REASONS:]:
@@ -263,18 +256,16 @@ def survival_tables(summary: RunSummary) -> Iterator[Table]:
     notes = [about("survival")]
     if any(row["cliff"] != "round 0" for row in rows):
         columns.append(Column("cliff", "cliff"))
-        notes.append("Cliff: the first round that fewer than half survive.")
+        notes.append(about("survival_cliff"))
     yield table_of("How many rounds do facts survive?", columns, rows, notes)
-    note = "Round 0 of the table above by kind. Every kind and round is in --json."
     columns = [STRATEGY, *(Column(kind, kind) for kind in kinds)]
-    yield table_of("Which facts are in the first summary?", columns, rows, [note])
+    yield table_of("Which facts are in the first summary?", columns, rows, [about("survival_kinds")])
 
 
 def _survived(rows: list[Survival], age: int, kind: str = "") -> str:
     """Return the share of the facts that survive to an age: of one kind, or of all with their number."""
     rows = [row for row in rows if row.age == age and kind in ("", row.kind)]
-    wanted = sum(row.values for row in rows)
-    if not wanted:
+    if not (wanted := sum(row.values for row in rows)):
         return ""
     return percent(sum(row.kept for row in rows) / wanted) + ("" if kind else f" ({tokens(wanted)})")
 
@@ -288,7 +279,7 @@ def counter_table(summary: RunSummary) -> Table:
     columns = (
         Column("recorded model", "model"),
         Column("published encoding", "published"),
-        Column("calls", "calls", "{:,}".format),
+        Column("calls", "calls", integer),
         Column("total", "total", percent),
         *(Column(f"growth p{at}", f"growth_p{at}", percent) for at in (10, 50, 90)),
     )
@@ -298,18 +289,11 @@ def counter_table(summary: RunSummary) -> Table:
 
 def incomplete(summary: RunSummary) -> Iterator[Table]:
     """Yield the conversations in which a strategy failed, and the recordings that could not be read."""
-    conversations: dict[tuple[str, str], list[str]] = {}
-    for row in summary.failed:
-        conversations.setdefault((row["strategy"], row["detail"]), []).append(row["conversation"])
-    if conversations:
-        rows = tuple((strategy, f"{len(names):,}", names[0], why) for (strategy, why), names in conversations.items())
-        yield Table("Failed", ("strategy", "conversations", "for example", "why"), rows, prose=True)
-    if problems := summary.manifest.problems:
-        yield _problems_table(problems)
-
-
-def _problems_table(problems: Sequence[LeftOutRecording]) -> Table:
-    """Return the records that were left out, and why; of those that are alike in a file, the first."""
+    failed = [(row["strategy"], row["detail"], row["conversation"]) for row in summary.failed]
+    if failed:
+        yield probes.failures_table("Failed", "conversations", failed)
+    problems = summary.manifest.problems
+    # Of the problems that are alike in a file, the first is shown.
     groups = alike(problems)
     columns = [
         Column("where", lambda group: ":".join(map(str, filter(None, (group[0].file, group[0].line))))),
@@ -318,6 +302,7 @@ def _problems_table(problems: Sequence[LeftOutRecording]) -> Table:
     ]
     notes = []
     if len(groups) < len(problems):
-        columns.append(Column("times", lambda group: group[1], "{:,}".format))
-        notes.append("Times: records of the file with the same problem, of which the first is shown.")
-    return table_of(f"Left out: {count(len(problems), 'record')}", columns, groups, notes, prose=True)
+        columns.append(Column("times", lambda group: group[1], integer))
+        notes.append(about("left_out"))
+    if problems:
+        yield table_of(f"Left out: {count(len(problems), 'record')}", columns, groups, notes, prose=True)

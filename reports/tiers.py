@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from ctxbench.harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Lossy, Size, Speed
-from ctxbench.harness.tier_bench.focus import BOUND, WHOLE, FocusMeasurement, FocusRow
+from ctxbench.harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Corpus, Lossy, Size
+from ctxbench.harness.tier_bench.focus import BOUND, WHOLE, FocusMeasurement
 from ctxbench.harness.tier_bench.overview import ARCHIVED, OverviewMeasurement
 from ctxbench.harness.tier_bench.rag import RERANKED, RagComparison, RagMeasurement
 from ctxbench.harness.tier_bench.working import WorkingMeasurement
 from ctxbench.metrics.compression import ratio, saving
 from ctxbench.metrics.probes import Latency
-from ctxbench.metrics.statistics.intervals import Interval
+from ctxbench.metrics.statistics.intervals import Interval, ends_of
 from ctxbench.metrics.value import Missing, Value
 
-from .render import REACH, Column, Table, count, exact, figure_of_few, percent, shares, table_of, tokens, with_reach
+from .render import (
+    REACH,
+    Column,
+    Table,
+    count,
+    exact,
+    figure_of_few,
+    percent,
+    share_range,
+    table_of,
+    tokens,
+    with_reach,
+)
 from .tier_actions import TierActions, tier_actions, tier_actions_json
 
 Measurement = WorkingMeasurement | ArchiveMeasurement | FocusMeasurement | RagMeasurement | OverviewMeasurement
@@ -30,7 +43,7 @@ def tables(measurement: Measurement) -> list[Table]:
     """Return the tables of a measurement."""
     match measurement:
         case WorkingMeasurement():
-            return [_working(measurement), Table("How to read it", (), (), _WORKING_HOW)]
+            return _working(measurement)
         case ArchiveMeasurement():
             return _archive(measurement)
         case FocusMeasurement():
@@ -53,22 +66,21 @@ def as_json(measurement: Measurement) -> dict[str, Any]:
 
 def overview_table(overview: OverviewMeasurement) -> Table:
     """Return a row for each tier: our figure, and beside it those of its peers on the same load."""
-    ours, *others = overview.working.rows
-    peers = [(_PEER_NAMES[row.policy], _mean(row.hit_rate)) for row in others]
-    coders = [(size.name, f"{size.bytes:,}") for size in overview.archive.coders if not isinstance(size.bytes, Missing)]
-    moves = _overview_actions(overview).moves
-    edges = [(f"{source[0]}→{to[0]}".upper(), f"{edge.messages:,}") for (source, to), edge in moves.items()]
+    working, archive, index = overview.working, overview.archive, overview.rag
+    ours, *others = working.rows
+    peers = [f"{_PEER_NAMES[row.policy]} {_mean(row.hit_rate)}" for row in others]
+    coders = [f"{size.name} {size.bytes:,}" for size in archive.coders if not isinstance(size.bytes, Missing)]
+    moves = _overview_actions(overview).moves.items()
+    edges = [f"{source[0]}→{to[0]}".upper() + f" {edge.messages:,}" for (source, to), edge in moves]
     hit_rate = figure_of_few("lru_k_hit_rate", overview.figures["lru_k_hit_rate"])
-    index = overview.rag
     beside = "exact search" if index.index == "exact" else f"{index.index} · exact search {_mean(index.exact)}"
     rows = (
-        ("Working: hits", f"LRU-K {_mean(ours.hit_rate)}", _beside(peers)),
-        ("Archive: bytes", f"{overview.archive.archive:,}", _beside(coders)),
+        ("Working: hits", f"LRU-K {_mean(ours.hit_rate)}", " · ".join(peers)),
+        ("Archive: bytes", f"{archive.archive:,}", " · ".join(coders)),
         ("RAG: recall@5", f"evidence {_mean(index.evidence)}", beside),
-        ("tiered: hits", f"LRU-K {hit_rate}", _beside(edges)),
+        ("tiered: hits", f"LRU-K {hit_rate}", " · ".join(edges)),
     )
-    working = overview.working
-    loads = f"{working.load} on {tokens(working.capacity)} tokens, {overview.archive.bytes:,} bytes of {ARCHIVED}"
+    loads = f"{working.load} on {tokens(working.capacity)} tokens, {archive.bytes:,} bytes of {ARCHIVED}"
     return Table(f"How good is each memory tier under load? ({loads})", ("tier", "ours", "beside it"), rows)
 
 
@@ -77,8 +89,12 @@ def _overview_actions(overview: OverviewMeasurement) -> TierActions:
     return tier_actions(overview.events, rates)[overview.strategy]
 
 
-def _beside(figures: Sequence[tuple[str, str]]) -> str:
-    return " · ".join(f"{name} {shown}" for name, shown in figures)
+def _mean(interval: Interval | Missing) -> str:
+    return percent(interval if isinstance(interval, Missing) else interval.mean)
+
+
+def _times(value: Value) -> str:
+    return f"({value.why})" if isinstance(value, Missing) else f"{value:.2f}"
 
 
 _WORKING_HOW = (
@@ -89,34 +105,18 @@ _WORKING_HOW = (
 )
 _POLICY_COLUMNS = (
     Column("policy", lambda row: f"{row.policy} + preload" if row.preload else row.policy),
-    Column("hit rate", lambda row: _mean(row.hit_rate)),
-    Column("±", lambda row: _reach(row.hit_rate)),
-    Column("token hit rate", lambda row: _mean(row.token_hit_rate)),
-    Column("±", lambda row: _reach(row.token_hit_rate)),
-    Column("evictions", attrgetter("evictions"), "{:,.0f}".format),
-    Column("loaded", attrgetter("loaded"), tokens),
+    Column("hit rate", "hit_rate", with_reach),
+    Column("token hit rate", "token_hit_rate", with_reach),
+    Column("evictions", "evictions", "{:,.0f}".format, spare=1),
+    Column("loaded", "loaded", tokens, spare=2),
 )
 _PRELOADED = Column("preloaded", lambda row: tokens(row.preloaded) if row.preload else "–")
 
 
-def _working(measured: WorkingMeasurement) -> Table:
-    columns = (*_POLICY_COLUMNS, *([_PRELOADED] if any(row.preload for row in measured.rows) else []))
-    sizes = f"{measured.look_ups:,.0f} look-ups and {tokens(measured.tokens)} tokens each"
-    samples = count(measured.samples, measured.of)
-    title = f"{measured.load}, cache of {measured.capacity:,} tokens: {samples}, {sizes}"
-    table = table_of(title, columns, measured.rows, _working_notes(measured), spare=("evictions", "loaded"))
-    bounds, rest = measured.bounds, [""] * (len(columns) - 4)
-    limit = "bound" if bounds.is_fluid else "bound (loose)"
-    rows = [(limit, percent(bounds.hit_rate), "", percent(bounds.token_hit_rate), *rest)]
-    if not isinstance(bounds.popularity_known, Missing):
-        rows.append(("popularity known", percent(bounds.popularity_known), "", "", *rest))
-    return Table(table.title, table.heads, (*table.rows, *rows), table.notes, spare=table.spare)
-
-
-def _working_notes(measured: WorkingMeasurement) -> list[str]:
-    """Return whether the promised hit rate is possible at all."""
-    notes, bounds, promised = [], measured.bounds, percent(_PROMISED_HIT_RATE)
-    expected = bounds.popularity_known
+def _working(measured: WorkingMeasurement) -> list[Table]:
+    """Return the policies with the bounds beneath, then how to read it."""
+    bounds, promised = measured.bounds, percent(_PROMISED_HIT_RATE)
+    notes, expected = [], bounds.popularity_known
     if measured.all_fits:
         notes.append("Everything fits: nothing is ever evicted, and all policies are alike.")
     if not isinstance(bounds.compulsory, Missing) and bounds.compulsory:
@@ -128,68 +128,71 @@ def _working_notes(measured: WorkingMeasurement) -> list[str]:
             f"A hit rate over {promised} is out of reach here without seeing the future: with all popularities known, "
             f"{percent(expected)} can be expected."
         )
-    return notes
-
-
-def _mean(interval: Interval | Missing) -> str:
-    return percent(interval if isinstance(interval, Missing) else interval.mean)
-
-
-def _reach(interval: Interval | Missing) -> str:
-    if isinstance(interval, Missing) or isinstance(interval.low, Missing) or isinstance(interval.high, Missing):
-        return "–"
-    return f"{(interval.high - interval.low) * 50:.1f}"
-
-
-def _times(value: Value) -> str:
-    return f"({value.why})" if isinstance(value, Missing) else f"{value:.2f}"
+    columns = (*_POLICY_COLUMNS, *([_PRELOADED] if any(row.preload for row in measured.rows) else []))
+    sizes = f"{measured.look_ups:,.0f} look-ups and {tokens(measured.tokens)} tokens each"
+    samples = count(measured.samples, measured.of)
+    title = f"{measured.load}, cache of {measured.capacity:,} tokens: {samples}, {sizes}"
+    table, rest = table_of(title, columns, measured.rows, notes), [""] * (len(columns) - 3)
+    limit = "bound" if bounds.is_fluid else "bound (loose)"
+    rows = [(limit, percent(bounds.hit_rate), percent(bounds.token_hit_rate), *rest)]
+    if not isinstance(expected, Missing):
+        rows.append(("popularity known", percent(expected), "", *rest))
+    with_bounds = Table(table.title, table.heads, (*table.rows, *rows), table.notes, spare=table.spare)
+    return [with_bounds, Table("How to read it", (), (), _WORKING_HOW)]
 
 
 def _archive(measured: ArchiveMeasurement) -> list[Table]:
     """Return lossless and lossy compression, dictionaries, embeddings and speed."""
-    parts = measured.summary, measured.vectors
-    lossy = [Table("Not measured", (), (), (part.detail,)) for part in parts if isinstance(part, Missing)]
+    lossy = []
     if isinstance(measured.summary, Lossy):
-        lossy.insert(0, _summaries(measured.summary))
+        lossy.append(_summaries(measured.summary))
+    lossy += [
+        Table("Not measured", (), (), (part.detail,))
+        for part in (measured.summary, measured.vectors)
+        if isinstance(part, Missing)
+    ]
     if isinstance(measured.vectors, Coded):
         lossy.append(_coded(measured.vectors))
-    return [*(_lossless(measured, at) for at in range(len(measured.lossless))), *lossy, _speed(measured)]
+    first, *others = measured.lossless
+    archive = Size("archive", measured.archive, alone=False)
+    return [
+        _lossless(measured, first, archive),
+        *(_lossless(measured, corpus) for corpus in others),
+        *lossy,
+        _speed(measured),
+    ]
 
 
-def _lossless(measured: ArchiveMeasurement, at: int) -> Table:
-    corpus, coding = measured.lossless[at], measured.coding
-    plain = next(size.bytes for size in corpus.sizes if size.name == PLAIN)
+def _lossless(measured: ArchiveMeasurement, corpus: Corpus, *archive: Size) -> Table:
+    coding, plain = measured.coding, next(size.bytes for size in corpus.sizes if size.name == PLAIN)
     assert isinstance(plain, int)
-    archive = [Size("archive", measured.archive, alone=False)] if at == 0 else []
 
-    def together(size: Size) -> str:
-        return "all files" if size.name == "archive" else "each block alone" if size.alone else "all at once"
+    def coded(size: Size) -> str:
+        return "all files" if size in archive else "each block alone" if size.alone else "all at once"
 
-    def of_bytes(show: Any) -> Any:
+    def of_bytes(show: Callable[[int], str]) -> Callable[[Size], str]:
         return lambda size: "" if isinstance(size.bytes, Missing) else show(size.bytes)
 
     columns = (
         Column("coder", lambda size: size.name + (" (computed)" if size.computed else "")),
-        Column("coded", together),
+        Column("coded", coded),
         Column("bytes", lambda size: f"({size.bytes.why})" if isinstance(size.bytes, Missing) else f"{size.bytes:,}"),
         Column("ratio", of_bytes(lambda size: _times(ratio(corpus.original, size)))),
         Column("saving", of_bytes(lambda size: percent(saving(corpus.original, size)))),
         Column(f"below {PLAIN}", of_bytes(lambda size: percent(saving(plain, size)))),
         Column("bytes/token", of_bytes(lambda size: f"{size / measured.tokens:.3f}" if measured.tokens else "–")),
     )
-    notes = [
+    notes = (
         f"{count(measured.conversations, 'conversation')}, {count(measured.messages, 'message')}, "
         f"{measured.tokens:,} tokens, {corpus.original:,} bytes, in blocks of {coding.block_tokens:,} tokens. Every "
         "coder gets the same.",
         "Computed: what an arithmetic coder with a learning model would take, an upper bound of the entropy. It sees "
         "no repeats longer than its order, so zstd can be below it on repetitive JSON.",
-    ]
-    if archive:
-        notes.append(
-            f"archive counts blocks, tables, dictionary and index (level {coding.level}, dictionary "
-            f"{coding.dictionary}). Lossless compression saves no tokens: what is read back is sent whole."
-        )
-    return table_of(f"Lossless: {corpus.name}", columns, (*corpus.sizes, *archive), notes, names=2)
+        f"archive counts blocks, tables, dictionary and index (level {coding.level}, dictionary {coding.dictionary}). "
+        "Lossless compression saves no tokens: what is read back is sent whole.",
+    )
+    rows = (*corpus.sizes, *archive)
+    return table_of(f"Lossless: {corpus.name}", columns, rows, notes[: 2 + len(archive)], names=2)
 
 
 def _summaries(lossy: Lossy) -> Table:
@@ -199,7 +202,7 @@ def _summaries(lossy: Lossy) -> Table:
         Column("saving (tokens)", lambda row: saving(row.tokens, row.summary_tokens), percent),
         Column("ratio (bytes)", lambda row: ratio(row.original, row.stored), _times),
         Column("saving (bytes)", lambda row: saving(row.original, row.stored), percent),
-        Column("values kept", attrgetter("values_kept"), percent),
+        Column("values kept", "values_kept", percent),
     )
     note = (
         "Values kept: the share of the numbers, dates, names, identifiers and paths of a block that its summary has. "
@@ -226,8 +229,7 @@ def _coded(coded: Coded) -> Table:
 
 
 def _speed(measured: ArchiveMeasurement) -> Table:
-    speed: Speed = measured.speed
-    gets = sorted(speed.gets)
+    speed, gets = measured.speed, sorted(measured.speed.gets)
     rows = (
         (f"write, level {measured.coding.level}", f"{speed.write / 1e6:,.1f} MB/s"),
         ("read, check, decompress", f"{speed.decompress / 1e6:,.0f} MB/s"),
@@ -247,28 +249,46 @@ def _speed(measured: ArchiveMeasurement) -> Table:
 
 def _rag(measured: RagMeasurement) -> list[Table]:
     """Return context recall of each combination of retrievers, by category, and what the tier took."""
-    k, twice = measured.k, 2 * measured.k
+    k, twice, built = measured.k, 2 * measured.k, measured.conversations
+
+    def percentile(name: str, times: Latency | Missing) -> str:
+        return "–" if isinstance(times, Missing) else f"{getattr(times, name):.2f} ms"
+
+    retrievers = Column("retrievers", "name")
     columns = (
-        Column("retrievers", attrgetter("name")),
-        Column(f"@{k}", lambda row: _mean(row.recall)),
-        Column("95 % interval", lambda row: _between(row.recall)),
-        Column(f"@{twice}", lambda row: _mean(row.recall_at_twice)),
-        Column("95 % interval ", lambda row: _between(row.recall_at_twice)),
-        *(Column(name, attrgetter("milliseconds"), _percentile(name)) for name in Latency._fields),
+        retrievers,
+        Column(f"@{k}", "recall", _mean),
+        Column("95 % interval", "recall", share_range),
+        Column(f"@{twice}", "recall_at_twice", _mean),
+        Column("95 % interval ", "recall_at_twice", share_range, spare=3),
+        *(
+            Column(name, "milliseconds", partial(percentile, name), spare)
+            for name, spare in zip(Latency._fields, (1, 0, 2), strict=True)
+        ),
     )
-    title = f"Recall of the evidence of {count(measured.probes, 'probe')} in "
-    title += count(len(measured.conversations), "conversation")
-    notes = [_fused(measured.fusion, k)]
-    highs = [row.recall.high for row in measured.ways if not isinstance(row.recall, Missing)]
-    known = [high for high in highs if not isinstance(high, Missing)]
-    if k == 5 and known and max(known) < _PROMISED_RECALL:
+    title = f"Recall of the evidence of {count(measured.probes, 'probe')} in {count(len(built), 'conversation')}"
+    notes, intervals = [_fused(measured.fusion, k)], [ends_of(row.recall) for row in measured.ways]
+    highs = [interval.high for interval in intervals if not isinstance(interval, Missing)]
+    if k == 5 and highs and max(highs) < _PROMISED_RECALL:
         notes.append(
             f"The promised recall of more than {percent(_PROMISED_RECALL)} at 5 is reached by no combination here."
         )
     names = dict.fromkeys(name for row in measured.ways for name in row.categories)
     by_category = (
-        columns[0],
-        *(Column(name, attrgetter("categories"), _of_category(name)) for name in names),
+        retrievers,
+        *(Column(name, lambda row, name=name: with_reach(row.categories[name])) for name in names),
+    )
+    passages = sum(tier.passages for tier in built)
+
+    def each(seconds: float) -> str:
+        return f"{seconds:.2f} s, {seconds / max(passages, 1) * 1000:.2f} ms each"
+
+    took = (
+        ("passages", f"{passages:,}"),
+        ("added, words and entities", each(sum(tier.seconds for tier in built))),
+        ("embedded and indexed", each(sum(tier.embedding for tier in built))),
+        ("entities", f"{sum(tier.entities for tier in built):,}"),
+        ("edges", f"{sum(tier.edges for tier in built):,}"),
     )
     how = (
         f"Recall: the share of a probe's evidence among the first {k} or {twice} messages found, with intervals over "
@@ -277,82 +297,48 @@ def _rag(measured: RagMeasurement) -> list[Table]:
         f"{RERANKED} by rrf, ordered by exact scores. `vector` is as good as its embedder: `offline` compares words.",
     )
     return [
-        table_of(title, columns, measured.ways, notes, spare=("p50", "p99", "95 % interval ")),
+        table_of(title, columns, measured.ways, notes),
         table_of(f"Recall@{k} by category of the probes", by_category, measured.ways, [REACH]),
-        _took(measured),
+        Table("Time and size of the index", ("figure", "all conversations"), took),
         Table("How to read it", (), (), how),
     ]
-
-
-def _between(interval: Interval | Missing) -> str:
-    if isinstance(interval, Missing) or isinstance(interval.low, Missing) or isinstance(interval.high, Missing):
-        return "–"
-    return shares(interval.low, interval.high)
-
-
-def _of_category(name: str) -> Any:
-    return lambda categories: with_reach(categories[name])
-
-
-def _percentile(name: str) -> Any:
-    return lambda latency: "–" if isinstance(latency, Missing) else f"{getattr(latency, name):.2f} ms"
 
 
 def _fused(best: RagComparison | None, k: int) -> str:
     """Return whether fusion beats the best single retriever, decided by the interval."""
     if best is None:
         return "One retriever alone: nothing is fused."
-    difference = best.difference
-    if isinstance(difference, Missing) or isinstance(difference.low, Missing) or isinstance(difference.high, Missing):
+    ends = ends_of(best.difference)
+    if isinstance(best.difference, Missing) or isinstance(ends, Missing):
         return f"One conversation cannot tell if fusion beats the best single retriever, {best.single}."
-    word = (
-        "beats" if difference.low > 0 else "does worse than" if difference.high < 0 else "does not clearly differ from"
-    )
-    mean, low, high = (f"{share * 100:+.1f}".replace("-", "−") for share in difference)  # type: ignore[operator]
+    word = "beats" if ends.low > 0 else "does worse than" if ends.high < 0 else "does not clearly differ from"
+    mean, low, high = (f"{share * 100:+.1f}".replace("-", "−") for share in (best.difference.mean, *ends))
     return (
         f"The best fusion ({best.best}) {word} the best single retriever ({best.single}): {mean} points at "
         f"{k}, {low} to {high}, in pairs. It was chosen as the best of several on the same probes."
     )
 
 
-def _took(measured: RagMeasurement) -> Table:
-    built = measured.conversations
-    passages = sum(tier.passages for tier in built)
-
-    def each(seconds: float) -> str:
-        return f"{seconds:.2f} s, {seconds / max(passages, 1) * 1000:.2f} ms each"
-
-    cells = (
-        ("passages", f"{passages:,}"),
-        ("added, words and entities", each(sum(tier.seconds for tier in built))),
-        ("embedded and indexed", each(sum(tier.embedding for tier in built))),
-        ("entities", f"{sum(tier.entities for tier in built):,}"),
-        ("edges", f"{sum(tier.edges for tier in built):,}"),
-    )
-    return Table("Time and size of the index", ("figure", "all conversations"), cells)
+def _focus_column(head: str, name: str, show: Callable[[Any], str] = "{:,}".format, spare: int = 0) -> Column:
+    """Return a column that is empty for the bound, which is of evidence alone."""
+    return Column(head, lambda row: "" if row.strategy == BOUND else show(attrgetter(name)(row)), spare=spare)
 
 
-def _but_of_bound(show: Any) -> Any:
-    """Return a cell that is empty for the bound, which is of evidence alone."""
-    return lambda row: "" if row.strategy == BOUND else show(row)
-
-
-def _micros(row: FocusRow, name: str) -> str:
-    return "" if isinstance(row.latency_us, Missing) else f"{getattr(row.latency_us, name):,.0f} µs"
+def _micros(name: str) -> Callable[[Latency | Missing], str]:
+    return lambda latency: "" if isinstance(latency, Missing) else f"{getattr(latency, name):,.0f} µs"
 
 
 _FOCUS_COLUMNS = (
-    Column("strategy", attrgetter("strategy")),
-    Column("tokens", _but_of_bound(lambda row: tokens(row.tokens))),
-    Column("of the history", _but_of_bound(lambda row: percent(row.share))),
-    Column("over the limit", _but_of_bound(lambda row: f"{row.over:,}")),
-    Column("over budget", _but_of_bound(lambda row: f"{row.over_budget:,}")),
-    Column("context recall", lambda row: _mean(row.context_recall)),
-    Column("±", lambda row: _reach(row.context_recall)),
-    Column("answer in context", _but_of_bound(lambda row: percent(row.answer_in_context))),
-    Column("grounding recall", _but_of_bound(lambda row: percent(row.grounding))),
-    Column("latency p50", lambda row: _micros(row, "p50")),
-    Column("latency p99", lambda row: _micros(row, "p99")),
+    Column("strategy", "strategy"),
+    _focus_column("tokens", "tokens", tokens, spare=2),
+    _focus_column("of the history", "share", percent),
+    _focus_column("over the limit", "over"),
+    _focus_column("over budget", "over_budget"),
+    Column("context recall", "context_recall", with_reach),
+    _focus_column("answer in context", "answer_in_context", percent),
+    _focus_column("grounding recall", "grounding", percent),
+    Column("latency p50", "latency_us", _micros("p50"), spare=1),
+    Column("latency p99", "latency_us", _micros("p99")),
 )
 _FOCUS_HOW = (
     "Over the limit: requests larger than the limit, with tool schemas; over budget: calls where the strategy says "
@@ -363,17 +349,12 @@ _FOCUS_HOW = (
 
 def _focus(measured: FocusMeasurement) -> list[Table]:
     """Return a row per strategy and for the bound, then how to read it."""
-    whole: FocusRow = next(row for row in measured.rows if row.strategy == WHOLE)
+    whole = next(row for row in measured.rows if row.strategy == WHOLE)
     counts = count(measured.conversations, "conversation"), count(whole.calls, "call"), count(whole.probes, "probe")
     title = f"Focus, {measured.limit:,} tokens: {', '.join(counts)}"
-    shown = [
-        table_of(title, _FOCUS_COLUMNS, measured.rows, spare=("±", "latency p50", "tokens")),
-        Table("How to read it", (), (), _FOCUS_HOW),
-    ]
+    shown = [table_of(title, _FOCUS_COLUMNS, measured.rows), Table("How to read it", (), (), _FOCUS_HOW)]
     if measured.failed:
-        names = ("conversation", "strategy", "why")
-        columns = [Column(name, attrgetter(name)) for name in names]
-        shown.append(
-            table_of("Failed", columns, measured.failed, ["These conversations count in no figure."], prose=True)
-        )
+        columns = [Column(name, name) for name in ("conversation", "strategy", "why")]
+        note = "These conversations count in no figure."
+        shown.append(table_of("Failed", columns, measured.failed, [note], prose=True))
     return shown

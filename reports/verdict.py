@@ -20,15 +20,16 @@ import numpy as np
 import pandas as pd
 
 from ctxbench.harness.answers.store import USUAL
+from ctxbench.harness.folder.run import KEYS
 from ctxbench.metrics.figures import METRICS, difference_unless_fixed, units_of
 from ctxbench.metrics.frontier import FrontierSums, Point, Resamples, beyond_noise, how_often, resampled
 from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
 from ctxbench.metrics.statistics.intervals import by_unit
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.scenarios.compactions import RECORDED
+from ctxbench.scenarios.model import RECORDED
 
 from .answers import evidence_rows, sums_of
-from .render import count, exact
+from .render import about, count, exact
 from .results import Results, RunSummary
 
 WHOLE = "none"
@@ -81,8 +82,7 @@ class RunVerdict:
         """Quality of each strategy, over the conversations that are billed."""
         if not self.results.is_sampled:
             return self.quality.values
-        sums = self.quality.sums
-        sums = sums[sums.conversation.isin(self.results.billed_conversations)]
+        sums = self.quality.sums[self.quality.sums.conversation.isin(self.results.billed_conversations)]
         by_strategy = sums.groupby("strategy", observed=True)[["got", "wanted"]].sum()
         shares = {str(name): got / wanted for name, got, wanted in by_strategy.itertuples() if wanted}
         return {name: shares.get(name, value) for name, value in self.quality.values.items()}
@@ -101,11 +101,11 @@ class RunVerdict:
     @cached_property
     def points(self) -> dict[str, Point]:
         """Cost and quality of each strategy that has both."""
-        points = {}
-        for name, value in self.values.items():
-            if name not in BOUNDS and not isinstance(value, Missing) and not isnan(cost := self.cost(name)):
-                points[name] = Point(cost, value)
-        return points
+        return {
+            name: Point(cost, value)
+            for name, value in self.values.items()
+            if name not in BOUNDS and not isinstance(value, Missing) and not isnan(cost := self.cost(name))
+        }
 
     @property
     def candidates(self) -> dict[str, Point]:
@@ -129,15 +129,12 @@ class RunVerdict:
         """Map from each candidate that is not worth choosing to the best one that costs no more."""
         points, best = self.candidates, self.best
         cheaper = {name: [other for other in best if points[other].cost <= points[name].cost] for name in points}
-        return {
-            name: max(others, key=lambda other: points[other].quality)
-            for name, others in cheaper.items()
-            if name not in best
-        }
+        quality = {name: point.quality for name, point in points.items()}
+        return {name: max(others, key=quality.__getitem__) for name, others in cheaper.items() if name not in best}
 
     def gain(self, name: str, other: str) -> Difference:
         """Return how much better the quality of a strategy is than another's, in pairs of conversations."""
-        got, wanted = self._sums.got, self._sums.wanted
+        _, got, wanted = self._sums
         before, after = (np.stack([got[one], wanted[one]], axis=1) for one in (other, name))
         change = difference(Pairs("ratio", before, after, self._units))
         return difference_unless_fixed(self.quality.metric, (name, other), change)
@@ -149,9 +146,7 @@ class RunVerdict:
     def token_change(self, name: str) -> Difference:
         """Return the tokens sent and used by a strategy's own calls against the base's, as a change."""
         steps = self.results.common
-        sums = steps.assign(used=steps.tokens_sent + steps.own_tokens).groupby(
-            ["strategy", "conversation"], observed=True
-        )
+        sums = steps.assign(used=steps.tokens_sent + steps.own_tokens).groupby([*KEYS[::-1]], observed=True)
         by_strategy = sums[["tokens_full", "used"]].sum()
         after = by_strategy.loc[name]
         before = after.tokens_full if self.base == WHOLE else by_strategy.loc[self.base].used.reindex(after.index)
@@ -292,10 +287,8 @@ def faults(values: Mapping[str, Value], usual: Mapping[str, Value], model: str) 
 
     def more(column: str) -> int:
         """Return how many more than usual; 0 where it is not known."""
-        value, before = values[column], usual.get(column, 0)
-        if isinstance(value, Missing):
-            return 0
-        return max(0, int(value) - (0 if isinstance(before, Missing) else int(before)))
+        value, before = (0 if isinstance(of, Missing) else int(of) for of in (values[column], usual.get(column, 0)))
+        return max(0, value - before)
 
     # Those that may reject the requests of a model: all of them, where it is none of theirs.
     own = [provider for provider, names in _PROVIDERS.items() if names.search(model)] or list(_PROVIDERS)
@@ -343,57 +336,30 @@ def quality(results: Results) -> MeasuredQuality:
 
     That is the share of right answers, else context recall, else grounding recall, which every run has.
     """
-    summary = results.summary
-    if (measure := _right_answers(results)) is not None:
-        return measure
+    summary, names = results.summary, results.strategies
+    if (answers := summary.answers) is not None and answers.figures:
+        best = answers.figures[0]
+        apart = Missing("undefined", "too little of it is graded to be compared")
+        shares = {of.strategy: of.correct if of.in_pairs else apart for of in best.strategies}
+        values = {name: shares.get(name, Missing("undefined", "nothing was answered")) for name in names}
+        if not all(isinstance(value, Missing) for value in values.values()):
+            who = best.answerer + " (the extractive baseline)" * (best.answerer == USUAL[0])
+            text = about("quality_answers", answerer=who, grader=best.grader)
+            return MeasuredQuality("answer_quality", text, values, best.counts[best.counts.strategy.isin(names)])
     if (probes := summary.probes) is not None and probes.compared:
-        nothing = Missing("undefined", "nothing was sent for any probe")
         known = {name: figures["context_recall"] for name, figures in probes.strategies.items()}
-        return MeasuredQuality(
-            "context_recall",
-            "the share of the messages that the answers to the recordings' questions rest on that is sent word for "
-            "word",
-            {name: known.get(name, nothing) for name in results.strategies},
-            sums_of("context_recall", evidence_rows(results.run, summary.uneven, probes.strategies)),
-        )
-    return MeasuredQuality(
-        "grounding",
-        "the share of the values the recorded model used next that the context still has",
-        {name: figures["grounding"] for name, figures in summary.strategies.items()},
-        sums_of("grounding", results.common),
-    )
-
-
-def _right_answers(results: Results) -> MeasuredQuality | None:
-    """Return the share of right answers, or None where nothing was answered and graded."""
-    answered = results.summary.answers
-    if answered is None or not answered.figures:
-        return None
-    best = answered.figures[0]
-    apart = Missing("undefined", "too little of it is graded to be compared")
-    shares = {of.strategy: of.correct if of.in_pairs else apart for of in best.strategies}
-    nothing = Missing("undefined", "nothing was answered")
-    values = {name: shares.get(name, nothing) for name in results.strategies}
-    if all(isinstance(value, Missing) for value in values.values()):
-        return None
-    baseline = " (the extractive baseline)" if best.answerer == USUAL[0] else ""
-    return MeasuredQuality(
-        "answer_quality",
-        f"the share of the recordings' answerable questions that {best.answerer}{baseline} answered right, "
-        f"graded by {best.grader}",
-        values,
-        best.counts[best.counts.strategy.isin(results.strategies)],
-    )
+        values = {name: known.get(name, Missing("undefined", "nothing was sent for any probe")) for name in names}
+        sums = sums_of("context_recall", evidence_rows(results.run, summary.uneven, probes.strategies))
+        return MeasuredQuality("context_recall", about("quality_recall"), values, sums)
+    values = {name: figures["grounding"] for name, figures in summary.strategies.items()}
+    return MeasuredQuality("grounding", about("quality_grounding"), values, sums_of("grounding", results.common))
 
 
 def in_order(verdict: RunVerdict) -> list[str]:
     """Return the strategy to ship, then the others from cheap to dear, and last what breaks."""
 
-    def place(name: str) -> tuple[bool, bool, float]:
-        cost = verdict.cost(name)
-        return name != verdict.shipped, name in verdict.broken, np.inf if isnan(cost) else cost
-
-    return sorted(verdict.results.strategies, key=place)
+    costs = {name: np.nan_to_num(verdict.cost(name), nan=np.inf) for name in verdict.results.strategies}
+    return sorted(costs, key=lambda name: (name != verdict.shipped, name in verdict.broken, costs[name]))
 
 
 def as_json(verdict: RunVerdict) -> dict[str, Any]:
@@ -410,17 +376,18 @@ def as_json(verdict: RunVerdict) -> dict[str, Any]:
         for name in points
         if name != base and base in points
     }
-    figures = {
-        "ship": verdict.shipped,
-        "model": verdict.model,
-        "quality": verdict.quality.name,
-        "conversations": verdict.conversations,
-        "independent_units": verdict.units,
-        "accepted_loss": verdict.accepted,
-        "sure_enough": SURE,
-        "frontier": verdict.best,
-        "breaks": verdict.broken,
-        "strategies": strategies,
-    }
-    found: dict[str, Any] = exact(figures)
-    return found
+    figures: dict[str, Any] = exact(
+        {
+            "ship": verdict.shipped,
+            "model": verdict.model,
+            "quality": verdict.quality.name,
+            "conversations": verdict.conversations,
+            "independent_units": verdict.units,
+            "accepted_loss": verdict.accepted,
+            "sure_enough": SURE,
+            "frontier": verdict.best,
+            "breaks": verdict.broken,
+            "strategies": strategies,
+        }
+    )
+    return figures

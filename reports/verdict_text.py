@@ -23,6 +23,7 @@ from .render import (
     CROSS,
     Column,
     Table,
+    about,
     count,
     dollars,
     library_column,
@@ -33,7 +34,7 @@ from .render import (
     shares,
     table_of,
 )
-from .results import Results, RunSummary, by_conversation
+from .results import Results, by_conversation
 from .verdict import FEWEST, SURE, WHOLE, RunVerdict, faults, in_order
 
 MOST_ROWS = 12
@@ -45,45 +46,38 @@ _NAME = 32
 _OF_SOME = ("compression_ratio", "lru_k_hit_rate")
 
 
-def answer(run_verdict: RunVerdict, more: str = "") -> Table:
+def answer(verdict: RunVerdict, more: str = "") -> Table:
     """Return in at most 12 lines which strategy to ship, what it saves, loses and breaks, and how sure that is.
 
     The last line says how to see `more`: by default the command.
     """
-    title, *lines = _answer(run_verdict)
-    more = more or f"ctxbench report {shlex.quote(run_verdict.results.run.name)} --all"
-    lines.append(("next", f"everything else: {more}"))
-    return Table(title[0], ("", ""), tuple(lines), prose=True)
+    shipped, is_comparable = verdict.shipped, WHOLE in verdict.points and len(verdict.points) > 1
+    title = f"Ship {shipped}" if shipped else "Keep the whole history" if is_comparable else "No verdict"
+    more = more or f"ctxbench report {shlex.quote(verdict.results.run.name)} --all"
+    lines = _answer(verdict) if is_comparable else [("why", _why_no_verdict(verdict))]
+    recorded = recorded_with(verdict)
+    of_recording = [("recorded", recorded)] * bool(recorded)
+    last = ("next", f"everything else: {more}")
+    return Table(title, ("", ""), (*lines, *_measured_by(verdict), *of_recording, last), prose=True)
 
 
-def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
-    """Yield the title, and then lines of a label and a text."""
-    points = verdict.points
-    if WHOLE not in points or len(points) < 2:
-        yield ("No verdict",)
-        yield "why", _why_no_verdict(verdict)
-    elif (name := verdict.shipped) is not None:
-        yield (f"Ship {name}",)
+def _answer(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
+    """Yield lines of a label and a text."""
+    if (name := verdict.shipped) is not None:
         yield from _figures(verdict, name)
         yield "breaks", "nothing that the whole history does not break"
         yield "how sure", how_sure(verdict, name)
     else:
-        yield ("Keep the whole history",)
-        sure, accepted = f"{100 * SURE:.0f} % sure", accepted_points(verdict)
-        nothing = f"no strategy without broken calls is {sure} to cost less and to lose at most {accepted}"
+        nothing = about("verdict_nothing", sure=100 * SURE, accepted=accepted_points(verdict))
         yield "why", too_few(verdict) if verdict.units < FEWEST else nothing
         if (nearest := verdict.nearest) is not None:
             yield "nearest", f"{nearest}: {how_sure(verdict, nearest)}"
             yield from _figures(verdict, nearest)
-            yield "do", "measure more conversations: the interval narrows with the root of their number"
+            yield "do", about("verdict_do")
         if idle := _idle(verdict):
             yield "short", idle
     if crossed := verdict.crossed:
-        would = "would do but for what it breaks" if len(crossed) == 1 else "would do but for what they break"
-        yield "not", f"{', '.join(crossed)}: {would}"
-    yield from _measured_by(verdict)
-    if recorded := recorded_with(verdict):
-        yield "recorded", recorded
+        yield "not", f"{', '.join(crossed)}: would do but for what {'it breaks' if len(crossed) == 1 else 'they break'}"
 
 
 def _idle(verdict: RunVerdict) -> str:
@@ -94,8 +88,7 @@ def _idle(verdict: RunVerdict) -> str:
     idle = [name for name in others if strategies[name]["tokens_sent"] == whole]
     if isinstance(whole, Missing) or not whole or 2 * len(idle) <= len(others):
         return ""
-    number = f"{len(idle):,} of {count(len(others), 'other strategy', 'other strategies')}"
-    return f"{number} sent as many tokens as the whole history: these conversations hardly reach their limits"
+    return about("verdict_idle", idle=len(idle), others=count(len(others), "other strategy", "other strategies"))
 
 
 def accepted_points(verdict: RunVerdict) -> str:
@@ -146,18 +139,17 @@ def _why_no_verdict(verdict: RunVerdict) -> str:
 
 def recorded_with(verdict: RunVerdict) -> str:
     """Return which models were recorded, and how many tokens they count for ours; empty where that is not known."""
-    calls = verdict.results.summary.recorded
+    calls, model = verdict.results.summary.recorded, verdict.model
     if not calls:
         return ""
-    whole = sum(calls.values())
-    names = [name + f" ({percent(number / whole)})" * (len(calls) > 1) for name, number in calls.items()]
-    shown = ", ".join(names[:_MODELS_NAMED] + [f"{len(calls) - _MODELS_NAMED} more"] * (len(calls) > _MODELS_NAMED))
-    if verdict.model not in calls:
-        return f"with {shown}; billed under {verdict.model}"
-    factors = verdict.results.billed.factors[verdict.model]
-    if factors.family is not None or factors.prompt == 1:
-        return f"with {shown}"
-    return f"with {shown}; {verdict.model} counted {factors.prompt:.2f} tokens for each of ours"
+    shares = {name: f" ({percent(number / sum(calls.values()))})" for name, number in calls.items()}
+    named = [name + share * (len(calls) > 1) for name, share in shares.items()][:_MODELS_NAMED]
+    shown = "with " + ", ".join(named + [f"{len(calls) - _MODELS_NAMED} more"] * (len(calls) > _MODELS_NAMED))
+    if model not in calls:
+        return f"{shown}; billed under {model}"
+    factors = verdict.results.billed.factors[model]
+    is_ours = factors.family is not None or factors.prompt == 1
+    return shown if is_ours else f"{shown}; {model} counted {factors.prompt:.2f} tokens for each of ours"
 
 
 def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
@@ -169,9 +161,9 @@ def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     graded = answers.figures[0]
     is_baseline = graded.answerer == USUAL[0]
     who = "the extractive baseline, which is no language model" if is_baseline else graded.answerer
-    profiles = Profiles().of(graded.grader)[:2]
-    kappas = [f"{interval(profile.profile.quoted.kappa)} on {profile.profile.set}" for profile in profiles]
-    agreement = f"kappa with people {', '.join(kappas)}" if kappas else "its agreement with people is not known"
+    profiles = (quote.profile for quote in Profiles().of(graded.grader)[:2])
+    kappas = ", ".join(f"{interval(profile.quoted.kappa)} on {profile.set}" for profile in profiles)
+    agreement = f"kappa with people {kappas}" if kappas else "its agreement with people is not known"
     yield "answered by", f"{who}; graded by {graded.grader}: {agreement}"
 
 
@@ -181,13 +173,17 @@ def five_measures(verdict: RunVerdict) -> Table:
     Of more than MOST_ROWS strategies those that break something are only named, under the table, unless they would do
     otherwise, or have a measure that no other has.
     """
-    results, points, model = verdict.results, verdict.points, verdict.model
-    summary = results.summary
+    results, points, model, summary = verdict.results, verdict.points, verdict.model, verdict.results.summary
+
+    def measured(name: str) -> set[str]:
+        """Return those measures of only some strategies that this one has."""
+        return {key for key in _OF_SOME if not isinstance(summary.strategies[name][key], Missing)}
+
     shown = in_order(verdict)
     if len(shown) > MOST_ROWS:
         sound = [name for name in shown if name not in verdict.broken or name in verdict.crossed]
-        measured = _rarely_measured(summary, sound)
-        shown = [name for name in shown if name in sound or _rarely_measured(summary, [name]) - measured]
+        common = set().union(*map(measured, sound))
+        shown = [name for name in shown if name in sound or measured(name) - common]
     names = short_names(shown, _NAME)
     bills = {str(row.strategy): row for row in results.totals.itertuples() if row.model == model}
     rows = [
@@ -197,7 +193,7 @@ def five_measures(verdict: RunVerdict) -> Table:
             "cost_saved": bills[name].saved_against_none if name in bills else nan,
             "hit_rate": bills[name].hit_rate if name in bills else nan,
             "quality": verdict.values[name],
-            "gain": verdict.gain(name, WHOLE).shown if name in points and WHOLE in points and name != WHOLE else None,
+            "gain": verdict.gain(name, WHOLE).shown if {name, WHOLE} <= points.keys() and name != WHOLE else None,
         }
         for name in shown
     ]
@@ -220,26 +216,16 @@ def five_measures(verdict: RunVerdict) -> Table:
         f"{sample(summary.conversations, summary.units)}, {subagents}{count(summary.messages, 'message')}, "
         f"{count(summary.calls, 'model call')}, billed under {model}"
     )
-    notes = ["Saved and points are against the whole history, which is cached as well. – means nothing to measure."]
+    notes = [about("verdict_measures")]
     if verdict.broken:
-        notes.append(f"{CROSS} never recommended. Broken calls: {_what_breaks(verdict)}.")
+        # The names of the broken strategies by what they break, and in how many calls.
+        short, by_reason = short_names(verdict.broken, _NAME), dict[str, list[str]]()
+        for name, breaks in verdict.broken.items():
+            reason, _, number = _worst(breaks).partition(": ")
+            by_reason.setdefault(reason, []).append(f"{short[name]} {number}".rstrip())
+        broken = "; ".join(f"{reason}: {', '.join(broken)}" for reason, broken in by_reason.items())
+        notes.append(about("verdict_broken", cross=CROSS, broken=broken))
     return table_of(title, columns, rows, [*notes, *results.sampling_notes], page=True)
-
-
-def _rarely_measured(summary: RunSummary, names: Sequence[str]) -> set[str]:
-    """Return those measures of only some strategies that one of these has."""
-    of = [summary.strategies[name] for name in names]
-    return {metric for metric in _OF_SOME if any(not isinstance(values[metric], Missing) for values in of)}
-
-
-def _what_breaks(verdict: RunVerdict) -> str:
-    """Return the names of the broken strategies by what they break, and in how many calls."""
-    names = short_names(verdict.broken, _NAME)
-    by_reason: dict[str, list[str]] = {}
-    for name, breaks in verdict.broken.items():
-        reason, _, number = _worst(breaks).partition(": ")
-        by_reason.setdefault(reason, []).append(f"{names[name]} {number}".rstrip())
-    return "; ".join(f"{reason}: {', '.join(broken)}" for reason, broken in by_reason.items())
 
 
 def less(change: Difference) -> str:
@@ -285,10 +271,11 @@ def trap_faults(results: Results) -> dict[str, dict[str, list[str]]]:
     rows = by_conversation(results.run)
     usual = {row["conversation"]: row for row in rows if row["strategy"] == WHOLE}
     by_strategy: dict[str, dict[str, list[str]]] = {name: {} for name in results.strategies}
+    models = " ".join(results.models)
     for row in rows:
         name, trap = row["strategy"], row["conversation"]
         is_failed = trap in results.run.failures.get(name, {})
-        broken = ["failed"] if is_failed else list(faults(row, usual.get(trap, {}), " ".join(results.models)))
+        broken = ["failed"] if is_failed else list(faults(row, usual.get(trap, {}), models))
         if results.summary.unrepeatable.get(name) == trap:
             broken.insert(0, "sends something else when it is replayed again")
         if broken:
@@ -300,16 +287,14 @@ def trap_table(results: Results) -> Table:
     """Return a row for each strategy: how many traps it falls into, which, and what it breaks there."""
     by_strategy = trap_faults(results)
     names = short_names(list(by_strategy), 40)
-    columns = (
-        Column("strategy", lambda entry: names[entry[0]]),
-        Column("broken", lambda entry: len(entry[1])),
-        Column(
-            "by",
-            lambda entry: "; ".join(f"{trap} ({_worst(what).partition(': ')[0]})" for trap, what in entry[1].items()),
-        ),
-    )
+    rows = [
+        (
+            names[name],
+            str(len(traps)),
+            "; ".join(f"{trap} ({_worst(what).partition(': ')[0]})" for trap, what in traps.items()),
+        )
+        for name, traps in sorted(by_strategy.items(), key=lambda entry: len(entry[1]))
+    ]
     safe, traps = sum(not broken for broken in by_strategy.values()), count(results.summary.conversations, "trap")
     title = f"Which of {traps} break a strategy? {safe} of {len(by_strategy)} strategies pass them all"
-    note = "Broken is what the whole history does not break. Savings on traps mean nothing and are not shown."
-    rows = sorted(by_strategy.items(), key=lambda entry: len(entry[1]))
-    return table_of(title, columns, rows, [note], prose=True)
+    return Table(title, ("strategy", "broken", "by"), tuple(rows), (about("traps"),), prose=True)

@@ -9,16 +9,15 @@ scores), `data/unshown.toml` names its keys and the reason, and that text is cou
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from .files import shipped
 from .model import Conversation
 from .read import Batch, format_name, read
 from .readers.exchanges import events, exchanges
@@ -64,7 +63,7 @@ class TextCoverage(NamedTuple):
 def compared(batch: Batch, problems: Problems) -> dict[str, Any]:
     """Return what is read of a batch beside what stands in its files: counts, and characters by key path."""
     conversations = list(read([batch], problems))
-    calls = [message.call for each in conversations for message in each.messages if message.call is not None]
+    calls = (message.call for each in conversations for message in each.messages if message.call is not None)
     usages = [call.usage for call in calls if call.usage is not None]
     text = coverage(batch, conversations, Problems())
     return {
@@ -129,11 +128,10 @@ def coverage(batch: Batch, conversations: Iterable[Conversation], problems: Prob
 
 def _reasons(form: str) -> list[tuple[str, re.Pattern[str]]]:
     """Return patterns of the key paths of a format under which no model saw anything, each after its reason."""
-    text = (resources.files(__package__) / "data" / "unshown.toml").read_text("utf-8")
     # A key path and all below it; `*` stands for any part of one key.
     return [
         (reason, re.compile(re.escape(keys).replace(r"\*", r"[^.\[>]*") + r"(?![^.\[>])"))
-        for reason, starts in tomllib.loads(text).get(form, {}).items()
+        for reason, starts in shipped("unshown").get(form, {}).items()
         for keys in starts
     ]
 

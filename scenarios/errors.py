@@ -1,4 +1,4 @@
-"""Errors that the user can fix.
+"""Errors that the user can fix, and other people's text made fit to be shown.
 
     UserError                 prints as one line, exit code 2, no traceback
     ├── RecordingError        a recording: file, line, field
@@ -87,3 +87,20 @@ class MissingExtra(UserError):
     def __init__(self, library: str, extra: str, also: str = "") -> None:
         super().__init__(f"{library} is not installed: pip install 'ctxbench[{extra}]'{also}")
         self.extra = extra
+
+
+def printable(text: str) -> str:
+    """Return text that cannot steer a terminal: control, bidirectional and invisible characters become `·`."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else "·" for char in text)
+
+
+def printable_line(text: str) -> str:
+    """Return such text as one line: its line breaks become `·` too."""
+    return printable(text).replace("\n", "·")
+
+
+def csv_text(text: str) -> str:
+    """Return such text for a CSV file's cell or column name: no spreadsheet takes it for a formula."""
+    return f"'{printable(text)}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else printable(text)

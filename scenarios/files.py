@@ -9,9 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tomllib
 from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 SETTINGS = 4 << 20
 """Most bytes of a file that people write: settings, prices, a policy, a profile, a strategy. TOML is read at 2 MB/s."""
@@ -30,7 +34,13 @@ def cache_folder() -> Path:
     return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "ctxbench"
 
 
-def open_file(path: Path) -> BinaryIO:
+@cache
+def shipped(name: str) -> dict[str, Any]:
+    """Return the tables of a file of `scenarios/data`."""
+    return tomllib.loads((resources.files(__package__) / "data" / f"{name}.toml").read_text("utf-8"))
+
+
+def open_file(path: Path) -> BufferedReader:
     """Open a file for its bytes. Raises OSError if it cannot be read, or is a pipe or a device."""
     return open(path, "rb", opener=_handle)
 

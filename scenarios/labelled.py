@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import fmean, median
 from typing import Annotated, Any, Literal, NamedTuple, get_args
@@ -54,7 +55,7 @@ class Labelled(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     kind: Kind = "plain"
     labelled_by: LabelledBy = "people"
     """Source of the label. A model's label is no human label: agreement with it is agreement between two graders."""
-    rating: float | None = None
+    rating: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     """Score from 0 to 1 behind the label, where the label comes from votes or ratings."""
     votes: tuple[int, ...] = ()
     """One vote per rater, on one scale: the higher, the better. The raters' identities are not known."""
@@ -77,7 +78,7 @@ class LabelFile:
 
     path: Path
     problems: Problems
-    corrections: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    corrections: dict[str, tuple[str, str]]
     """LoCoMo's published answer and the right one, by question id."""
     number: int = 0
     """Number of the present record, from 1."""
@@ -87,14 +88,16 @@ class LabelFile:
     """Ids of the questions so far by their texts."""
 
 
+ReadRow = Callable[[Fields, LabelFile], Iterator[Labelled]]
+"""Function of a record and its file, which yields the record's answers. Raises RecordingError."""
+
+
 class Format(NamedTuple):
     """How one format is recognised and read."""
 
-    about: str
     shapes: tuple[frozenset[str], ...]
     """Sets of key paths (`source.key_paths`). A file is of this format if it has all paths of one set."""
-    read: Callable[[Fields, LabelFile], Iterator[Labelled]]
-    """Function of a record and its file, which yields the record's answers. Raises RecordingError."""
+    read: ReadRow
 
 
 def read(paths: Iterable[Path], problems: Problems, columns: Columns | None = None) -> Iterator[Labelled]:
@@ -105,55 +108,44 @@ def read(paths: Iterable[Path], problems: Problems, columns: Columns | None = No
     repeated id of a set gets the suffix `~2`, `~3` …
     """
     seen: dict[str, dict[str, int]] = defaultdict(dict)
-    all_files = [(path, file) for path, files in files_of(paths, problems) for file in files]
     corrections: dict[str, tuple[str, str]] = {}
-    audits = [file for _, file in all_files if columns is None and _is_corrections(file)]
-    for row in (row for audit in audits for row in _rows(audit, problems)):
+    files = [(file, file == path) for path, files in files_of(paths, problems) for file in files]
+    if columns is None:
+        files.sort(key=lambda each: not _is_corrections(each[0]))  # they come before the answers that they correct
+    for file, is_named in files:
         with problems.collect():
-            golds = (str(row.needed(key, str | int | float)).strip() for key in ("golden_answer", "correct_answer"))  # type: ignore[arg-type]
-            corrections[row.needed("question_id", str)] = (next(golds), next(golds))
-    for path, file in all_files:
-        if file in audits:
-            continue
-        with problems.collect():
-            form = columns.format(file) if columns is not None else detect(file)
-            if form is None:
-                _report_unknown(file, problems, named=file == path)
+            read_row = _format_reader(file) if columns is None else _table_reader(file, columns)
+            if read_row is None:
+                _report_unknown(file, problems, is_named)
                 continue
             source = LabelFile(file, problems, corrections)
             for source.number, (place, raw) in enumerate(records(file, problems), 1):
                 with problems.collect():
-                    for answer in form.read(Fields(decode(raw, OBJECT, place), place), source):
+                    for answer in read_row(Fields(decode(raw, OBJECT, place), place), source):
                         name = unique_name(answer.id, seen[answer.set])
                         yield answer if name == answer.id else msgspec.structs.replace(answer, id=name)
             problems.notes += [f"{file}: {count} answers {what}" for what, count in source.left_out.items()]
 
 
-def _rows(path: Path, problems: Problems) -> Iterator[Fields]:
-    for place, raw in records(path, problems):
-        with problems.collect():
-            yield Fields(decode(raw, OBJECT, place), place)
-
-
-def detect(path: Path) -> Format | None:
-    """Return the format that the start of the file fits, the one with most keys if several do, or None.
+def _format_reader(path: Path) -> ReadRow | None:
+    """Return the reader of the format that the start of the file fits, the one with most keys if several do, or None.
 
     Raises RecordingError if the file cannot be read.
     """
     keys = key_paths(file_head(path))
     fits = [(len(shape), name) for name, form in FORMATS.items() for shape in form.shapes if shape <= keys]
-    return FORMATS[max(fits)[1]] if fits else None
+    return FORMATS[max(fits)[1]].read if fits else None
 
 
 def _is_corrections(path: Path) -> bool:
     try:
-        return key_paths(file_head(path)) >= _CORRECTIONS
+        return _format_reader(path) is _correction
     except RecordingError:  # the error comes when it is read
         return False
 
 
-def _report_unknown(path: Path, problems: Problems, named: bool) -> None:
-    if not named:
+def _report_unknown(path: Path, problems: Problems, is_named: bool) -> None:
+    if not is_named:
         problems.ignored.append(str(path))
     elif not file_head(path).strip():
         problems.add(RecordingError(Place(str(path)), "the file is empty", "leave it out"))
@@ -261,8 +253,13 @@ def _matching_texts(row: Fields, key: re.Pattern[str]) -> tuple[str, ...]:
 # with the published golden answer and say nothing about another one. So an answer is left out, and counted in a note,
 # if the correction changes the golden answer; if it changes the evidence only, the answer stays.
 
-_CORRECTIONS = frozenset({"[].question_id", "[].golden_answer", "[].correct_answer", "[].error_type"})
 _LOCOMO_KINDS: dict[str, Kind] = {"2": "temporal", "5": "unanswerable"}
+
+
+def _correction(row: Fields, file: LabelFile) -> Iterator[Labelled]:
+    golds = [str(row.needed(key, str | int | float)).strip() for key in ("golden_answer", "correct_answer")]  # type: ignore[arg-type]
+    file.corrections[row.needed("question_id", str)] = (golds[0], golds[1])
+    yield from ()
 
 
 def _locomo(run: Fields, file: LabelFile) -> Iterator[Labelled]:
@@ -381,72 +378,43 @@ def _mtrag_ratings(rated: Fields, path: str) -> dict[str, int]:
 # `accepted` is a text or a number, or a list of them; it may be empty for the kind `unanswerable`, or if there is a
 # rubric. Any other field is an error: a field's name is easily misspelt.
 
-_TextOrList = str | list[str]
-
-
-class _OwnRow(msgspec.Struct, forbid_unknown_fields=True):
-    question: str
-    accepted: str | int | float | list[str | int | float] | None
-    candidate: str
-    correct: bool
-    id: str | int = ""
-    group: str | int = ""
-    system: str = ""
-    set: str = ""
-    kind: Kind = "plain"
-    language: Language | None = None
-    labelled_by: LabelledBy = "people"
-    rating: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
-    votes: tuple[int, ...] = ()
-    passing: int = 1
-    rubric: _TextOrList = ()  # type: ignore[assignment]
-    evidence: _TextOrList = ()  # type: ignore[assignment]
-    exact_dates: bool = False
+_TEXTS: Any = str | int | float | list[str | int | float] | None
+_NAME: Any = str | int
 
 
 def _own(record: Fields, file: LabelFile) -> Iterator[Labelled]:
-    row = convert(record.record, _OwnRow, record.place)
-    texts = {name: _texts(getattr(row, name)) for name in ("accepted", "rubric", "evidence")}
-    if not texts["accepted"] and not texts["rubric"] and row.kind != "unanswerable":
+    row, place = dict(record.record), record.place
+    for key in ("accepted", "rubric", "evidence"):
+        if key in row:
+            row[key] = _texts(convert(row[key], _TEXTS, place.at(key)))
+    for key in ("id", "group"):
+        row[key] = str(convert(row.get(key, ""), _NAME, place.at(key)))
+    question = str(row.get("question"))
+    defaults = (f"r{file.number}", question, file.path.stem, language_of(question))
+    for key, default in zip(("id", "group", "set", "language"), defaults, strict=True):
+        row[key] = row.get(key) or default
+    answer = convert(row, Labelled, place)
+    if not answer.accepted and not answer.rubric and answer.kind != "unanswerable":
         remedy = "give one, or a rubric, or the kind unanswerable"
-        raise RecordingError(record.place.at("accepted"), "no accepted answer", remedy)
-    made_up = {
-        "id": str(row.id) if row.id != "" else f"r{file.number}",
-        "set": row.set or file.path.stem,
-        "group": str(row.group) if row.group != "" else row.question,
-        "language": row.language or language_of(row.question),
-    }
-    yield Labelled(**{**msgspec.structs.asdict(row), **texts, **made_up})
+        raise RecordingError(place.at("accepted"), "no accepted answer", remedy)
+    yield answer
 
 
 def _shapes(*shapes: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(shape.split(", ")) for shape in shapes)
 
 
-_OWN_KEYS = ("question", "accepted", "candidate", "correct")
-FORMATS: dict[str, Format] = {
-    "evouna": Format(
-        "EVOUNA's answers with human labels (NQ.json)",
-        _shapes("[].question, [].golden_answer, [].improper"),
-        _evouna,
-    ),
-    "halluqa": Format(
-        "HalluQA's right and wrong answers by people (HalluQA.json)",
-        _shapes("[].question_id, [].Question, [].Best Answer1, [].Wrong_Answer1"),
-        _halluqa,
-    ),
+FORMATS = {
+    "evouna": Format(_shapes("[].question, [].golden_answer, [].improper"), _evouna),
+    "halluqa": Format(_shapes("[].question_id, [].Question, [].Best Answer1, [].Wrong_Answer1"), _halluqa),
     "halluqa-outputs": Format(
-        "HalluQA's outputs of models, judged by GPT-4",
-        _shapes("[].question_id, [].question, [].response, [].is_hallucination"),
-        _halluqa_outputs,
+        _shapes("[].question_id, [].question, [].response, [].is_hallucination"), _halluqa_outputs
     ),
-    "locomo": Format(
-        "LoCoMo's recorded answers with a model's votes (eval_results.json)",
-        _shapes(".total_questions, .accuracy, .detailed_results"),
-        _locomo,
+    "locomo": Format(_shapes(".total_questions, .accuracy, .detailed_results"), _locomo),
+    "locomo-corrections": Format(
+        _shapes("[].question_id, [].golden_answer, [].correct_answer, [].error_type"), _correction
     ),
     "mtrag": Format(
-        "MT-RAG's human ratings of models' answers",
         _shapes(
             ".tasks[].task_id, .evaluations[].model_response, .evaluations[].annotations",
             # The start of the published file: its evaluations come after the part that is searched.
@@ -454,7 +422,7 @@ FORMATS: dict[str, Format] = {
         ),
         _mtrag,
     ),
-    "user": Format("labelled answers of your own, JSON Lines", anywhere(tuple(f".{key}" for key in _OWN_KEYS)), _own),
+    "user": Format(anywhere((".question", ".accepted", ".candidate", ".correct")), _own),
 }
 """The formats by the names that error messages use."""
 
@@ -477,80 +445,72 @@ _VOTES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Names of the columns that a table of labelled answers is read from, by what they hold."""
+Columns = Mapping[str, Sequence[str]]
+"""Names of the columns that a table of labelled answers is read from, by what they hold."""
 
-    named: Mapping[str, Sequence[str]]
 
-    @classmethod
-    def parse(cls, text: str) -> Columns:
-        """Read `name=column,name=column`. Raises SpecError."""
-        named: dict[str, list[str]] = {}
-        for part in text.split(","):
-            name, equals, column = (piece.strip() for piece in part.partition("="))
-            if not equals or not column or name not in (*_REQUIRED, *_OPTIONAL):
-                names = ", ".join((*_REQUIRED, *_OPTIONAL))
-                raise SpecError(f"--columns {part.strip()!r}: write NAME=COLUMN, with NAME of {names}")
-            if name in named and name not in _SEVERAL:
-                raise SpecError(f"--columns names {name} twice; only gold and label may have several columns")
-            named.setdefault(name, []).append(column)
-        if lost := [name for name in _REQUIRED if name not in named]:
-            example = "question=Q,gold=GOLD,answer=ANSWER,label=RATER_1,label=RATER_2"
-            raise SpecError(f"--columns lacks {', '.join(lost)}: write {example}")
-        return cls(named)
+def parse_columns(text: str) -> Columns:
+    """Read `name=column,name=column`. Raises SpecError."""
+    columns: dict[str, list[str]] = {}
+    for part in text.split(","):
+        name, equals, column = (piece.strip() for piece in part.partition("="))
+        if not equals or not column or name not in (*_REQUIRED, *_OPTIONAL):
+            names = ", ".join((*_REQUIRED, *_OPTIONAL))
+            raise SpecError(f"--columns {part.strip()!r}: write NAME=COLUMN, with NAME of {names}")
+        if name in columns and name not in _SEVERAL:
+            raise SpecError(f"--columns names {name} twice; only gold and label may have several columns")
+        columns.setdefault(name, []).append(column)
+    if lost := [name for name in _REQUIRED if name not in columns]:
+        example = "question=Q,gold=GOLD,answer=ANSWER,label=RATER_1,label=RATER_2"
+        raise SpecError(f"--columns lacks {', '.join(lost)}: write {example}")
+    return columns
 
-    def format(self, path: Path) -> Format:
-        """Return the format of a table with these columns. Raises RecordingError if the table lacks one of them."""
-        # An empty cell is no key of its row, so the columns are those of all rows together.
-        present: dict[str, None] = {}
-        for place, raw in records(path, Problems()):
-            present.update(dict.fromkeys(decode(raw, dict[str, msgspec.Raw], place)))
-        if lost := [repr(name) for names in self.named.values() for name in names if name not in present]:
-            what, remedy = (
-                f"no column {', '.join(lost)}",
-                f"it has {', '.join(map(repr, present))}; name them by --columns",
-            )
-            raise RecordingError(Place(str(path), 1), what, remedy)
-        return Format("a table by the names of its columns", (), self._answers)
 
-    def _answers(self, row: Fields, file: LabelFile) -> Iterator[Labelled]:
-        cells = {name: [row.record.get(column) for column in columns] for name, columns in self.named.items()}
-        single = {name: _cell(values[0]) for name, values in cells.items() if name not in _SEVERAL}
-        votes = tuple(
-            vote
-            for cell, at in zip(cells["label"], self.named["label"], strict=True)
-            if (vote := _vote(cell, row.place.at(at))) is not None
-        )
-        if not votes:
-            file.left_out["without a label left out"] += 1
-            return
-        question, kind = single["question"], single.get("kind") or "plain"
-        golds = _texts([gold for cell in cells["gold"] for gold in _list(cell)])
-        for is_bad, name, what, remedy in (
-            (kind not in get_args(Kind), "kind", f"no kind {kind!r}", f"known are {', '.join(get_args(Kind))}"),
-            (not golds and kind != "unanswerable", "gold", "no gold answer", "give one, or the kind unanswerable"),
-            (not question, "question", "no question", "give one, or leave this row out"),
-        ):
-            if is_bad:
-                raise RecordingError(row.place.at(self.named[name][0]), what, remedy)
-        if 2 * sum(votes) == len(votes):
-            file.left_out["whose labels are split in halves, which count as wrong"] += 1
-        yield Labelled(
-            id=single.get("id") or f"r{file.number}",
-            set=file.path.stem,
-            question=question,
-            accepted=golds,
-            candidate=single["answer"],
-            correct=2 * sum(votes) > len(votes),
-            group=question,
-            system=single.get("system", ""),
-            language=language_of(question),
-            kind=kind,  # type: ignore[arg-type]
-            rating=sum(votes) / len(votes),
-            votes=votes if len(self.named["label"]) > 1 else (),
-            exact_dates=_VOTES.get(single.get("exact_dates", "").lower()) == 1,
-        )
+def _table_reader(path: Path, columns: Columns) -> ReadRow:
+    """Return the reader of a table with these columns. Raises RecordingError if the table lacks one of them."""
+    # An empty cell is no key of its row, so the columns are those of all rows together.
+    present: dict[str, None] = {}
+    for place, raw in records(path, Problems()):
+        present.update(dict.fromkeys(decode(raw, dict[str, msgspec.Raw], place)))
+    if lost := [repr(name) for names in columns.values() for name in names if name not in present]:
+        remedy = f"it has {', '.join(map(repr, present))}; name them by --columns"
+        raise RecordingError(Place(str(path), 1), f"no column {', '.join(lost)}", remedy)
+    return partial(_table_row, columns)
+
+
+def _table_row(columns: Columns, row: Fields, file: LabelFile) -> Iterator[Labelled]:
+    cells = {name: _cell(row.record.get(names[0])) for name, names in columns.items()}
+    labels = [_vote(row.record.get(name), row.place.at(name)) for name in columns["label"]]
+    votes = tuple(vote for vote in labels if vote is not None)
+    if not votes:
+        file.left_out["without a label left out"] += 1
+        return
+    question, kind = cells["question"], cells.get("kind") or "plain"
+    golds = _texts([gold for name in columns["gold"] for gold in _list(row.record.get(name))])
+    for is_bad, name, what, remedy in (
+        (kind not in get_args(Kind), "kind", f"no kind {kind!r}", f"known are {', '.join(get_args(Kind))}"),
+        (not golds and kind != "unanswerable", "gold", "no gold answer", "give one, or the kind unanswerable"),
+        (not question, "question", "no question", "give one, or leave this row out"),
+    ):
+        if is_bad:
+            raise RecordingError(row.place.at(columns[name][0]), what, remedy)
+    if 2 * sum(votes) == len(votes):
+        file.left_out["whose labels are split in halves, which count as wrong"] += 1
+    yield Labelled(
+        id=cells.get("id") or f"r{file.number}",
+        set=file.path.stem,
+        question=question,
+        accepted=golds,
+        candidate=cells["answer"],
+        correct=2 * sum(votes) > len(votes),
+        group=question,
+        system=cells.get("system", ""),
+        language=language_of(question),
+        kind=kind,  # type: ignore[arg-type]
+        rating=sum(votes) / len(votes),
+        votes=votes if len(labels) > 1 else (),
+        exact_dates=_VOTES.get(cells.get("exact_dates", "").lower()) == 1,
+    )
 
 
 def _vote(value: object, place: Place) -> int | None:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any, Literal
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -290,6 +291,44 @@ def independent_units(metas: Mapping[str, Mapping[str, Scalar]]) -> dict[str, st
     return {name: unit(name, frozenset()) for name in metas}
 
 
+RECORDED = "recorded"
+"""Name of the strategy that sends what the recorded agent sent; the ids of its summaries begin with it."""
+
+
+class PlacedCompaction(NamedTuple):
+    """A compaction with its place among the messages."""
+
+    after: int
+    """Place of the last message before it."""
+    compaction: Compaction
+
+
+def placed_compactions(conversation: Conversation) -> tuple[PlacedCompaction, ...]:
+    """Return the compactions of a conversation in the order of the messages."""
+    if not conversation.compactions:
+        return ()
+    place = {message.id: at for at, message in enumerate(conversation.messages)}
+    placed = (PlacedCompaction(place[compaction.after], compaction) for compaction in conversation.compactions)
+    return tuple(sorted(placed, key=itemgetter(0)))
+
+
+def first_kept(compaction: Compaction, place: Mapping[str, int]) -> int:
+    """Return the place of the first message that was still sent verbatim. `place` has that of each message by its id.
+
+    Raises KeyError where a message of the compaction has no place.
+    """
+    behind = place[compaction.after] + 1
+    return behind if compaction.first_kept is None else min(behind, place[compaction.first_kept])
+
+
+def compacted_start(compaction: Compaction, replaced: Sequence[Message]) -> tuple[Message, ...]:
+    """Return what was sent in the place of the messages before the first kept one: system messages and the summary."""
+    systems = tuple(message for message in replaced if message.role == "system")
+    if not compaction.summary:
+        return systems
+    return (*systems, Message(f"{RECORDED}:{compaction.after}", "user", compaction.summary))
+
+
 _COUNT_FIELDS = (
     *("input", "output", "cache_read", "cache_write", "cache_write_1h"),
     *("reasoning", "audio_input", "audio_output"),
@@ -321,36 +360,27 @@ def faults(conversation: Conversation) -> Iterator[tuple[str, str, str]]:
     calls: set[str] = set()
     clock = 0.0
     for at, message in enumerate(conversation.messages):
+        role = message.role
         if message.id in seen:
             yield f"messages[{at}].id", f"message id {message.id!r} stands twice", "give every message an id of its own"
         seen.add(message.id)
         if message.calls:
             calls.update(call.id for call in message.calls)
-        if message.role == "tool" and message.answers not in calls:
-            yield (
-                f"messages[{at}].answers",
-                f"tool result for {message.answers!r}, which no earlier message called",
-                "name an earlier tool call, or leave the result out",
-            )
-        if message.role != "tool" and message.answers is not None:
-            yield (
-                f"messages[{at}].answers",
-                f"a message of role {message.role!r} answers a tool call",
-                "give it the role 'tool'",
-            )
-        if message.role != "assistant" and message.calls:
-            what = f"a message of role {message.role!r} calls tools"
-            yield f"messages[{at}].calls", what, "only the assistant calls tools"
+        if role == "tool" and message.answers not in calls:
+            what = f"tool result for {message.answers!r}, which no earlier message called"
+            yield f"messages[{at}].answers", what, "name an earlier tool call, or leave the result out"
+        if role != "tool" and message.answers is not None:
+            what = f"a message of role {role!r} answers a tool call"
+            yield f"messages[{at}].answers", what, "give it the role 'tool'"
+        if role != "assistant" and message.calls:
+            yield f"messages[{at}].calls", f"a message of role {role!r} calls tools", "only the assistant calls tools"
         if message.time is not None:
             if not isfinite(message.time) or message.time < 0:
                 what = f"time {message.time} is not a moment after 1970"
                 yield f"messages[{at}].time", what, "give seconds since 1970"
             elif message.time < clock:
-                yield (
-                    f"messages[{at}].time",
-                    f"time {message.time} is {clock - message.time:g} s before an earlier message's",
-                    "put the messages in the order they were said",
-                )
+                what = f"time {message.time} is {clock - message.time:g} s before an earlier message's"
+                yield f"messages[{at}].time", what, "put the messages in the order they were said"
             clock = max(clock, message.time)
         for number, medium in enumerate(message.media):
             sizes = (medium.width, medium.height, medium.seconds, medium.pages)

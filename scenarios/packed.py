@@ -31,11 +31,10 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib import import_module
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import zstandard
 
@@ -52,14 +51,8 @@ _UNPACKERS: dict[str, Callable[[Any], Any]] = {
 }
 _ZIP = ".zip"
 # For each suffix of a tar archive that of its compression.
-_TARS = {
-    ".tar": "",
-    **{f".tar{suffix}": suffix for suffix in _UNPACKERS},
-    ".tgz": ".gz",
-    ".tzst": ".zst",
-    ".tbz2": ".bz2",
-    ".txz": ".xz",
-}
+_TARS = {".tar": "", **{f".tar{suffix}": suffix for suffix in _UNPACKERS}}
+_TARS |= {".tgz": ".gz", ".tzst": ".zst", ".tbz2": ".bz2", ".txz": ".xz"}
 # First bytes, and where they stand.
 _MAGIC = {
     ".gz": (b"\x1f\x8b", 0),
@@ -90,8 +83,9 @@ def shown(file: str) -> str:
     """Return the name under which a user knows a file: with the suffix of a compressed file, as an address."""
     if is_address(file):
         return url_of(file)
-    packed = _compressed(Path(file))
-    return file if packed is None else str(packed)
+    path = Path(file)
+    holder = _holder(path)
+    return file if holder == path or holder in path.parents else str(holder)
 
 
 def files_within(path: Path) -> tuple[list[Path], list[str]]:
@@ -138,59 +132,50 @@ def size_of(path: Path) -> int:
     """Return about how many bytes a file has, unpacked: logs are packed to about a fourth, or better."""
     if is_address(str(path)):
         return 0
-    if (packed := _compressed(path)) is not None:
-        return 4 * packed.stat().st_size
-    archive = _archive_above(path)
-    if archive is None:
-        return path.stat().st_size
-    name = _member_name(archive, path)
-    return _archive(archive).members[name].size if name else 0
+    holder = _holder(path)
+    if holder in path.parents:
+        _, member = _member(holder, path)
+        return member.size if member else 0
+    return holder.stat().st_size * (1 if holder == path else 4)
 
 
 def changed_at(path: Path) -> float:
     """Return when a file, or what it is packed in, was changed, in seconds; 0 for one that is gone, or elsewhere."""
-    if is_address(str(path)):
-        return 0.0
     try:
-        return (_compressed(path) or _archive_above(path) or path).stat().st_mtime
+        return 0.0 if is_address(str(path)) else _holder(path).stat().st_mtime
     except OSError:
         return 0.0
 
 
 def is_packed(path: Path) -> bool:
     """Return whether a path is an address, or leads into a packed file. A damaged one is named when it is read."""
-    return is_address(str(path)) or _compressed(path) is not None or _archive_above(path) is not None
+    return is_address(str(path)) or _holder(path) != path
 
 
 def is_file(path: Path) -> bool:
     """Return whether a file stands at a path, of whatever kind."""
-    if os.path.isfile(path) or _compressed(path) is not None:
-        return True
-    archive = None if is_address(str(path)) else _archive_above(path)
-    return archive is not None and bool(_member_name(archive, path))
+    holder = path if is_address(str(path)) else _holder(path)
+    return _member(holder, path)[1] is not None if holder in path.parents else os.path.isfile(holder)
 
 
 def opened(path: Path) -> BinaryIO:
     """Open a file for its bytes, unpacked. Raises OSError if it is not there, RecordingError if it is damaged."""
     if is_address(str(path)):
         return _remote(str(path))
-    if os.path.isfile(path):  # nearly always, and told at once
+    holder = _holder(path)
+    if holder == path:
         return open_file(path)
-    if (packed := _compressed(path)) is not None:
-        return _unpacked(open_file(packed), packed.suffix, packed.stat().st_size, packed)
-    above = _archive_above(path)
-    name = _member_name(above, path) if above else ""
-    if above is None or not name:
+    if holder not in path.parents:
+        return _unpacked(open_file(holder), holder.suffix, holder.stat().st_size, holder)
+    place, member = _member(holder, path)
+    if member is None:
         return open_file(path)  # the error for no member is that of a file that is not there
-    archive, place = _archive(above), above / name
-    member = archive.members[name]
     try:
         file = member.open()
     except _DAMAGED as error:
         raise _damaged(place, error) from None
     # Asked for a.jsonl, the member is a.jsonl.gz: unpack it. Asked for a.jsonl.gz itself, it is given as it is.
-    suffix = place.suffix if place.name != path.name else ""
-    return _unpacked(file, suffix, member.packed, place)
+    return _unpacked(file, place.suffix if place.name != path.name else "", member.packed, place)
 
 
 @contextmanager
@@ -248,14 +233,15 @@ def _damaged(place: Path, error: BaseException) -> RecordingError:
     return RecordingError(Place(str(place)), f"cannot be unpacked: {what}", "is it damaged, cut off or encrypted?")
 
 
-def _compressed(path: Path) -> Path | None:
-    """Return the compressed file that holds a file, if the file itself is not there."""
-    # os.path returns False where Path raises: a name that is too long
-    if os.path.exists(path) or not path.name:
-        return None
+def _holder(path: Path) -> Path:
+    """Return the file on disk that holds a file: itself, a compressed one beside it, or an archive above it."""
     # The file itself goes first: a.jsonl beside a.jsonl.gz is read, and the packed one has a path of its own.
-    names = (path.name + end for suffix in _UNPACKERS for end in (suffix, suffix.upper()))
-    return next((packed for packed in map(path.with_name, names) if os.path.isfile(packed)), None)
+    if os.path.exists(path) or not path.name:
+        return path
+    compressed = (path.with_name(path.name + end) for suffix in _UNPACKERS for end in (suffix, suffix.upper()))
+    archives = (parent for parent in path.parents if _is_archive(_suffix(parent.name)))
+    # os.path returns False where Path raises: a name that is too long
+    return next((file for files in (compressed, archives) for file in files if os.path.isfile(file)), path)
 
 
 def _suffix(name: str) -> str:
@@ -279,8 +265,7 @@ def _kind(path: Path) -> str:
         return suffix if file.read(at + len(magic))[at:] == magic else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(NamedTuple):
     """A file in an archive."""
 
     size: int
@@ -289,25 +274,27 @@ class _Member:
     open: Callable[[], Any]
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class _Archive:
     """An archive's files, by their paths in it, and counts of what is passed over."""
 
-    members: dict[str, _Member]
-    passed_over: Counter[str]
+    def __init__(self) -> None:
+        self.members: dict[str, _Member] = {}
+        self.passed_over: Counter[str] = Counter()
+
+    def add(self, name: str, member: _Member) -> None:
+        """Add a member under a path that stays within the archive, if its name is one."""
+        clean = PurePosixPath(name.lstrip("/"))  # an absolute name would replace the archive's own path
+        if ".." in clean.parts or not clean.parts:
+            self.passed_over["names that lead out of the archive"] += 1
+        else:
+            self.members[str(clean)] = member
 
 
-def _archive_above(path: Path) -> Path | None:
-    """Return the archive that a path leads into, if it does."""
-    above = (parent for parent in path.parents if _is_archive(_suffix(parent.name)))
-    return next((parent for parent in above if os.path.isfile(parent)), None)
-
-
-def _member_name(archive: Path, path: Path) -> str:
-    """Return the name of the member that holds a file, compressed or not; empty if none does."""
-    name = path.relative_to(archive).as_posix()
-    members = _archive(archive).members
-    return next((name + suffix for suffix in ("", *_UNPACKERS) if name + suffix in members), "")
+def _member(archive: Path, path: Path) -> tuple[Path, _Member | None]:
+    """Return the place of the member that holds a file, compressed or not, and the member; None if none does."""
+    name, members = path.relative_to(archive).as_posix(), _archive(archive).members
+    name = next((name + suffix for suffix in ("", *_UNPACKERS) if name + suffix in members), name)
+    return archive / name, members.get(name)
 
 
 def _archive(path: Path) -> _Archive:
@@ -325,19 +312,19 @@ def _opened_archive(path: Path, _changed: int) -> _Archive:
 
 
 def _zip_archive(path: Path) -> _Archive:
-    file, archive, most = zipfile.ZipFile(path), _Archive({}, Counter()), FREE + RATIO * path.stat().st_size
+    file, archive, most = zipfile.ZipFile(path), _Archive(), FREE + RATIO * path.stat().st_size
     if sum(info.file_size for info in file.infolist()) > most:
         file.close()
         raise _bomb(path, most)
     for info in file.infolist():
         if not info.filename.endswith("/"):  # is_dir() raises IndexError for the empty name that damage may leave
-            _add(archive, info.filename, _Member(info.file_size, info.compress_size, partial(file.open, info)))
+            archive.add(info.filename, _Member(info.file_size, info.compress_size, partial(file.open, info)))
     return archive
 
 
 def _tar_archive(path: Path, packing: str) -> _Archive:
     """Read a tar's members. A compressed one is unpacked to disk first: its members are read in any order."""
-    archive = _Archive({}, Counter())
+    archive = _Archive()
     file = cast(Any, tempfile.TemporaryFile() if packing else open_file(path))  # noqa: SIM115
     weakref.finalize(archive, file.close)  # gone with the archive
     if packing:
@@ -351,20 +338,11 @@ def _tar_archive(path: Path, packing: str) -> _Archive:
         elif info.issparse() or not (info.isfile() or info.isdir()):
             archive.passed_over["sparse files or devices"] += 1
         elif info.isfile():
-            _add(archive, info.name, _Member(info.size, info.size, partial(tar.extractfile, info)))
+            archive.add(info.name, _Member(info.size, info.size, partial(tar.extractfile, info)))
     file.seek(tar.offset)
     if any(file.read(tarfile.BLOCKSIZE)):  # the library takes a damaged header for the end
         raise tarfile.ReadError(f"no header of a member at byte {tar.offset:,}")
     return archive
-
-
-def _add(archive: _Archive, name: str, member: _Member) -> None:
-    """Add a member under a path that stays within the archive, if its name is one."""
-    clean = PurePosixPath(name.lstrip("/"))  # an absolute name would replace the archive's own path
-    if ".." in clean.parts or not clean.parts:
-        archive.passed_over["names that lead out of the archive"] += 1
-    else:
-        archive.members[str(clean)] = member
 
 
 def url_of(name: str) -> str:

@@ -8,11 +8,9 @@ are in `Problems.notes`.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,8 @@ from msgspec.structs import replace
 
 from . import packed, spec
 from .errors import Place, RecordingError
-from .model import Conversation, Message, check, usage_faults
+from .files import shipped
+from .model import Conversation, check, usage_faults
 from .readers import Reader, readers
 from .readers.huggingface import HUB, HuggingFace, from_address, names_files
 from .source import (
@@ -30,13 +29,13 @@ from .source import (
     file_head,
     files_of,
     is_compressed,
+    is_table,
     is_value,
     key_paths,
     record_head,
     unique_name,
     unreadable,
 )
-from .tables import is_table
 
 # Message and remedy when a batch has no conversation: a batch with files, and one without.
 _NO_CONVERSATION = {
@@ -156,9 +155,8 @@ def detect(path: Path) -> Reader | None:
     """
     head = file_head(path)
     recognised = next((kind for kind in readers().values() if kind.recognises(path, head)), None)
-    if recognised is not None and recognised is not HuggingFace:
-        reader: Reader = recognised()
-        return reader
+    if recognised not in (None, HuggingFace):
+        return recognised()
     if is_table(path.suffix, head):
         head = record_head(path)
     keys = key_paths(head)
@@ -228,18 +226,11 @@ def _why_empty(path: Path) -> tuple[str, str]:
         return _NO_CONVERSATION[True]
     start = start or file_head(path, 64)
     keys = key_paths(start)
-    for entry in _lookalikes():  # files of known programs without conversations
+    for entry in shipped("lookalikes")["lookalike"]:  # files of known programs without conversations
         by_start = "starts" in entry and start.startswith(entry["starts"].encode())
         if by_start or _fit(frozenset(entry.get("keys", ())), keys):
             return entry["what"], entry["do"]
     return "", ""
-
-
-@cache
-def _lookalikes() -> list[dict[str, Any]]:
-    text = (resources.files(__package__) / "data" / "lookalikes.toml").read_text("utf-8")
-    entries: list[dict[str, Any]] = tomllib.loads(text)["lookalike"]
-    return entries
 
 
 def _explained(error: RecordingError, batch: Batch) -> RecordingError:
@@ -275,19 +266,14 @@ def format_name(reader: Reader) -> str:
 
 def without_bad_usage(conversation: Conversation, place: Place, problems: Problems) -> Conversation:
     """Return the conversation without the usage of calls that report impossible counts; each of them is a problem."""
-    repaired: dict[int, Message] = {}
+    messages, remedy = list(conversation.messages), "correct it; the call counts as one that reported nothing"
     for at, message in enumerate(conversation.messages):
-        if message.call is None or message.call.usage is None:
-            continue
-        fault = next(usage_faults(message.call.usage), None)
-        if fault is not None:
-            where = place.at(f"messages[{at}].call.usage{fault[0] and '.'}{fault[0]}")
-            problems.add(RecordingError(where, fault[1], "correct it; the call counts as one that reported nothing"))
-            repaired[at] = replace(message, call=replace(message.call, usage=None))
-    if not repaired:
-        return conversation
-    messages = tuple(repaired.get(at, message) for at, message in enumerate(conversation.messages))
-    return replace(conversation, messages=messages)
+        call = message.call
+        if call is not None and call.usage is not None and (fault := next(usage_faults(call.usage), None)):
+            field, what = fault
+            problems.add(RecordingError(place.at(f"messages[{at}].call.usage{field and '.'}{field}"), what, remedy))
+            messages[at] = replace(message, call=replace(call, usage=None))
+    return replace(conversation, messages=tuple(messages))
 
 
 def without_bad_probes(conversation: Conversation, place: Place, problems: Problems) -> Conversation:
@@ -297,24 +283,24 @@ def without_bad_probes(conversation: Conversation, place: Place, problems: Probl
     """
     ids = {message.id for message in conversation.messages}
     lost = [(at, name) for at, probe in enumerate(conversation.probes) for name in probe.evidence if name not in ids]
-    nowhere = [at for at, probe in enumerate(conversation.probes) if probe.after and probe.after not in ids]
+    nowhere = [
+        (at, after) for at, probe in enumerate(conversation.probes) if (after := probe.after) and after not in ids
+    ]
     if not lost and not nowhere:
         return conversation
-    if lost:
-        what = f"evidence {lost[0][1]!r} names no message" + _and_more(len(lost))
-        remedy = "correct it; the probes keep the evidence that is there"
-        problems.add(RecordingError(place.at(f"probes[{lost[0][0]}].evidence"), what, remedy))
-    if nowhere:
-        what = f"{conversation.probes[nowhere[0]].after!r} names no message" + _and_more(len(nowhere))
-        remedy = "correct it; probes with no place are left out"
-        problems.add(RecordingError(place.at(f"probes[{nowhere[0]}].after"), what, remedy))
+    for field, named, faults, remedy in (
+        ("evidence", "evidence ", lost, "correct it; the probes keep the evidence that is there"),
+        ("after", "", nowhere, "correct it; probes with no place are left out"),
+    ):
+        if faults:
+            (at, name), more = faults[0], len(faults) - 1
+            others = f", nor {'does' if more == 1 else 'do'} {more} more" if more else ""
+            what = f"{named}{name!r} names no message{others}"
+            problems.add(RecordingError(place.at(f"probes[{at}].{field}"), what, remedy))
+    gone = {at for at, _ in nowhere}
     probes = (
         replace(probe, evidence=tuple(name for name in probe.evidence if name in ids))
         for at, probe in enumerate(conversation.probes)
-        if at not in nowhere
+        if at not in gone
     )
     return replace(conversation, probes=tuple(probes))
-
-
-def _and_more(number: int) -> str:
-    return f", nor {'does' if number == 2 else 'do'} {number - 1} more" if number > 1 else ""

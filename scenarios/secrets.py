@@ -14,12 +14,12 @@ import json
 import os
 import re
 import shlex
-import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
-from importlib import resources
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus, unquote, urlsplit
+
+from .files import shipped
 
 MASK = "***"
 SHORTEST = 8
@@ -38,7 +38,7 @@ class Pattern(NamedTuple):
     """The looks of one kind of secret."""
 
     name: str
-    needles: tuple[str, ...]
+    needles: list[str]
     regex: re.Pattern[str]
     loose: bool
     """It also hides what is no secret: for errors and logs alone."""
@@ -55,11 +55,10 @@ class Pattern(NamedTuple):
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """Return the patterns, in the order of the file."""
-    entries = tomllib.loads((resources.files(__package__) / "data" / "secrets.toml").read_text("utf-8"))["pattern"]
     # ASCII: in a Chinese sentence no space stands before a key.
     return tuple(
-        Pattern(entry["name"], tuple(entry["needles"]), re.compile(entry["regex"], re.ASCII), entry.get("loose", False))
-        for entry in entries
+        Pattern(entry["name"], entry["needles"], re.compile(entry["regex"], re.ASCII), entry.get("loose", False))
+        for entry in shipped("secrets")["pattern"]
     )
 
 

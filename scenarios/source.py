@@ -7,6 +7,8 @@ is in a folder and not read is named in `Problems.ignored`.
 
 from __future__ import annotations
 
+import codecs
+import csv
 import io
 import mmap
 import os
@@ -24,7 +26,6 @@ import msgspec
 
 from . import packed
 from .errors import Place, RecordingError
-from .tables import is_table, rows
 
 T = TypeVar("T")
 
@@ -50,6 +51,10 @@ _GLUED = re.compile(rb"\}[ \t]*\{")
 _BLANK = b" \t\r\n"
 _OPENING = (b"{", b"[", b",", b":")
 _BOM = b"\xef\xbb\xbf"
+_PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+_CSV = {".csv": ",", ".tsv": "\t"}
+_BATCH = 64  # rows of a table that are held at once
+_LONGEST_CELL = 1 << 26
 _LONGEST_SHOWN = 120
 _TOGETHER = 64  # lines whose key paths are made together
 _ROWS = 16  # rows of a table that tell its format
@@ -285,12 +290,74 @@ def _form(head: bytes, file: BinaryIO) -> Literal["lines", "array", "object"]:
     return "lines" if _is_lines(start) else "object"
 
 
+def is_table(suffix: str, start: bytes) -> bool:
+    """Return whether a file is a table, by its first bytes, or as CSV by the suffix of its name."""
+    return start.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM)) or suffix.lower() in _CSV
+
+
 def table_rows(path: Path, problems: Problems) -> Generator[tuple[Place, bytes], None, None]:
-    """Yield the rows of a table as JSON."""
+    """Yield the rows of a table as JSON, each with its number, from 1. Raises RecordingError if it cannot be read.
+
+    A row is an object of its columns, without those that are null. A cell whose text is a JSON object, or a list of
+    objects or texts, is that value: exports write messages so.
+    """
+    encode, number = msgspec.json.Encoder(enc_hook=str).encode, 0
     with _opened(path) as opened, packed.seekable(opened) as file:
-        for place, row in rows(file, str(path), path.suffix):
-            problems.consumed += len(row)
-            yield place, row
+        try:
+            for number, row in enumerate(_rows(file, path.suffix), 1):
+                record = encode({str(key): _cell(value) for key, value in row.items() if value is not None})
+                problems.consumed += len(record)
+                yield Place(str(path), number), record
+        except (OSError, ValueError, csv.Error, msgspec.MsgspecError) as error:
+            what = f"cannot be read as a table: {str(error).partition(chr(10))[0]}"
+            raise RecordingError(Place(str(path), number), what, "is it damaged, or cut off?") from None
+
+
+def _rows(file: BinaryIO, suffix: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of an open table, a batch in memory at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    start = file.read(8)
+    file.seek(0)
+    batches: Iterable[Any]
+    if start.startswith(_PARQUET):
+        batches = pq.ParquetFile(file).iter_batches(batch_size=_BATCH)
+    elif start.startswith(_ARROW_FILE):
+        table = pa.ipc.open_file(file)
+        batches = map(table.get_batch, range(table.num_record_batches))
+    elif start.startswith(_ARROW_STREAM):
+        batches = pa.ipc.open_stream(file)
+    else:
+        csv.field_size_limit(_LONGEST_CELL)  # the library's own limit is less than a prompt
+        lines = codecs.iterdecode(file, "utf-8-sig")
+        for row in csv.DictReader(lines, delimiter=_CSV[suffix.lower()]):
+            yield {name: cell for name, cell in row.items() if name is not None and isinstance(cell, str) and cell}
+        return
+    for batch in batches:
+        for first in range(0, batch.num_rows, _BATCH):
+            yield from batch.slice(first, _BATCH).to_pylist()
+
+
+def _cell(value: Any) -> Any:
+    """Return a cell without nulls, and as a value if it holds JSON."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            held = msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            return value
+        is_list = isinstance(held, list) and bool(held) and all(isinstance(part, (dict, str)) for part in held)
+        return held if isinstance(held, dict) or is_list else value
+    return without_nulls(value)
+
+
+def without_nulls(value: Any) -> Any:
+    """Return a value without the nulls that a table adds for keys that only other rows have."""
+    if isinstance(value, dict):
+        return {key: without_nulls(part) for key, part in value.items() if part is not None}
+    if isinstance(value, list):
+        return [without_nulls(part) for part in value]
+    return value
 
 
 def _is_lines(start: bytes) -> bool:

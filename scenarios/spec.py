@@ -100,7 +100,7 @@ def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
         except msgspec.ValidationError:
             wanted = f"{key} must be {in_words(hints[key])}, not {value!r}{_allowed(value, hints[key])}"
             raise SpecError(f"{kind_of}: {wanted}") from None
-    missing = [key for key, field in known.items() if key not in values and _required(field)]
+    missing = [key for key, field in known.items() if key not in values and _default(field) is MISSING]
     if missing:
         raise SpecError(f"{kind_of} needs {', '.join(missing)}: {name}({missing[0]}=…)")
     try:
@@ -125,7 +125,8 @@ def spec(name: str, value: Any) -> str:
         check_bounds(value)
     except ValueError as error:
         raise SpecError(f"{name}: {error}") from None
-    arguments = [f"{f.name}={getattr(value, f.name)!r}" for f in parameters(type(value)) if _differs(value, f)]
+    given = ((field.name, getattr(value, field.name), _default(field)) for field in parameters(type(value)))
+    arguments = [f"{key}={value!r}" for key, value, default in given if value != default]
     return f"{name}({', '.join(arguments)})" if arguments else name
 
 
@@ -257,13 +258,8 @@ def is_beyond(value: object) -> bool:
     return isinstance(value, (int, float)) and not -LARGEST <= value <= LARGEST
 
 
-def _required(field: Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
-
-
-def _differs(value: Any, field: Field[Any]) -> bool:
-    default = field.default_factory() if field.default_factory is not MISSING else field.default
-    return bool(getattr(value, field.name) != default)
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 _WORDS: dict[object, str] = {

@@ -22,9 +22,9 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 _HEADER = re.compile(r"\s*(\[\[?)(.*?)\]\]?\s*(?:#.*)?")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
 _STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]")
-_UNKNOWN = re.compile("Object contains unknown field `(.*)`")
-_MISSING = re.compile("Object missing required field `(.*)`")
-_OTHER = re.compile("Expected `(.*)`, got `(.*)`")
+_UNKNOWN = re.compile("object contains unknown field `(.*)`")
+_MISSING = re.compile("object missing required field `(.*)`")
+_OTHER = re.compile("expected `(.*)`, got `(.*)`")
 # The names of msgspec's error messages, in TOML's words.
 _WORDS = {
     "float": "a number",
@@ -79,44 +79,32 @@ class Toml:
         except msgspec.ValidationError as error:
             what, _, path = str(error).partition(" - at `")
             steps = [step[1] or int(step[2]) for step in _STEP.finditer(path)]
-            raise self._misfit((*keys, *steps), what, _known(kind, steps)) from None
-
-    def _misfit(self, keys: Keys, what: str, known: dict[str, Any]) -> SetupError:
-        if unknown := _UNKNOWN.fullmatch(what):
-            return self.wrong((*keys, unknown[1]), f"unknown key{suggestion(unknown[1], known)}")
-        if missing := _MISSING.fullmatch(what):
-            return self.wrong(keys, f"{missing[1]} is missing")
-        if other := _OTHER.fullmatch(what):
-            wanted, got = (_WORDS.get(name.removesuffix(" | null"), name) for name in other.groups())
-            return self.wrong(keys, f"must be {wanted}, not {got}")
-        return self.wrong(keys, what[:1].lower() + what[1:].replace("`", ""))
+            keys, what = (*keys, *steps), what[:1].lower() + what[1:]
+            if unknown := _UNKNOWN.fullmatch(what):
+                keys = (*keys, unknown[1])
+                known = _fields(kind, [step for step in steps if isinstance(step, str)])
+                what = f"unknown key{suggestion(unknown[1], known)}"
+            elif missing := _MISSING.fullmatch(what):
+                what = f"{missing[1]} is missing"
+            elif other := _OTHER.fullmatch(what):
+                wanted, got = (_WORDS.get(name.removesuffix(" | null"), name) for name in other.groups())
+                what = f"must be {wanted}, not {got}"
+            raise self.wrong(keys, what.replace("`", "")) from None
 
 
 def dotted(keys: Keys) -> str:
     """Return keys in TOML's notation: `models."gpt-5.6".tiers[0].above`."""
-    text = ""
-    for key in keys:
-        if isinstance(key, int):
-            text += f"[{key}]"
-        else:
-            text += ("." if text else "") + (key if re.fullmatch(r"[\w-]+", key, re.ASCII) else f'"{key}"')
-    return text
+    plain = re.compile(r"[\w-]+", re.ASCII)
+    steps = (f"[{key}]" if isinstance(key, int) else f".{key}" if plain.fullmatch(key) else f'."{key}"' for key in keys)
+    return "".join(steps).removeprefix(".")
 
 
-def _known(kind: Any, steps: Sequence[str | int]) -> dict[str, Any]:
-    """Return the keys, with their types, of the table that some steps into a struct lead to."""
-    known = _fields(kind)
-    for step in steps:
-        if isinstance(step, str):
-            known = _fields(known.get(step))
-    return known
-
-
-def _fields(kind: Any) -> dict[str, Any]:
-    """Return the keys, with their types, of a struct, of `struct | None` or of a list of structs."""
+def _fields(kind: Any, keys: Sequence[str]) -> dict[str, Any]:
+    """Return the keys, with their types, of the struct that some keys into one lead to, also within a union or list."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
-    return next((fields for part in get_args(kind) if (fields := _fields(part))), {})
+        fields = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+        return _fields(fields.get(keys[0]), keys[1:]) if keys else fields
+    return next((fields for part in get_args(kind) if (fields := _fields(part, keys))), {})
 
 
 def _lines(text: str) -> dict[Keys, int]:

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ctxbench.scenarios.compactions import RECORDED, compacted_start, first_kept
-from ctxbench.scenarios.model import Compaction, Message
+from ctxbench.scenarios.model import RECORDED, Compaction, Message, compacted_start, first_kept
 from ctxbench.scenarios.view import Messages
 
 from .base import Context, StrategyContext, StrategyTypeError, Unsupported, View

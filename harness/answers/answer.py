@@ -31,7 +31,18 @@ from ..models import Models
 from ..probes.ask import CEILING, FLOOR, put, questions
 from ..probes.probe_run import StoredProbe, asked_probes
 from ..replay import ConversationIndex, RecordedContext, replay_view, start_view
-from .store import Answered, answered_by, contexts_of, folder_of, graded_of, read, shards, was_asked, write
+from .store import (
+    Answered,
+    answered_by,
+    answers_of,
+    contexts_of,
+    grades_of,
+    part_paths,
+    read,
+    shards,
+    was_asked,
+    write,
+)
 
 UNKNOWN = "UNKNOWN"
 """Answer of an answerer where the context does not say."""
@@ -93,9 +104,8 @@ class ProbeContext(NamedTuple):
 
     number: int
     """Of the probe in the conversation's list."""
-    question: Question | None
-    failed: str = ""
-    """Why there is no context; empty if there is one."""
+    question: Question | Missing
+    """Missing says why there is no context."""
 
 
 class RunProbes:
@@ -107,19 +117,22 @@ class RunProbes:
     def of(self, conversation: Conversation) -> Iterator[tuple[str, list[ProbeContext]]]:
         """Yield each strategy with the probes of a conversation: in the order of the run, bounds last."""
         for strategy in dict.fromkeys((*self._plan.strategies, FLOOR, CEILING)):
-            stored_probes = asked_probes(self._run, conversation, strategy)
-            yield strategy, [self._probed(conversation, strategy, probe) for probe in stored_probes]
+            probes = asked_probes(self._run, conversation, strategy)
+            yield (
+                strategy,
+                [ProbeContext(probe.number, self._question(conversation, strategy, probe)) for probe in probes],
+            )
 
-    def _probed(self, conversation: Conversation, strategy: str, probe: StoredProbe) -> ProbeContext:
+    def _question(self, conversation: Conversation, strategy: str, probe: StoredProbe) -> Question | Missing:
         context = probe.context
         if context is None:
-            return ProbeContext(probe.number, None, probe.failed)
+            return Missing("undefined", probe.failed)
         sent = context.messages
         # From the end, where the question mostly stands. The form puts it last itself, so it is taken out.
         at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].id == probe.question.id), len(sent))
         # Not started yet: only a model that calls a tool of the strategy needs it, and most call none (decision 24).
         live = partial(Live, conversation, strategy, probe.number, self._models, self._plan.encoding)
-        question = Question(
+        return Question(
             conversation.id,
             probe.probe.question,
             sent[:at] + sent[at + 1 :] if at < len(sent) else Messages.of(sent),
@@ -128,7 +141,6 @@ class RunProbes:
             None if context.tools == conversation.tools else live,
             tuple(tool for tool in context.tools if tool not in conversation.tools),
         )
-        return ProbeContext(probe.number, question)
 
 
 class Live:
@@ -196,63 +208,55 @@ class Part:
     def __init__(self, run: Run, shard: str, answerer: Answerer, grader: Grader, again: bool = False) -> None:
         self._answerer, self._grader = answerer, grader
         self._recordings = run.folder / "recordings" / f"{shard}.jsonl.zst"
-        by = folder_of(answerer.name)
-        self._answers = run.folder / "answers" / by / f"{shard}.parquet"
-        self._grades = run.folder / "grades" / by / folder_of(grader.name) / f"{shard}.parquet"
-        self._metadata = {"by": answerer.name, "as": answerer.identity, "of": contexts_of(run.folder, shard)}
+        self._answers, self._grades = part_paths(run.folder, answerer.name, grader.name, shard)
+        self._metadata = answers_of(answerer.name, answerer.identity, contexts_of(run.folder, shard))
         # Read before answers are written: the grades of those that stay are not asked for again.
         self._stored = [] if again else _rows(self._answers, "answers", self._metadata)
-        self._graded = self._stored and _rows(self._grades, "grades", graded_of(grader.name, self._answers))
+        self._graded = self._stored and _rows(self._grades, "grades", grades_of(grader.name, self._answers))
         self.known_answers = _known(self._stored)
         """The probes that are not asked again, with their rows."""
-        known_grades = _known(self._graded)
-        self.known_grades = {key: row for key, row in known_grades.items() if key in self.known_answers}
+        self.known_grades = {key: row for key, row in _known(self._graded).items() if key in self.known_answers}
         """The probes whose answers are not graded again."""
 
     def make(self, probes: RunProbes, done: Callable[[int], None] = lambda _: None) -> None:
         """Answer and grade what is not known."""
         answers = self._stored
-        if _is_finished(answers):
-            done(sum(1 for _ in self.conversations()))
-        else:
+        if not answers or len(self.known_answers) < len(answers):
             answers = []
             for conversation in self.conversations():
                 answers += self._answer(conversation, probes)
                 done(1)
             if answers != self._stored or not answers:
                 write(self._answers, "answers", answers, self._metadata)
+        else:
+            done(sum(1 for _ in self.conversations()))
         # Answers that have changed have no grades yet.
         graded = self._graded if answers == self._stored else []
-        if not _is_finished(graded):
+        if not graded or len(self.known_grades) < len(graded):
             grades = self._grade(answers)
             if grades != graded or not grades:
-                write(self._grades, "grades", grades, graded_of(self._grader.name, self._answers))
+                write(self._grades, "grades", grades, grades_of(self._grader.name, self._answers))
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the conversations of the shard."""
         return read_conversations(self._recordings)
 
     def _answer(self, conversation: Conversation, probes: RunProbes) -> Rows:
-        stored = [row for row in self._stored if row["conversation"] == conversation.id]
-        if _is_finished(stored):
+        known, stored = self.known_answers, [row for row in self._stored if row["conversation"] == conversation.id]
+        if stored and all(_key(row) in known for row in stored):
             return stored
-        known, rows = self.known_answers, Rows()
-        for strategy, probed in probes.of(conversation):
-            keys = [(conversation.id, strategy, probe.number) for probe in probed]
-            questions = [
-                probe.question
-                for probe, key in zip(probed, keys, strict=True)
-                if probe.question is not None and key not in known
-            ]
-            # One answer for each question that was put, in the order of `probed`; the loop below takes them in step.
+        rows = Rows()
+        for strategy, asked in probes.of(conversation):
+            new = [probe for probe in asked if (conversation.id, strategy, probe.number) not in known]
+            questions = [probe.question for probe in new if not isinstance(probe.question, Missing)]
             answers = iter(self._answerer.answers(questions))
-            for probe, key in zip(probed, keys, strict=True):
-                if key in known:
-                    rows.append(known[key])
-                else:
-                    asked = probe.question is not None
-                    answer = next(answers) if asked else Answer(Missing("undefined", probe.failed))
-                    rows.append(_row(conversation, strategy, probe, answer))
+            answer_of = {
+                probe.number: Answer(probe.question) if isinstance(probe.question, Missing) else next(answers)
+                for probe in new
+            }
+            for probe in asked:
+                key = (conversation.id, strategy, probe.number)
+                rows.append(known[key] if key in known else _row(conversation, key, answer_of[probe.number]))
         return rows
 
     def _grade(self, answers: Rows) -> Rows:
@@ -276,11 +280,10 @@ class Part:
         # UNKNOWN where there is an answer is no matter of judgement, and small models take it for right: `logit` took
         # 67 of 348 for right, so that `last_turn`, which knows nothing, had 20 % (decision 24). Rules grade it.
         by_rules = {key for key, item in items.items() if item.candidate == UNKNOWN and item.kind != "unanswerable"}
-        others = [key for key in items if key not in by_rules]
-        grades: dict[Key, Grade | Missing] = dict(
-            zip(others, self._grader.grade([items[key] for key in others]), strict=True)
-        )
-        grades.update(zip(by_rules, RulesGrader().grade([items[key] for key in by_rules]), strict=True))
+        grades: dict[Key, Grade | Missing] = {}
+        for grader, keys in ((self._grader, items.keys() - by_rules), (RulesGrader(), by_rules)):
+            some = {key: item for key, item in items.items() if key in keys}
+            grades |= zip(some, grader.grade(list(some.values())), strict=True)
         rows = Rows()
         for row in answers:
             key = _key(row)
@@ -294,7 +297,7 @@ class Part:
             else:
                 verdict = msgspec.structs.asdict(grade) | {"missing": None}
             verdict["reply"] = _reply(grade) if key in items and key not in by_rules else None
-            rows.append({name: row[name] for name in ("conversation", "strategy", "number")} | verdict)
+            rows.append(dict(zip(("conversation", "strategy", "number"), key, strict=True)) | verdict)
         return rows
 
 
@@ -315,11 +318,6 @@ def _key(row: Row) -> Key:
     return row["conversation"], row["strategy"], row["number"]
 
 
-def _is_finished(rows: Rows) -> bool:
-    """Return whether rows are there, and none is to be asked for again."""
-    return bool(rows) and not any(row["reply"] == "failed" for row in rows)
-
-
 def _reply(value: object) -> str | None:
     """Return what became of the reply that a value is from; None if the model cannot give such a value at all."""
     if not isinstance(value, Missing):
@@ -327,20 +325,18 @@ def _reply(value: object) -> str | None:
     return value.why if value.why in ("failed", "unusable") else None
 
 
-def _row(conversation: Conversation, strategy: str, probed: ProbeContext, answer: Answer) -> Row:
-    probe = conversation.probes[probed.number]
-    missing = answer.text if isinstance(answer.text, Missing) else None
+def _row(conversation: Conversation, key: Key, answer: Answer) -> Row:
+    probe = conversation.probes[key[2]]
+    is_missing = isinstance(answer.text, Missing)
     return {
-        "conversation": conversation.id,
-        "strategy": strategy,
-        "number": probed.number,
+        **dict(zip(("conversation", "strategy", "number"), key, strict=True)),
         "probe": probe.id,
         "category": probe.category,
         "answerable": probe.answerable,
         "gold": has_gold(probe),
         "reply": _reply(answer.text),
-        "answer": None if missing is not None else answer.text,
-        "missing": missing.detail if missing is not None else None,
+        "answer": None if is_missing else answer.text,
+        "missing": answer.text.detail if isinstance(answer.text, Missing) else None,
         **{name: getattr(answer, name) for name in ("support", "rounds", "input_tokens", "output_tokens", "cost")},
         "called": list(answer.called),
         "events": [msgspec.json.encode(event).decode() for event in answer.events],
@@ -348,16 +344,9 @@ def _row(conversation: Conversation, strategy: str, probed: ProbeContext, answer
 
 
 KINDS: Mapping[str, Kind] = {
-    "temporal": "temporal",
-    "temporal-reasoning": "temporal",
-    "temporal_reasoning": "temporal",
-    "event_ordering": "temporal",
-    "preference": "preference",
-    "single-session-preference": "preference",
-    "preference_following": "preference",
-    "updated_fact": "update",
-    "knowledge-update": "update",
-    "knowledge_update": "update",
+    **dict.fromkeys(("temporal", "temporal-reasoning", "temporal_reasoning", "event_ordering"), "temporal"),
+    **dict.fromkeys(("preference", "single-session-preference", "preference_following"), "preference"),
+    **dict.fromkeys(("updated_fact", "knowledge-update", "knowledge_update"), "update"),
 }
 """Names in recordings of the kinds of questions that are graded in their own way."""
 
@@ -391,7 +380,7 @@ class Offline:
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Return an answer to each question."""
-        answers = []
+        answers = list[Answer]()
         for question in questions:
             if question.conversation != self._conversation:
                 self._conversation, self._reader = question.conversation, ExtractiveReader()

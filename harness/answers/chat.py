@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ctxbench.metrics.models import window_of
+from ctxbench.metrics.models import context_window
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
-from ctxbench.scenarios.errors import SpecError, Stopped
+from ctxbench.scenarios.errors import Stopped
 from ctxbench.scenarios.model import ToolCall
 from ctxbench.strategies.base import ModelError
 
@@ -45,11 +45,7 @@ class ByModel:
         self._plain = self.name.startswith("local:")
         prompts = (TEXT_PROMPT, TEXT_TOOL_PROMPT) if self._plain else (CHAT_PROMPT,)
         self.identity = digest_of(self.name, str(self.rounds), str(self.longest), *prompts)
-        self._window: int | None
-        try:
-            self._window = window_of(self.name)
-        except SpecError:  # a model that nobody has told us of
-            self._window = None
+        self._window = context_window(self.name)
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Answer the questions; several at once, where none of them needs the strategy."""
@@ -57,7 +53,45 @@ class ByModel:
         return at_once(self._answer, questions, 1 if alone else self._access.parallel)
 
     def _answer(self, question: Question) -> Answer:
-        return _Talk(self, question, TextForm(question) if self._plain else ChatForm(question)).answer()
+        form = TextForm(question) if self._plain else ChatForm(question)
+        charged, tools = list[Reply](), _Tools(question)
+        try:
+            text: str | Missing = cleaned(self._talk(form, charged, tools))
+        except Unusable as error:
+            charged.append(error.reply)
+            text = Missing("unusable", str(error))
+        except ModelError as error:
+            text = Missing("unusable" if isinstance(error, Unanswerable) else "failed", str(error))
+        costs = [reply.cost for reply in charged if reply.cost is not None]
+        return Answer(
+            text,
+            "",
+            len(charged),
+            sum(reply.input_tokens for reply in charged),
+            sum(reply.output_tokens for reply in charged),
+            sum(costs) if len(costs) == len(charged) else None,
+            tuple(tools.called),
+            tools.live.events() if tools.live is not None else (),
+        )
+
+    def _talk(self, form: ChatForm | TextForm, charged: list[Reply], tools: _Tools) -> str:
+        """Return the model's answer after as many rounds of tools as it takes."""
+        request = form.request(self.name, self.longest)
+        for rounds_left in range(self.rounds, -1, -1):
+            if not rounds_left:
+                request = form.last(request)
+            reply = self.reply(request)
+            charged.append(reply)
+            calls = form.calls(request, reply)
+            if not calls:
+                return reply.text
+            if request.silent:
+                break
+            results = [tools.result(call) for call in calls]
+            texts = [NOT_AVAILABLE if result is None else result for result in results]
+            # It allows no more calls once a tool was not available.
+            request = form.after(request, reply, texts, silent=None in results)
+        raise Unanswerable(f"{self.name}: called a tool where it had to answer")
 
     def reply(self, request: ModelRequest) -> Reply:
         """Return the model's reply. Raises ModelError, also for a request that does not fit or was cut."""
@@ -75,64 +109,22 @@ class ByModel:
         return reply
 
 
-class _Talk:
-    """The chat on one question, until the model answers."""
+class _Tools:
+    """The strategy's tools for one question. It is started when a model first calls one."""
 
-    def __init__(self, by: ByModel, question: Question, form: ChatForm | TextForm) -> None:
-        self._by, self._question, self._form = by, question, form
-        self._live: Live | None = None
-        self._charged: list[Reply] = []
-        self._called: list[str] = []
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self.live: Live | None = None
+        self.called: list[str] = []
 
-    def answer(self) -> Answer:
-        """Return the answer, or a Missing that says why there is none."""
-        try:
-            text: str | Missing = cleaned(self._talk())
-        except Unusable as error:
-            self._charged.append(error.reply)
-            text = Missing("unusable", str(error))
-        except Unanswerable as error:
-            text = Missing("unusable", str(error))
-        except ModelError as error:
-            text = Missing("failed", str(error))
-        costs = [reply.cost for reply in self._charged]
-        return Answer(
-            text,
-            "",
-            len(self._charged),
-            sum(reply.input_tokens for reply in self._charged),
-            sum(reply.output_tokens for reply in self._charged),
-            None if None in costs else sum(cost for cost in costs if cost is not None),
-            tuple(self._called),
-            self._live.events() if self._live is not None else (),
-        )
-
-    def _talk(self) -> str:
-        request = self._form.request(self._by.name, self._by.longest)
-        for rounds_left in range(self._by.rounds, -1, -1):
-            if not rounds_left:
-                request = self._form.last(request)
-            reply = self._by.reply(request)
-            self._charged.append(reply)
-            calls = self._form.calls(request, reply)
-            if not calls:
-                return reply.text
-            if request.silent:
-                break
-            results = [self._tool_result(call) for call in calls]
-            texts = [NOT_AVAILABLE if result is None else result for result in results]
-            # It allows no more calls once a tool was not available.
-            request = self._form.after(request, reply, texts, silent=None in results)
-        raise Unanswerable(f"{self._by.name}: called a tool where it had to answer")
-
-    def _tool_result(self, call: ToolCall) -> str | None:
-        """Return what a tool of the strategy gives, which is started when its model first calls one; else None."""
-        self._called.append(call.name)
+    def result(self, call: ToolCall) -> str | None:
+        """Return what a tool of the strategy gives; None for any other tool. Raises Unanswerable where it fails."""
+        self.called.append(call.name)
         what = "the strategy could not be started again for its tools"
         try:
-            if self._live is None and self._question.live is not None:
-                self._live = self._question.live()
-            tools = {} if self._live is None else self._live.tools
+            if self.live is None and self._question.live is not None:
+                self.live = self._question.live()
+            tools = {} if self.live is None else self.live.tools
             what = f"the strategy's tool {call.name} failed"
             return tools[call.name](call.arguments) if call.name in tools else None
         except Stopped:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctxbench.metrics.grading import Grader
@@ -36,35 +35,30 @@ class CallEstimate(NamedTuple):
 def estimates(run: Run, answerer: Answerer, grader: Grader, *, again: bool = False) -> list[CallEstimate]:
     """Return what is still to be asked of the answer model and of the grader's; an empty list if nothing is.
 
-    Rounds of tools that a model calls are not in it, nor is a grader that does not say what it asks (`ragas`).
+    Rounds of tools that a model calls are not in it, nor is a grader that does not say what it asks (`ragas`). A grade
+    is taken to be of the accepted answer: what an answer adds to a request is little.
     """
-    parts = [Part(run, shard, answerer, grader, again) for shard in shards(run.folder)]
-    asked = list[CallEstimate]()
-    if isinstance(answerer, ByModel):
-        known = {key for part in parts for key in part.known_answers}
-        probes = run.table("probes")
-        keys = zip(probes.conversation.astype(str), probes.strategy.astype(str), probes.number, strict=True)
-        sent = probes.tokens_sent[[key not in known for key in keys]].dropna()
-        asked.append(CallEstimate(answerer.name, len(sent), int(sent.sum()), len(sent) * answerer.longest))
-    if isinstance(grader, LlmGrader):
-        asked.append(_grades(grader, parts, len({*run.manifest.plan.strategies, FLOOR, CEILING})))
-    return [estimate for estimate in asked if estimate.calls]
-
-
-def _grades(grader: LlmGrader, parts: Sequence[Part], strategies: int) -> CallEstimate:
-    """Return the grades as if every answer were the accepted one: what an answer adds to a request is little."""
-    counter = TokenCounter()
-    calls = tokens = longest = 0
-    for part in parts:
+    counter, strategies = TokenCounter(), len({*run.manifest.plan.strategies, FLOOR, CEILING})
+    answers, grades = Counter[str](), Counter[str]()
+    for shard in shards(run.folder):  # one at a time: its answers and grades are read, and gone with it
+        part = Part(run, shard, answerer, grader, again)
+        if isinstance(answerer, ByModel):
+            probes = Run(run.folder, shards=(int(shard),)).table("probes")
+            keys = zip(probes.conversation.astype(str), probes.strategy.astype(str), probes.number, strict=True)
+            sent = probes.tokens_sent[[key not in part.known_answers for key in keys]].dropna()
+            answers.update(calls=len(sent), tokens=int(sent.sum()), longest=len(sent) * answerer.longest)
+        if not isinstance(grader, LlmGrader):
+            continue
         known = Counter((conversation, number) for conversation, _, number in part.known_grades)
         for conversation in part.conversations():
             messages = {message.id: message for message in conversation.messages}
             for number, probe in enumerate(conversation.probes):
                 times = strategies - known[conversation.id, number]
-                if not times or not has_gold(probe):
-                    continue
-                for request in grader.requests(item_of(probe, messages, next(iter(probe.answers), ""), probe.id)):
-                    calls += times
-                    tokens += times * sum(counter.message(message) for message in messages_of(request.asked))
-                    longest += times * request.max_tokens
-    return CallEstimate(grader.how.model, calls, tokens, longest)
+                if times and has_gold(probe):
+                    request = grader.request(item_of(probe, messages, next(iter(probe.answers), ""), probe.id))
+                    tokens = sum(counter.message(message) for message in messages_of(request.asked))
+                    grades.update(calls=times, tokens=times * tokens, longest=times * request.max_tokens)
+    asked = [(answerer.name, answers)]
+    if isinstance(grader, LlmGrader):
+        asked.append((grader.how.model, grades))
+    return [CallEstimate(name, of["calls"], of["tokens"], of["longest"]) for name, of in asked if of["calls"]]

@@ -145,7 +145,7 @@ def as_chat(context: Sequence[Message], instruction: str) -> tuple[Message, ...]
             if text or calls:
                 chat.append(Message("", message.role, text, calls))
             in_place = [answers[call.id] for call in calls]
-            chat += [Message("", "tool", texts[result], answers=context[result].answers) for result in in_place]
+            chat += [Message("", "tool", texts[result], answers=context[result].answers or "") for result in in_place]
             results = [result for result in results if result not in in_place]
         chat += [
             Message("", "user", f"[result of the tool {context[result].name or 'unknown'}]\n{texts[result]}")

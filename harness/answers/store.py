@@ -69,7 +69,18 @@ def contexts_of(run: Path, shard: str) -> str:
     return digest_of(*(path.read_bytes() for path in paths))
 
 
-def graded_of(grader: str, answers: Path) -> dict[str, str]:
+def part_paths(run: Path, answerer: str, grader: str, shard: str) -> tuple[Path, Path]:
+    """Return the files of a shard's answers and of their grades."""
+    by, name = folder_of(answerer), f"{shard}.parquet"
+    return run / "answers" / by / name, run / "grades" / by / folder_of(grader) / name
+
+
+def answers_of(answerer: str, identity: str, contexts: str) -> dict[str, str]:
+    """Return the metadata of the answers of a part: who answers, with all that it depends on, and from what."""
+    return {"by": answerer, "as": identity, "of": contexts}
+
+
+def grades_of(grader: str, answers: Path) -> dict[str, str]:
     """Return the metadata of the grades of a part: the grader, the answers, and the rules that grade UNKNOWN."""
     return {"by": grader, "of": digest_of(answers.read_bytes()), "unknown by": RulesGrader().name}
 
@@ -198,18 +209,16 @@ def _first(folder: Path) -> str:
 
 def _find(folder: Path, digests: dict[str, str], answerer: str, grader: str) -> Answered | int:
     """Return the answers and grades if all their parts are there, else the number of parts that are."""
-    where = folder / "answers" / folder_of(answerer)
-    beside = folder / "grades" / folder_of(answerer) / folder_of(grader)
+    parts = {part_paths(folder, answerer, grader, shard): contexts for shard, contexts in digests.items()}
     # Shards answered under other settings are stale: those of most shards count.
-    identities = [made_by(where / f"{shard}.parquet").get("as", "") for shard in digests]
+    identities = [made_by(answers).get("as", "") for answers, _ in parts]
     identity = max(identities, key=identities.count, default="")
-    parts: list[tuple[Path, Path]] = []
-    for shard, of in digests.items():
-        answers, grades = where / f"{shard}.parquet", beside / f"{shard}.parquet"
-        if read(answers, "answers", {"by": answerer, "as": identity, "of": of}) is None:
-            continue
-        if read(grades, "grades", graded_of(grader, answers)) is not None:
-            parts.append((answers, grades))
-    if len(parts) < len(digests) or not parts:
-        return len(parts)
-    return Answered(answerer, grader, identity, *zip(*parts, strict=True))
+    whole = [
+        (answers, grades)
+        for (answers, grades), contexts in parts.items()
+        if read(answers, "answers", answers_of(answerer, identity, contexts)) is not None
+        and read(grades, "grades", grades_of(grader, answers)) is not None
+    ]
+    if len(whole) < len(parts) or not whole:
+        return len(whole)
+    return Answered(answerer, grader, identity, *zip(*whole, strict=True))

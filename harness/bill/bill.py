@@ -32,11 +32,9 @@ from ctxbench.metrics.prices import Price, Prices, Tariff
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.events import Called
 
-from ..folder.contexts import Floats, Ints
-from ..folder.run import KEYS, Run
+from ..folder.run import KEYS, Floats, Ints, Run
 from . import usual_prices
-from .recorded import CostComparison, TokenFactors, recorded_costs
-from .requests import CountedRequests, RunRequests
+from .requests import CountedRequests, RunRequests, TokenFactors
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
 
 MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage")
@@ -103,18 +101,20 @@ class Billed:
 
     def against_recorded(self, scheme: Scheme) -> CostComparison | None:
         """Return the bill of the whole history beside the recorded cost of the same calls; None where there is none."""
-        calls = recorded_costs(self.requests.run, scheme.model)
-        columns = self._columns(scheme)["cost"] if scheme in self.usages and len(calls) else None
-        if columns is None:
+        # After a compaction the recorded agent did not send the history.
+        messages = self.requests.run.table("messages").astype({"conversation": str, "model": str})
+        calls = messages[(messages.model == scheme.model) & (messages.usage_cost > 0) & ~messages.compacted]
+        if scheme not in self.usages or not len(calls):
             return None
-        steps = self.requests.steps.assign(at=self.requests.at, cost=columns).astype({"conversation": str})
-        both = steps[steps.strategy == "none"].merge(calls, on=["conversation", "at"])
+        steps = self.requests.steps.assign(at=self.requests.at, cost=self._columns(scheme)["cost"])
+        steps = steps[steps.strategy == "none"].astype({"conversation": str})
+        both = steps.merge(calls[["conversation", "at", "usage_cost"]], on=["conversation", "at"])
         return CostComparison(len(both), float(both.usage_cost.sum()), float(both.cost.sum())) if len(both) else None
 
-    def window(self, scheme: Scheme) -> int | None:
-        """Return the most prompt tokens that the scheme's model takes, or None where that is not known."""
+    def _tariff(self, scheme: Scheme) -> Tariff:
         tariff = self.prices.tariff(scheme.model)
-        return tariff.window if tariff else None
+        assert tariff is not None  # `bill` checked it
+        return tariff
 
     def calls(self, scheme: Scheme, columns: Collection[str] | None = None) -> pd.DataFrame:
         """Return one row per call, in the order of the run's steps. The offline optimum has no bill by call.
@@ -127,9 +127,8 @@ class Billed:
 
     def over_window(self, scheme: Scheme) -> int:
         """Return how many requests are larger than the window of the scheme's model."""
-        window = self.window(scheme)
         usage = _in_provider_tokens(self.usages[scheme], self.factors[scheme.model].prompt)
-        return 0 if window is None else int((_prompts(usage) > window).sum())
+        return int((_prompts(usage) > (self._tariff(scheme).window or np.inf)).sum())
 
     def conversations(self) -> pd.DataFrame:
         """Return one row per conversation, strategy and scheme: sums over its calls, and the turn at which it breaks
@@ -144,26 +143,26 @@ class Billed:
     def conversations_under(self, scheme: Scheme) -> pd.DataFrame:
         """Return the rows of `conversations` under one scheme."""
         first = self.requests.bounds[:-1]
+
+        def by_result(column: Column) -> Column:
+            # `reduceat` takes no empty list of places: a run may have no calls.
+            return np.add.reduceat(column, first) if first else column
+
         names = self.requests.steps.iloc[first][["conversation", "strategy"]].reset_index(drop=True)
         columns = self._columns(scheme)
         base = (columns if scheme == scheme.base else self._columns(scheme.base))["cost"]
         none = np.where(self._none >= 0, base[self._none], np.nan)
-        # `reduceat` takes no empty list of places: a run may have no calls.
-        sums = {name: np.add.reduceat(columns[name], first) if first else columns[name] for name in SUMS}
+        sums = {name: by_result(columns[name]) for name in SUMS}
         even = self._break_even(columns["cost"] + columns["cost_own"] - none)
         # The optimum is one sum over a conversation: there is no turn from which on it is cheaper.
         if scheme.placement == BOUND:
             sums, even = {**sums, **self._bound(scheme, sums["cost_output"])}, np.full(len(names), np.nan)
         rows = names.assign(model=scheme.model, placement=scheme.placement, calls=np.diff(self.requests.bounds))
-        base_sums = np.add.reduceat(none, first) if first else none
-        return rows.assign(**sums, base=base_sums, break_even=even)
+        return rows.assign(**sums, base=by_result(none), break_even=even)
 
     def _bound(self, scheme: Scheme, output: Floats) -> dict[str, Floats]:
         """Return the sums under the offline optimum. Its parts in dollars, and which calls hit, are not known."""
-        tariff = self.prices.tariff(scheme.model)
-        assert tariff is not None  # `bill` checked it
-        factor = self.factors[scheme.model].prompt
-        counted = self.counted[scheme.model]
+        factor, tariff, counted = self.factors[scheme.model].prompt, self._tariff(scheme), self.counted[scheme.model]
         pieces = (replace(counted, requests=piece) for piece in self.requests.pieces())
         optima = [each for piece in pieces for each in bounds(piece, scheme, tariff, _priced_as(scheme), factor)]
         lacking = ("cost_read", "cost_written", "cost_fresh", "cost_refetch", "hits")
@@ -173,13 +172,14 @@ class Billed:
         return {**unknown, **tokens, "cost": factor * np.array([optimum.cost for optimum in optima]) + output}
 
     def _columns(self, scheme: Scheme) -> dict[str, Column]:
-        requests = self.counted[scheme.model]
-        usage = self.usages.get(scheme) or _nothing(requests)
-        tariff = self.prices.tariff(scheme.model)
-        assert tariff is not None  # `bill` checked it
-        factors = self.factors[scheme.model]
+        factors, tariff, counted = self.factors[scheme.model], self._tariff(scheme), self.counted[scheme.model]
+        usage = self.usages.get(scheme)
+        if usage is None:  # nothing is cached
+            none = np.zeros(len(counted.tokens), np.int64)
+            usage = Usages(none, none, none, counted.tokens, none, none.astype(float), none.astype(float))
         usage, output = _in_provider_tokens(usage, factors.prompt), _scaled(self.requests.output, factors.answer)
         tokens = _prompts(usage)
+        sent = SentPrompts(tokens, output, tokens - usage.fresh)
         price = _prices(scheme, tariff, tokens, self.requests.started)
         hours = usage.token_seconds / 3600
         hits = (usage.read > 0) & (usage.created == 0)
@@ -197,8 +197,8 @@ class Billed:
             **dict(zip(MONEY, money, strict=True)),
             "cost": np.sum(money, axis=0),
             "cost_missed": usage.missed * (price.input - price.read),
-            "cost_own": self._own(scheme, tariff, SentPrompts(tokens, output, tokens - usage.fresh)),
-            "cost_refetch": self._refetched(scheme, tariff, SentPrompts(tokens, output, tokens - usage.fresh)),
+            "cost_own": self._own(scheme, tariff, sent),
+            "cost_refetch": self._refetched(scheme, tariff, sent),
             "uncached": tokens * price.input + output * price.output,
             "found": np.where(usage.created > 0, 0, usage.read),
             "hits": hits.astype(np.int64),
@@ -218,10 +218,9 @@ class Billed:
     def _own(self, scheme: Scheme, tariff: Tariff, sent: SentPrompts) -> Floats:
         """Return the cost of the strategies' own model calls at each step, where the prompts `sent` are charged."""
         rows, calls = self._own_calls
-        total = np.zeros(len(self.requests.steps))
+        total, factors = np.zeros(len(self.requests.steps)), self.factors[scheme.model]
         if not calls:
             return total
-        factors = self.factors[scheme.model]
         counts = np.array([(call.input_tokens, call.output_tokens, call.cache_read) for call in calls], np.int64)
         asked, replied = _scaled(counts[:, 0], factors.prompt), _scaled(counts[:, 1], factors.answer)
         tokens, read = self._charged(scheme, asked, sent)
@@ -258,9 +257,8 @@ class Billed:
         pauses = np.nan_to_num(started[rows] - started[last])
         read = np.zeros(len(rows), np.int64)
         for at in np.flatnonzero(later & (kinds == "extends")):
-            before = last[at]
-            known = int(sent.tokens[before]), int(sent.cached[before])
-            read[at] = still_cached(scheme, started[rows[at]], *known, float(pauses[at]))
+            had = int(sent.tokens[last[at]]), int(sent.cached[last[at]])
+            read[at] = still_cached(scheme, started[rows[at]], *had, pause=float(pauses[at]))
         return tokens, read
 
     def _refetched(self, scheme: Scheme, tariff: Tariff, sent: SentPrompts) -> Floats:
@@ -277,13 +275,8 @@ class Billed:
         if not len(rows):
             return total
         tokens, marked, started = sent.tokens[rows], sent.cached[rows], self.requests.started[rows]
-        cached = np.array(
-            [
-                still_cached(scheme, when, prompt, had, 0.0)
-                for when, prompt, had in zip(started.tolist(), tokens.tolist(), marked.tolist(), strict=True)
-            ],
-            np.int64,
-        )
+        had = zip(started.tolist(), tokens.tolist(), marked.tolist(), strict=True)
+        cached = np.array([still_cached(scheme, *prompt, pause=0.0) for prompt in had], np.int64)
         price = _prices(scheme, tariff, tokens + again[rows], started)
         plain = tokens - cached + again[rows]
         total[rows] = cached * price.read + plain * price.input + REFETCH_OUTPUT * price.output
@@ -413,10 +406,12 @@ def _in_provider_tokens(usage: Usages, factor: float) -> Usages:
     return Usages(read, written, written_1h, fresh, created, usage.token_seconds * factor, missed)
 
 
-def _nothing(requests: CountedRequests) -> Usages:
-    """Return the usage of requests of which nothing is cached."""
-    none = np.zeros(len(requests.tokens), np.int64)
-    return Usages(none, none, none, requests.tokens, none, none.astype(float), none.astype(float))
+class CostComparison(NamedTuple):
+    """Recorded cost of some calls beside their bill, in US dollars."""
+
+    calls: int
+    recorded: float
+    billed: float
 
 
 FREE = "offline"

@@ -1,11 +1,16 @@
-"""Rebuild the requests of a stored run as the cache models need them: from its tables, without running anything."""
+"""Rebuild the requests of a stored run as the cache models need them: from its tables, without running anything.
+
+A run is billed under the model that was recorded, in tokens as that model's provider counts them, unless the user names
+another.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
+from operator import add
 from typing import NamedTuple
 
 import msgspec
@@ -18,22 +23,24 @@ from ctxbench.metrics.cache.prefixes import ContentBlocks
 from ctxbench.metrics.cache.requests import MessageSizes, RequestStep
 from ctxbench.metrics.cache.rules import day_of
 from ctxbench.metrics.media import media_tokens
+from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.thinking import (
     Keeps,
     KeptThinking,
+    ThinkingRule,
     has_thinking,
     opens_turn,
+    reported_thinking,
     thinking_rule,
     thinking_tokens,
     without_thinking,
 )
-from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.tokens import TokenCounter, TokenFactor, token_factor
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation, Message
 
-from ..folder.contexts import Floats, Ints, ListColumn, values_of
-from ..folder.run import Run
-from .recorded import TokenFactors, hidden_prefixes, token_factors
+from ..folder.run import Floats, Ints, Run, recorded_models, values_of
+from . import MODELS, usual_prices
 
 AT_ONCE = 50_000
 """Steps whose requests are in memory at a time: they take four times as much as figures of the steps do."""
@@ -41,13 +48,8 @@ AT_ONCE = 50_000
 PAUSE = 10.0
 """Seconds between calls of a recording that has no times: an assumption, which is printed."""
 
-SHARES = "shares_cache"
-"""In a conversation's `meta`: conversations with the same name there share a prompt cache, as one account does."""
-
-_COLUMNS = (
-    *("conversation", "strategy", "step", "turn", "at", "kept", "added_from", "added_to"),
-    *("tokens_sent", "refetch_tokens", "marks", "tools_added"),
-)
+_LOG = ("kept", "added_from", "added_to", "tokens_sent", "marks", "tools_added")
+_COLUMNS = ("conversation", "strategy", "step", "turn", "at", "refetch_tokens", *_LOG)
 
 
 class RunRequests:
@@ -63,23 +65,16 @@ class RunRequests:
         self._factors: dict[tuple[str, bool], TokenFactors] = {}
 
     def pieces(self) -> Iterator[RunRequests]:
-        """Yield the requests of some shards after the other (`Run.pieces`); all at once where conversations share a
-        cache.
-        """
-        shared = any(f'"{SHARES}"' in (meta or "") for meta in self.run.table("conversations").meta)
-        for run in [self.run] if shared else self.run.pieces(AT_ONCE):
+        """Yield the requests of some shards after the other (`Run.pieces`)."""
+        for run in self.run.pieces(AT_ONCE):
             yield self if run is self.run else RunRequests(run, self._whole)
 
     def counted_for(self, model: str, factor: float, thinking: bool = False) -> CountedRequests:
         """Return the requests with media and reasoning by the rules of a model; without, where the run has none."""
-        thinking = thinking and thinking_rule(model) is not None and bool(self.run.reasoned)
-        if not self.run.media and not thinking:
-            return self._plain
-        return CountedRequests(self, model, factor, thinking)
-
-    @cached_property
-    def _plain(self) -> CountedRequests:
-        return CountedRequests(self)
+        beyond = self.run.beyond_text.values()
+        thinking = thinking and thinking_rule(model) is not None and any(map(has_thinking, beyond))
+        is_plain = not thinking and not any(message.media for message in beyond)
+        return CountedRequests(self) if is_plain else CountedRequests(self, model, factor, thinking)
 
     def token_factors(self, model: str, thinking: bool = False) -> TokenFactors:
         """Return a model's token factors, of all recorded calls of the run; with `thinking`, beside its reasoning."""
@@ -168,19 +163,13 @@ class RunRequests:
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     @cached_property
-    def prefixes(self) -> Ints:
-        """Estimated tokens in front of each request that are not recorded."""
-        hidden = [self.recordings[name].hidden for name, _, _ in self.results]
-        return np.repeat(np.array(hidden, np.int64), np.diff(self.bounds))
-
-    @cached_property
     def started(self) -> Floats:
         """When each request began, in seconds since 1970; NaN where the recording has no times."""
         parts = [
-            self.times(name, rows)[0] if self.recordings[name].timed else [np.nan] * len(self.at[rows])
+            self.times[name][0] if self.recordings[name].timed else [np.nan] * (rows.stop - rows.start)
             for name, _, rows in self.results
         ]
-        return np.array([time for part in parts for time in part], np.float64)
+        return np.array(list(chain.from_iterable(parts)), np.float64)
 
     @cached_property
     def gaps(self) -> Floats:
@@ -189,15 +178,11 @@ class RunRequests:
         gaps[self.bounds[:-1]] = np.nan
         return gaps
 
-    def times(self, name: str, rows: slice) -> tuple[list[float], list[float]]:
-        """Return when each call of a conversation began and was answered: the same under every strategy."""
-        if name not in self._times:
-            self._times[name] = self.recordings[name].times(self.at[rows].tolist())
-        return self._times[name]
-
     @cached_property
-    def _times(self) -> dict[str, tuple[list[float], list[float]]]:
-        return {}
+    def times(self) -> dict[str, tuple[list[float], list[float]]]:
+        """When each call of a conversation began and was answered: the same under every strategy."""
+        places = {name: self.at[rows].tolist() for name, _, rows in self.results}
+        return {name: self.recordings[name].times(calls) for name, calls in places.items()}
 
     @cached_property
     def overmarked(self) -> int:
@@ -210,30 +195,18 @@ class RunRequests:
         return sum(not recording.timed for recording in self.recordings.values())
 
     @cached_property
-    def _lists(self) -> tuple[ListColumn, ListColumn, ListColumn]:
-        starts, stops, marks = (ListColumn(self._table.column(name)) for name in ("added_from", "added_to", "marks"))
-        return starts, stops, marks
-
-    @cached_property
-    def _log(self) -> tuple[Ints, Ints, list[tuple[str, ...]]]:
-        """The messages that each request keeps of the one before, its tokens, and the tools that it adds."""
-        tools = [tuple(names) for names in values_of(self._table.column("tools_added"))]
-        return self.ints("kept"), self.ints("tokens_sent"), tools
-
-    def identity(self, rows: slice) -> tuple[object, ...]:
-        """Return a value that is equal where the requests of the rows are."""
-        kept, tokens, tools = self._log
-        lists = (column.identity(rows) for column in self._lists)
-        return (kept[rows].tobytes(), tokens[rows].tobytes(), *lists, tuple(tools[rows]))
+    def log(self) -> list[tuple[int, tuple[tuple[int, int], ...], tuple[str, ...], int, tuple[int, ...]]]:
+        """What the context log has of each request: the first fields of a `RequestStep`."""
+        columns = {name: values_of(self._table.column(name)) for name in _LOG}
+        spans = zip(columns["added_from"], columns["added_to"], strict=True)
+        added = [tuple(zip(*both, strict=True)) for both in spans]
+        tools, marks = (list(map(tuple, columns[name])) for name in ("tools_added", "marks"))
+        return list(zip(columns["kept"], added, tools, columns["tokens_sent"], marks, strict=True))
 
     def logged(self, name: str, rows: slice) -> Iterator[RequestStep]:
         """Yield the requests of some rows as the context log has them."""
-        kept, tokens, tools = self._log
-        starts, stops, marks = (column[rows] for column in self._lists)
-        added = (list(zip(*both, strict=True)) for both in zip(starts, stops, strict=True))
-        columns = (kept[rows].tolist(), added, tools[rows], tokens[rows].tolist(), marks)
         at, output = self.at[rows].tolist(), self.recordings[name].tokens
-        for step, started, answered, place in zip(zip(*columns, strict=True), *self.times(name, rows), at, strict=True):
+        for step, started, answered, place in zip(self.log[rows], *self.times[name], at, strict=True):
             yield RequestStep(*step, started, answered, place, output[place])
 
 
@@ -277,36 +250,23 @@ class Recording:
 class ConversationRequests:
     """The requests of one conversation under one strategy, as the context log has them."""
 
-    recorded: Conversation
-    recording: Recording
+    conversation: str
+    """Id of the conversation."""
     strategy: str
+    recording: Recording
+    day: str | None
+    """Date of the first request, or None where the recording has no times."""
     log: tuple[object, ...]
     """Identity of the requests. Equal ones are sent at the same times: a strategy may have nothing to do."""
     make_steps: Callable[[], list[RequestStep]]
     messages: MessageSizes
     texts: Sequence[Message]
     """The messages by their numbers: the recorded ones, then those that the strategy wrote."""
-    began: float
-
-    @property
-    def conversation(self) -> str:
-        """Id of the conversation."""
-        return self.recorded.id
-
-    @property
-    def shares(self) -> str:
-        """Name of the prompt cache that the conversation shares; empty = it has its own."""
-        return str(self.recorded.meta.get(SHARES, ""))
 
     @cached_property
     def steps(self) -> list[RequestStep]:
         """The requests in order."""
         return self.make_steps()
-
-    @property
-    def day(self) -> str | None:
-        """Date of the first request, or None where the recording has no times."""
-        return day_of(self.began) if self.recording.timed else None
 
 
 @dataclass(frozen=True)
@@ -329,7 +289,8 @@ class CountedRequests:
     def tokens(self) -> Ints:
         """Tokens of each request, those of a hidden prefix, of media and of reasoning included."""
         requests = self.requests
-        tokens = requests.ints("tokens_sent") + requests.prefixes
+        hidden = np.array([requests.recordings[name].hidden for name, _, _ in requests.results], np.int64)
+        tokens: Ints = requests.ints("tokens_sent") + np.repeat(hidden, np.diff(requests.bounds))
         if self.model:
             for result, (first, last) in zip(self, pairwise(requests.bounds), strict=True):
                 if self.thinking or any(message.media for message in result.texts):
@@ -343,32 +304,30 @@ class CountedRequests:
             recorded, recording = requests.conversations[name], requests.recordings[name]
             written = self._written(name, strategy)
             texts = (*recorded.messages, *(message for message, _ in written)) if written else recorded.messages
+            beyond = [*self._beyond[name], *(self._beyond_text(name, message) for message, _ in written)]
             sizes = MessageSizes(
-                [*self._sizes[name], *(tokens + self._beyond_text(name, message) for message, tokens in written)],
+                list(map(add, (*recording.tokens, *(tokens for _, tokens in written)), beyond)),
                 [message.role for message in texts],
                 recording.tools + recording.hidden,
                 blocks=[*requests.blocks[name], *(ContentBlocks.of(message) for message, _ in written)],
             )
-            tokens = [*recording.tokens, *(tokens for _, tokens in written)]
+            started = requests.times[name][0][0]
             yield ConversationRequests(
-                recorded,
-                recording,
+                name,
                 strategy,
-                (name, strategy if (name, strategy) in requests.written else "", *requests.identity(rows)),
-                partial(self._steps, name, rows, sizes.tokens, tokens, texts),
+                recording,
+                day_of(started) if recording.timed else None,
+                (name, strategy if (name, strategy) in requests.written else "", *requests.log[rows]),
+                partial(self._steps, name, rows, beyond, texts),
                 sizes,
                 texts,
-                requests.times(name, rows)[0][0],
             )
 
-    def _steps(
-        self, name: str, rows: slice, sizes: Sequence[int], tokens: Sequence[int], texts: Sequence[Message]
-    ) -> list[RequestStep]:
+    def _steps(self, name: str, rows: slice, beyond: Sequence[int], texts: Sequence[Message]) -> list[RequestStep]:
         steps: Iterable[RequestStep] = self.requests.logged(name, rows)
         hidden = self.requests.recordings[name].hidden
         if not self.model:
             return [step._replace(tokens=step.tokens + hidden) for step in steps] if hidden else list(steps)
-        beyond = [size - text for size, text in zip(sizes, tokens, strict=True)]
         sent, counted = [0], list[RequestStep]()
         for step in _stripped(steps, texts) if self._keeps == "turn" else steps:
             del sent[step.kept + 1 :]
@@ -382,29 +341,19 @@ class CountedRequests:
         return None if rule is None else rule.keeps
 
     @cached_property
-    def _sizes(self) -> dict[str, list[int]]:
-        """Tokens of each recorded message, its media and reasoning included, by conversation."""
-        tokens = {name: recording.tokens for name, recording in self.requests.recordings.items()}
-        if not self.model:
-            return tokens
+    def _beyond(self) -> dict[str, list[int]]:
+        """Tokens of each recorded message's media and reasoning, by conversation."""
         return {
-            name: [
-                text + self._beyond_text(name, message)
-                for text, message in zip(tokens[name], said.messages, strict=True)
-            ]
+            name: [self._beyond_text(name, message) for message in said.messages]
             for name, said in self.requests.conversations.items()
         }
 
     @cached_property
-    def _kept(self) -> dict[str, KeptThinking]:
-        """The answers whose reasoning stays in later prompts, by conversation."""
-        return {name: KeptThinking(self._keeps, said.messages) for name, said in self.requests.conversations.items()}
-
-    @cached_property
-    def _places(self) -> dict[str, dict[str, int]]:
-        """The place of each recorded message by its id, by conversation."""
+    def _kept(self) -> dict[str, frozenset[str]]:
+        """The ids of the recorded answers whose reasoning stays in later prompts, by conversation."""
+        kept = {name: KeptThinking(self._keeps, said.messages) for name, said in self.requests.conversations.items()}
         return {
-            name: {message.id: at for at, message in enumerate(said.messages)}
+            name: frozenset(message.id for at, message in enumerate(said.messages) if kept[name].of(at))
             for name, said in self.requests.conversations.items()
         }
 
@@ -418,8 +367,7 @@ class CountedRequests:
             return 0
         counts = (media_tokens(self.model, medium) for medium in message.media)
         beyond = round(sum(count for count in counts if not isinstance(count, Missing)) / self.factor)
-        at = self._places[name].get(message.id) if self.thinking else None
-        if at is None or not self._kept[name].of(at):
+        if not self.thinking or message.id not in self._kept[name]:
             return beyond
         thought = thinking_tokens(message, self._counter.text, self.factor)
         return beyond + (0 if isinstance(thought, Missing) else thought)
@@ -447,17 +395,17 @@ def _stripped(steps: Iterable[RequestStep], messages: Sequence[Message]) -> Iter
         logged[kept:] = _numbers(step)
         # The newest user's message that opens a turn: among the new messages, or where it was.
         first = kept if before < kept else 0
-        new = (at for at in range(len(logged) - 1, first - 1, -1) if _opens_turn(logged, at, messages))
+        new = (
+            at
+            for at in range(len(logged) - 1, first - 1, -1)
+            if opens_turn(messages[logged[at]], (messages[logged[earlier]] for earlier in range(at - 1, -1, -1)))
+        )
         opening = next(new, before if before < kept else 0)
         # Between both openings, reasoning is gone now, or is there again since the strategy cut its prompt.
         moved = range(min(before, opening), min(max(before, opening), kept))
         kept = next((at for at in moved if logged[at] in twins), kept)
         now = [twins.get(number, number) if at < opening else number for at, number in enumerate(logged[kept:], kept)]
         yield step._replace(kept=kept, added=[(number, number + 1) for number in now])
-
-
-def _opens_turn(sent: Sequence[int], at: int, messages: Sequence[Message]) -> bool:
-    return opens_turn(messages[sent[at]], (messages[sent[before]] for before in range(at - 1, -1, -1)))
 
 
 class Break(NamedTuple):
@@ -493,7 +441,11 @@ def breaks(requests: RunRequests) -> pd.DataFrame:
     """Return every broken prefix of a run, in the order of its steps, with the columns of `Break`."""
     rows: list[Break] = []
     for piece in requests.pieces():
-        actions = _actions(piece)
+        events = piece.run.table("events")[["conversation", "strategy", "step", "kind"]].drop_duplicates()
+        actions: dict[tuple[str, str, int], str] = {}
+        for name, strategy, step, kind in zip(*(events[name].tolist() for name in events), strict=True):
+            key = name, strategy, step
+            actions[key] = f"{actions[key]}, {kind}" if key in actions else kind
         rows += (row for conversation in CountedRequests(piece) for row in _breaks(conversation, actions))
     return pd.DataFrame(rows, columns=list(Break._fields))
 
@@ -533,12 +485,118 @@ def _numbers(step: RequestStep) -> list[int]:
     return [number for start, stop in step.added for number in range(start, stop)]
 
 
-def _actions(requests: RunRequests) -> dict[tuple[str, str, int], str]:
-    """Map conversation, strategy and step to the kinds of events that the strategy reported."""
-    events = requests.run.table("events")[["conversation", "strategy", "step", "kind"]].drop_duplicates()
-    kinds: dict[tuple[str, str, int], str] = {}
-    columns = (events[name].tolist() for name in events)
-    for name, strategy, step, kind in zip(*columns, strict=True):
-        key = (name, strategy, step)
-        kinds[key] = f"{kinds[key]}, {kind}" if key in kinds else kind
-    return kinds
+def billed_models(run: Run, named: Sequence[str] = (), prices: Prices | None = None) -> tuple[str, ...]:
+    """Return the models that a run is billed under, the most important first: those named, or else MODELS.
+
+    Without any named, the recorded model with the most calls is the first, where its price is known.
+    """
+    if named:
+        return tuple(dict.fromkeys(named))
+    main = next(iter(recorded_models(run)), "")
+    recorded = (main,) if main and (prices or usual_prices()).tariff(main) is not None else ()
+    return tuple(dict.fromkeys((*recorded, *MODELS)))[: len(MODELS)]
+
+
+class TokenFactors(NamedTuple):
+    """How many tokens a model's provider counts for each token that the run counts."""
+
+    prompt: float = 1.0
+    answer: float = 1.0
+    family: TokenFactor | None = None
+    """The family that the factors are of; None = they are of the recorded calls, or not known."""
+
+
+def token_factors(run: Run, model: str, thinking: bool = False) -> TokenFactors:
+    """Return a model's token factors: of its recorded calls, where they have usage, else of its family.
+
+    The factor of prompts is the growth of the recorded prompts from call to call, in all, over the growth of our counts
+    (as `ctxbench lab validate` fits it): what a recording lacks, such as a system prompt, cancels. Where a prompt
+    shrank, the recorded agent sent something else than the history: that call is left out, and so is one before which
+    images or files were added, whose tokens we do not count. The factor of answers is
+    that of their sums; reasoning that is not in the recording is part of it. Families were measured against
+    `o200k_base`: under another encoding, and for a family that was not measured, the factor is 1.
+
+    With `thinking`, recorded reasoning is part of our prompts as the model's provider keeps it, and what the provider
+    reports of it is taken from the recorded ones.
+    """
+    family = token_factor(model) if run.manifest.plan.encoding == FACTORED else None
+    messages = run.messages
+    calls = messages[(messages.model == model) & messages.usage_input.notna()]
+    if not len(calls):
+        return TokenFactors(family.factor, family.factor, family) if family else TokenFactors()
+    calls = calls.assign(media=_media_before(run, calls))
+    rule = thinking_rule(model) if thinking else None
+    if rule is not None:
+        counted, reported = _reasoning_before(run, calls, rule)
+        calls = calls.assign(whole=calls.whole + counted, usage_input=calls.usage_input - reported)
+    grown = calls.groupby("conversation", observed=True)[["usage_input", "whole", "media"]].diff()
+    grown = grown[(grown.usage_input > 0) & ~calls.compacted & (grown.media == 0)]
+    answered = calls[calls.usage_output > 0]
+    otherwise = family.factor if family else 1.0
+    return TokenFactors(
+        _ratio(grown.usage_input.sum(), grown.whole.sum(), otherwise),
+        _ratio(answered.usage_output.sum(), answered.tokens.sum(), otherwise),
+    )
+
+
+FACTORED = "o200k_base"
+"""Encoding that the factors of families are against."""
+
+
+def hidden_prefixes(run: Run) -> dict[str, int]:
+    """Estimate the tokens, by our count, of what stood in front of every prompt and is not in the recording.
+
+    By conversation, for those that record neither a system prompt nor tools: the first prompt with usage, in our tokens
+    by the factor of its model, less what of it is recorded. `ctxbench lab validate` has it as a constant likewise.
+    """
+    tools = run.table("conversations").astype({"conversation": str}).set_index("conversation").tools_tokens
+    messages = run.messages
+    starts = messages[messages["at"] == 0].astype({"conversation": str}).set_index("conversation").role
+    calls = messages[messages.usage_input.notna() & ~messages.compacted]
+    calls = calls.astype({"conversation": str, "model": str})
+    firsts = calls.drop_duplicates("conversation").set_index("conversation")
+    firsts = firsts[(starts.loc[firsts.index] != "system") & (tools.loc[firsts.index] == 0)]
+    firsts = firsts[_media_before(run, firsts.reset_index()).to_numpy() == 0]
+    factors = {model: token_factors(run, model).prompt for model in firsts.model.unique()}
+    estimates = firsts.usage_input / firsts.model.map(factors).astype(float) - firsts.whole
+    return {str(name): round(estimate) for name, estimate in estimates.items() if round(estimate) > 0}
+
+
+def _media_before(run: Run, calls: pd.DataFrame) -> pd.Series:
+    """Return the number of messages with images, sounds, films or files that stand before each call."""
+    places: dict[str, list[int]] = {}
+    for (name, at), message in run.beyond_text.items():
+        if message.media:
+            places.setdefault(name, []).append(at)
+    asked = zip(calls.conversation.astype(str), calls["at"], strict=True)
+    counts = [sum(place < at for place in places.get(name, ())) for name, at in asked]
+    return pd.Series(counts, calls.index, dtype="int64")
+
+
+def _reasoning_before(run: Run, calls: pd.DataFrame, rule: ThinkingRule) -> tuple[pd.Series, pd.Series]:
+    """Return the tokens of the reasoning in each call's prompt: by our count, and as its provider reports it."""
+    counter = TokenCounter(run.manifest.plan.encoding)
+    sums = dict[tuple[str, int], tuple[int, int]]()
+    recordings = {conversation.id: conversation.messages for conversation in run.conversations()}
+    for name, places in calls["at"].groupby(calls.conversation.astype(str)):
+        messages = recordings[str(name)]
+        kept = KeptThinking(rule.keeps, messages)
+        # A sum up to each message, of both counts: a prompt has the difference of two of them.
+        ours, theirs = [0], [0]
+        for at, message in enumerate(messages):
+            tokens = thinking_tokens(message, counter.text) if kept.of(at) else 0
+            known = 0 if isinstance(tokens, Missing) else tokens
+            said = bool(reported_thinking(message))
+            ours.append(ours[-1] + known * (not said))
+            theirs.append(theirs[-1] + known * said)
+        for at in places:
+            start = kept.stripped(at)
+            sums[str(name), at] = ours[at] - ours[start], theirs[at] - theirs[start]
+    frame = pd.DataFrame(
+        [sums[key] for key in zip(calls.conversation.astype(str), calls["at"], strict=True)], calls.index
+    )
+    return frame[0], frame[1]
+
+
+def _ratio(recorded: float, ours: float, otherwise: float) -> float:
+    return float(recorded / ours) if recorded > 0 and ours > 0 else otherwise

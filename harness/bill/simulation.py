@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from heapq import merge
-from itertools import chain, repeat
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -27,23 +25,16 @@ from ctxbench.metrics.cache.mechanisms import (
     UnitRules,
 )
 from ctxbench.metrics.cache.offline_optimum import Bound, lowest
-from ctxbench.metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, SharedStarts
-from ctxbench.metrics.cache.requests import (
-    BY_HAND,
-    PLACEMENTS,
-    by_hand,
-    is_system_first,
-    requests,
-    system_first,
-)
+from ctxbench.metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes, SharedStarts
+from ctxbench.metrics.cache.requests import BY_HAND, PLACEMENTS, by_hand, is_system_first, requests, system_first
 from ctxbench.metrics.cache.rules import DOCUMENT, RULES, STORED, CacheRule, Rules, cache_of, rule_for, rules_of
 from ctxbench.metrics.media import media_rule
 from ctxbench.metrics.prices import Price, Tariff
-from ctxbench.metrics.thinking import has_thinking, thinking_rule
+from ctxbench.metrics.thinking import thinking_rule
 from ctxbench.metrics.tokens import FRAME, ROLE, text_encoder
 
-from ..folder.contexts import Floats, Ints
 from ..folder.derived import read_derived, write_derived
+from ..folder.run import Floats, Ints
 from . import CacheRules
 from .requests import ConversationRequests, CountedRequests
 
@@ -102,62 +93,23 @@ class Usages(NamedTuple):
 
 
 def simulate(
-    requests_of_run: CountedRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None
+    counted: CountedRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None
 ) -> list[Usages]:
     """Simulate every conversation and strategy under every scheme; `done` is called after each.
 
     Schemes with the same rules share the work, and so do strategies that make the same requests. Each conversation and
-    strategy has its own caches, which begin empty. Conversations that share a cache (`ConversationRequests.shares`) go
-    through it together, in the order of their requests; strategies never share any.
+    strategy has its own caches, which begin empty.
     """
-    usages_by_result: dict[int, list[_CachedResult]] = {}
-    usages_by_log: dict[tuple[object, ...], list[_CachedResult]] = {}
-    groups = dict[tuple[str, str], list[tuple[int, ConversationRequests]]]()
-    done = done or (lambda: None)
-    for number, result in enumerate(requests_of_run):
-        if result.shares:
-            groups.setdefault((result.strategy, result.shares), []).append((number, result))
-            continue
+    by_log: dict[tuple[object, ...], list[_CachedResult]] = {}
+    results = []
+    for conversation in counted:
         # A strategy with nothing to do sends what `none` sends: equal logs are simulated once.
-        if result.log not in usages_by_log:
-            usages_by_log[result.log] = _under(requests_of_run, schemes, [result])[0]
-        usages_by_result[number] = usages_by_log[result.log]
-        done()
-    for group in groups.values():
-        keyed = [_keyed(result, requests_of_run.thinking) for _, result in group]
-        for (number, _), usages in zip(group, _under(requests_of_run, schemes, keyed), strict=True):
-            usages_by_result[number] = usages
+        if conversation.log not in by_log:
+            by_log[conversation.log] = _under(counted, schemes, conversation)
+        results.append(by_log[conversation.log])
+        if done is not None:
             done()
-    return [
-        _usages([usages_by_result[number][at] for number in sorted(usages_by_result)]) for at in range(len(schemes))
-    ]
-
-
-def _keyed(conversation: ConversationRequests, thinking: bool) -> ConversationRequests:
-    """Return the same requests with keys that are equal where messages, or tools, are."""
-    keys = [
-        SentPrefix.of(message, thinking=(message.thinking or "hidden") if thinking and has_thinking(message) else "")
-        for message in conversation.texts
-    ]
-    tools = conversation.recorded.tools
-    return replace(conversation, messages=conversation.messages._replace(keys=keys, tools_key=tools))
-
-
-def _alike(requests_of_run: CountedRequests, conversations: Sequence[ConversationRequests]) -> SharedStarts | None:
-    """Return the shared starts of messages, or None where the run's encoding has no tokens."""
-    encoding, thinking = requests_of_run.requests.run.manifest.plan.encoding, requests_of_run.thinking
-    if encoding == "chars4":
-        return None
-    texts = conversations[0].texts
-
-    def text(block: Hashable) -> tuple[str, str] | None:
-        if not isinstance(block, int):
-            return block[:2] if isinstance(block, SentPrefix) else None  # else tools
-        message = texts[block]
-        # Reasoning comes before the text: where it differs, no text is shared.
-        return f"{message.role} {message.thinking if thinking else ''}", message.text
-
-    return SharedStarts(text, text_encoder(encoding), FRAME + ROLE)
+    return [_usages([under[at] for under in results]) for at in range(len(schemes))]
 
 
 class _CachedResult(NamedTuple):
@@ -170,19 +122,16 @@ class _CachedResult(NamedTuple):
 
 
 def _under(
-    requests_of_run: CountedRequests, schemes: Sequence[Scheme], conversations: Sequence[ConversationRequests]
-) -> list[list[_CachedResult]]:
-    """Return for each conversation, under each scheme, what of its requests is read and written."""
+    counted: CountedRequests, schemes: Sequence[Scheme], conversation: ConversationRequests
+) -> list[_CachedResult]:
+    """Return what of a conversation's requests is read and written under each scheme."""
     # `smart` sends a system message among the others in three quarters of its calls: where the provider moves those to
     # the front, that order is what is cached (decision 18).
-    as_sent = all(is_system_first(conversation.steps, conversation.messages) for conversation in conversations)
-    rules = [rule_of(scheme, conversations[0].day) for scheme in schemes]
+    as_sent = is_system_first(conversation.steps, conversation.messages)
+    rules = [rule_of(scheme, conversation.day) for scheme in schemes]
     lines = [_Line.of(rule, scheme.placement, as_sent) for scheme, rule in zip(schemes, rules, strict=True)]
-    least = [_least(rule) for rule in rules]
-    return [
-        [_CachedResult(through[line], size) for line, size in zip(lines, least, strict=True)]
-        for through in _through(requests_of_run, conversations, set(lines))
-    ]
+    through = _through(counted, conversation, set(lines))
+    return [_CachedResult(through[line], _least(rule)) for line, rule in zip(lines, rules, strict=True)]
 
 
 def _least(rule: CacheRule | None) -> int:
@@ -219,80 +168,60 @@ class _Line(NamedTuple):
         return cls(rules, placement if takes else "", reordered)
 
 
-def _through(
-    requests_of_run: CountedRequests, conversations: Sequence[ConversationRequests], lines: Set[_Line]
-) -> list[dict[_Line, Table]]:
+def _through(counted: CountedRequests, conversation: ConversationRequests, lines: Set[_Line]) -> dict[_Line, Table]:
     """Return what of each request is read and written, in each of the lines."""
-    usages: list[dict[_Line, list[CacheUsage]]] = [{line: [] for line in lines} for _ in conversations]
-    caches = {line: _NoCache() if line.rules is None else cache_of(line.rules) for line in lines}
+    usages: dict[_Line, list[CacheUsage]] = {line: [] for line in lines}
+    caches = {line: cache_of(line.rules) for line in lines if line.rules is not None}
+    use_of = {line: caches[line].request if line in caches else _fresh for line in lines}
     for reordered in {line.reordered for line in lines}:
         lines_in_order = [line for line in lines if line.reordered == reordered]
-        placements = {line.placement for line in lines_in_order}
         groups = [
-            [
-                (
-                    # None: the strategy's own marks stay.
-                    by_hand if placement == BY_HAND else PLACEMENTS[placement]() if placement else None,
-                    [
-                        (caches[line].request, usage_of[line].append)
-                        for line in lines_in_order
-                        if line.placement == placement
-                    ],
-                )
-                for placement in placements
-            ]
-            for usage_of in usages
+            (
+                # None: the strategy's own marks stay.
+                by_hand if placement == BY_HAND else PLACEMENTS[placement]() if placement else None,
+                [(use_of[line], usages[line].append) for line in lines_in_order if line.placement == placement],
+            )
+            for placement in {line.placement for line in lines_in_order}
         ]
         within = any(isinstance(line.rules, AutomaticRules) for line in lines_in_order)
-        prefixes = Prefixes(_alike(requests_of_run, conversations) if within else None)
-        sent = (
-            system_first(conversation.steps, conversation.messages) if reordered else conversation.steps
-            for conversation in conversations
-        )
-        streams = [
-            requests(steps, conversation.messages, prefixes)
-            for steps, conversation in zip(sent, conversations, strict=True)
-        ]
-        for at, request in _in_time(streams):
+        steps = system_first(conversation.steps, conversation.messages) if reordered else conversation.steps
+        for request in requests(
+            steps, conversation.messages, Prefixes(_alike(counted, conversation) if within else None)
+        ):
             own_marks = request.marks
-            for put_marks, caches_at in groups[at]:
+            for put_marks, caches_at in groups:
                 request.marks = put_marks(request) if put_marks else own_marks
                 for use, add in caches_at:
                     add(use(request))
                 request.marks = own_marks
     for line, ended in caches.items():
         if isinstance(ended, CachedContent):
-            last = usages[-1][line][-1]
-            usages[-1][line][-1] = last._replace(token_seconds=last.token_seconds + ended.finish())
+            last = usages[line][-1]
+            usages[line][-1] = last._replace(token_seconds=last.token_seconds + ended.finish())
     fields = len(CacheUsage._fields)
-    return [
-        {
-            line: np.fromiter(chain.from_iterable(used), np.float64, fields * len(used)).reshape(-1, fields)
-            for line, used in usage_of.items()
-        }
-        for usage_of in usages
-    ]
+    return {
+        line: np.fromiter(chain.from_iterable(used), np.float64, fields * len(used)).reshape(-1, fields)
+        for line, used in usages.items()
+    }
 
 
-def _in_time(streams: Sequence[Iterator[CacheRequest]]) -> Iterator[tuple[int, CacheRequest]]:
-    """Yield the requests of all streams in the order they began, each with the number of its stream."""
-    # Most conversations have caches of their own: no merge, so the requests stay a plain iterator.
-    if len(streams) == 1:
-        return zip(repeat(0), streams[0])
+def _alike(counted: CountedRequests, conversation: ConversationRequests) -> SharedStarts | None:
+    """Return the shared starts of messages, or None where the run's encoding has no tokens."""
+    encoding, texts = counted.requests.run.manifest.plan.encoding, conversation.texts
 
-    def timed(at: int) -> Iterator[tuple[float, int, CacheRequest]]:
-        return ((request.started, at, request) for request in streams[at])
+    def text(block: Hashable) -> tuple[str, str] | None:
+        if not isinstance(block, int):
+            return None  # tools
+        message = texts[block]
+        # Reasoning comes before the text: where it differs, no text is shared.
+        return f"{message.role} {message.thinking if counted.thinking else ''}", message.text
 
-    # a stream's next request is made after this one was dealt with: they share their lists
-    return ((at, request) for _, at, request in merge(*map(timed, range(len(streams)))))
+    return None if encoding == "chars4" else SharedStarts(text, text_encoder(encoding), FRAME + ROLE)
 
 
-class _NoCache:
-    """A provider that caches nothing."""
-
-    def request(self, prompt: CacheRequest) -> CacheUsage:
-        """Return the usage of a request that is all fresh."""
-        return CacheUsage(0, 0, 0, prompt.tokens)
+def _fresh(prompt: CacheRequest) -> CacheUsage:
+    """Return the usage of a request to a provider that caches nothing."""
+    return CacheUsage(0, 0, 0, prompt.tokens)
 
 
 def _usages(results: Sequence[_CachedResult]) -> Usages:
@@ -356,12 +285,8 @@ def bounds(
     """Yield the lowest bill of each conversation and strategy, in the order of the tables and in our tokens.
 
     Prices are those of prompts of as many tokens as the provider counts: `factor` for each of ours.
-    It is not known where conversations share a cache: NaN dollars.
     """
     for conversation in counted:
-        if conversation.shares:
-            yield Bound(math.nan, 0, 0, 0, 0)
-            continue
         rule = rule_of(scheme, conversation.day)
         moves_system = (
             rule is not None and rule.system_first and not is_system_first(conversation.steps, conversation.messages)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from ctxbench.metrics.statistics.intervals import Interval
+from ctxbench.metrics.statistics.intervals import Interval, ends_of
 from ctxbench.metrics.value import Missing, Value
 
 Verdict = Literal["holds", "fails", "cannot tell"]
@@ -92,26 +92,23 @@ class Finding(msgspec.Struct, frozen=True):
 
 def judged(figure: Interval | Missing, claimed: Claimed) -> Verdict:
     """Return the verdict on one interval against the claimed range."""
-    # A point alone never decides, however far it is from what is claimed (decision 29).
-    if isinstance(figure, Missing) or isinstance(figure.low, Missing) or isinstance(figure.high, Missing):
+    interval, least, most = ends_of(figure), claimed.least, claimed.most
+    if isinstance(interval, Missing):  # a point alone decides nothing, however far off it is (decision 29)
         return "cannot tell"
-    low, high, least, most = figure.low, figure.high, claimed.least, claimed.most
-    inside, outside = True, False
-    if least is not None:
-        inside &= low > least if claimed.above else low >= least
-        outside |= high <= least if claimed.above else high < least
-    if most is not None:
-        inside &= high <= most
-        outside |= low > most
-    return "fails" if outside else "holds" if inside else "cannot tell"
+
+    def side(end: float) -> int:
+        if least is not None and (end <= least if claimed.above else end < least):
+            return -1
+        return int(most is not None and end > most)
+
+    sides = set(map(side, interval))
+    return "holds" if sides == {0} else "fails" if len(sides) == 1 else "cannot tell"
 
 
 def verdict_of(rows: Sequence[ClaimRow]) -> Verdict:
     """Return the verdict by the rows that decide: all must hold, and no rows prove nothing."""
     verdicts = {row.verdict for row in rows if row.decides and row.claimed is not None}
-    if "fails" in verdicts:
-        return "fails"
-    return "holds" if verdicts == {"holds"} else "cannot tell"
+    return "fails" if "fails" in verdicts else "holds" if verdicts == {"holds"} else "cannot tell"
 
 
 def decisive(rows: Sequence[ClaimRow], verdict: Verdict) -> ClaimRow | None:
@@ -147,17 +144,17 @@ def _in_words(row: ClaimRow) -> str:
     assert claimed is not None
     if isinstance(figure, Missing):
         return f"{head} is not measured: {figure.detail or figure.why}."
-    if isinstance(figure.low, Missing) or isinstance(figure.high, Missing):
-        assert isinstance(figure.low, Missing)
-        return f"{head} is {shown(figure.mean, row.unit)}, without an interval: {figure.low.detail}."
+    interval_ends = ends_of(figure)
+    if isinstance(interval_ends, Missing):
+        return f"{head} is {shown(figure.mean, row.unit)}, without an interval: {interval_ends.detail}."
     claimed_range = ends(claimed, row.unit)
     where = f"on both sides of {claimed_range}"
     if row.verdict == "fails":
         where = f"not {claimed_range.removeprefix('= ')}"
     elif row.verdict == "holds":
         where = f"within {claimed_range}"
-        if claimed.upper is not None and figure.high > claimed.upper:
-            where += f", and {'' if figure.low > claimed.upper else 'may be '}above its upper end"
+        if claimed.upper is not None and interval_ends.high > claimed.upper:
+            where += f", and {'' if interval_ends.low > claimed.upper else 'may be '}above its upper end"
     return f"{head} is {interval(figure, row.unit)}, {where}."
 
 
@@ -173,10 +170,10 @@ def ends(claimed: Claimed, unit: Unit) -> str:
 
 def interval(figure: Interval, unit: Unit) -> str:
     """Return a value with its interval: 86.8 % (80.1 to 91.2 %). An exact value stands alone."""
-    mean = shown(figure.mean, unit)
-    if isinstance(figure.low, Missing) or isinstance(figure.high, Missing) or figure.low == figure.mean == figure.high:
+    mean, interval_ends = shown(figure.mean, unit), ends_of(figure)
+    if isinstance(interval_ends, Missing) or set(interval_ends) == {figure.mean}:
         return mean
-    low, high = shown(figure.low, unit), shown(figure.high, unit)
+    low, high = (shown(end, unit) for end in interval_ends)
     number, _, word = low.partition(" ")
     return f"{mean} ({number if high.endswith(f' {word}') else low} to {high})"
 
@@ -195,8 +192,6 @@ def shown(value: float, unit: Unit) -> str:
             text = f"{value:.2f}×" if abs(value) < 100 else f"{value:,.0f}×"
         case "us":
             text = f"{value:,.1f} µs"
-        case "ms":
-            text = f"{value:,.2f} ms"
-        case "MB/s":
-            text = f"{value:,.0f} MB/s"
+        case _:
+            text = f"{value:,.{2 if unit == 'ms' else 0}f} {unit}"
     return text.replace("-", "−")

@@ -6,10 +6,12 @@ run's own conversations, into a folder that is removed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import json
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -19,8 +21,9 @@ from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.statistics.intervals import Floats, Interval, by_unit, mean_of, over_units
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Form, Missing
+from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.errors import RunError
-from ctxbench.scenarios.model import Conversation, independent_units
+from ctxbench.scenarios.model import Conversation, Message, ToolCall, independent_units
 from ctxbench.scenarios.source import Problems
 from ctxbench.strategies.chain import parse, spec
 
@@ -28,8 +31,7 @@ from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
-from ..folder.run import Run, load
-from ..folder.steps import rows_of
+from ..folder.run import Run, load, steps_of
 from ..models import Settings
 
 T = TypeVar("T")
@@ -84,56 +86,62 @@ class ClaimInputs:
         """The run that most claims are measured on."""
         if self.settings.run:
             return load(Path(self.settings.run))
-        strategies, folder = self.settings.strategies or ("none",), Path(self.settings.folder) / "standard"
-        execute(Plan(RunInputs(("standard",)), strategies), folder, jobs=self.settings.jobs)
+        folder = Path(self.settings.folder) / "standard"
+        execute(Plan(RunInputs(("standard",)), self.settings.strategies or ("none",)), folder, jobs=self.settings.jobs)
         return load(folder)
 
     @cached_property
     def extra_run(self) -> Run | None:
         """A run of the missing strategies on the run's own conversations, or None if none is missing."""
-        strategies = dict.fromkeys(spec(parse(strategy)) for strategy in self.settings.strategies)
         # One run for all claims: each run reads the conversations and counts their tokens anew.
+        strategies = dict.fromkeys(spec(parse(strategy)) for strategy in self.settings.strategies)
         missing = [strategy for strategy in strategies if strategy not in self.run.manifest.plan.strategies]
-        if not missing:
-            return None
-        folder = Path(self.settings.folder) / "beside"
-        if (folder / "manifest.json").is_file():  # by the process that started this one
-            return load(folder)
-        return self.run_strategies(folder.name, missing, self.conversations)
+        return self._run_beside("beside", missing, self.conversations) if missing else None
 
-    @cached_property
-    def figures(self) -> MeasuredRun:
-        """Every figure of the run by conversation and strategy."""
-        return measured(self.run)
+    def run_of(self, strategy: str, on: str = "run") -> Run:
+        """Return the run that has a strategy, on the run's conversations or on one of SETS.
 
-    @cached_property
-    def extra_figures(self) -> MeasuredRun | None:
-        """The figures of the extra run."""
-        return None if self.extra_run is None else measured(self.extra_run)
-
-    def run_of(self, strategy: str) -> Run:
-        """Return the run that has a strategy. Raises RunError if no claim names the strategy."""
+        Raises RunError if no claim names the strategy.
+        """
+        if on != "run":
+            _, strategies, answers, _ = SETS[on]
+            conversations = self.conversations_of(on)
+            return self.once(f"run on {on}", lambda: self._run_beside(on, strategies, conversations, answers))
         for run in (self.run, self.extra_run):
             if run is not None and spec(parse(strategy)) in run.manifest.plan.strategies:
                 return run
         raise RunError(f"{strategy} was not run for the claims")
 
-    def steps(self, strategy: str, run: Run | None = None) -> pd.DataFrame:
-        """Return the steps of a strategy, in the run that has it if none is given, with the columns of figures."""
-        run = run or self.run_of(strategy)
-        rows = self.once(f"steps {run.folder}", lambda: rows_of(run, "steps"))
-        return rows[rows.strategy.astype(str) == strategy]
+    def figures_of(self, strategy: str, on: str = "run") -> MeasuredRun:
+        """Return every figure of the run that has a strategy, by conversation."""
+        run = self.run_of(strategy, on)
+        return self.once(f"figures of {run.folder}", lambda: measured(run))
 
-    def bills(self, strategy: str, model: str) -> pd.DataFrame:
-        """Return the bills of a strategy under one of MODELS: a row per conversation (`Billed.conversations`)."""
+    def steps(self, strategy: str, on: str = "run") -> pd.DataFrame:
+        """Return the steps of a strategy with the columns of figures."""
+        run = self.run_of(strategy, on)
+        rows = self.once(f"steps of {run.folder}", lambda: steps_of(run))
+        return rows[rows.strategy.astype(str) == spec(parse(strategy))]
+
+    def costs(self, strategy: str, model: str, base: str = "cost") -> dict[str, float]:
+        """Return by conversation the cost of a strategy under one of MODELS, with its own model calls.
+
+        With `uncached` as the base it is the cost of its requests without a cache.
+        """
         run = self.run_of(strategy)
-        bills = self.once(f"bills {run.folder}", lambda: conversation_bills(run, list(map(Scheme, MODELS)), BUNDLED))
-        return bills[(bills.strategy.astype(str) == strategy) & (bills.model == model)]
+        bills = self.once(f"bills of {run.folder}", lambda: conversation_bills(run, list(map(Scheme, MODELS)), BUNDLED))
+        bills = bills[(bills.strategy.astype(str) == spec(parse(strategy))) & (bills.model == model)]
+        amounts = bills.uncached if base == "uncached" else bills.cost + bills.cost_own
+        return dict(zip(bills.conversation.astype(str), amounts.astype(float), strict=True))
 
     @cached_property
     def conversations(self) -> list[Conversation]:
         """The conversations of the run."""
         return list(self.run.conversations())
+
+    def conversations_of(self, on: str) -> Sequence[Conversation]:
+        """Return the conversations of one of SETS."""
+        return self.once(f"conversations of {on}", lambda: SETS[on].make(self))
 
     @cached_property
     def recorded(self) -> list[Conversation]:
@@ -152,35 +160,92 @@ class ClaimInputs:
         """A token counter in the run's encoding."""
         return TokenCounter(self.run.manifest.plan.encoding)
 
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the run's conversations."""
+        return list(map(str, self.run.table("conversations").conversation))
+
+    def units(self, names: Iterable[str]) -> list[str]:
+        """Return the independent unit of each of the run's conversations."""
+        return [self.run.units.get(name, name) for name in names]
+
     @property
     def of(self) -> str:
         """The sample that the run's intervals are over."""
-        size, units = len(self.figures.digests), len(set(units_in(self.figures)))
+        size, units = len(self.names), len(set(self.units(self.names)))
         independent = "" if units == size else f", {units:,} independent unit{'s' if units != 1 else ''}"
         return f"{size:,} conversation{'s' if size != 1 else ''}{independent}"
 
-    def run_strategies(
-        self, name: str, strategies: Sequence[str], conversations: Iterable[Conversation], *, answers: bool = False
+    def _run_beside(
+        self, name: str, strategies: Sequence[str], conversations: Iterable[Conversation], answers: bool = False
     ) -> Run:
-        """Run strategies on conversations now, into a folder of their own."""
         folder = Path(self.settings.folder) / name
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        file = folder.with_suffix(".jsonl")
-        file.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
-        plan = Plan(RunInputs((str(file),), form="ctxbench"), tuple(strategies), self.counter.encoding, answers=answers)
-        execute(plan, folder, jobs=self.settings.jobs)
+        if not (folder / "manifest.json").is_file():  # else it was made by the process that started this one
+            file = folder.with_suffix(".jsonl")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
+            inputs, encoding = RunInputs((str(file),), form="ctxbench"), self.counter.encoding
+            execute(Plan(inputs, tuple(strategies), encoding, answers=answers), folder, jobs=self.settings.jobs)
         return load(folder)
+
+
+class ConversationSet(NamedTuple):
+    """Conversations beside the run's, and what is run on them."""
+
+    make: Callable[[ClaimInputs], Sequence[Conversation]]
+    strategies: tuple[str, ...]
+    answers: bool = False
+    is_sample: bool = True
+    """Whether the conversations are samples of a load that the claim describes, each a unit of its own."""
+
+
+TURNS, CHARACTERS = 10, 50_000
+"""The load of 001 §5: ten turns, each with a tool result of 50,000 characters."""
+
+
+def loads(seeds: int) -> Iterator[Conversation]:
+    """Yield the load of 001 §5 by seeds: texts of the documentation scenario in Chinese, cut to the document's size."""
+    chinese = [conversation for conversation in scenario("docs_qa") if conversation.language == "zh"]
+    results = (message for conversation in chinese for message in conversation.messages if message.role == "tool")
+    pages = "".join(message.text for message in results)
+    for seed in range(seeds):
+        start = seed * len(pages) // seeds
+        stream = (pages[start:] + pages[:start]) * math.ceil(TURNS * CHARACTERS / len(pages))
+        messages: list[Message] = [Message("s", "system", "你是文档助手。")]
+        for turn in range(TURNS):
+            text = stream[turn * CHARACTERS : (turn + 1) * CHARACTERS]
+            call = ToolCall(f"c{turn}", "search_docs", json.dumps({"query": f"第{turn + 1}个问题"}, ensure_ascii=False))
+            messages += [
+                Message(f"u{turn}", "user", f"请查第{turn + 1}个问题。"),
+                Message(f"a{turn}", "assistant", "", calls=(call,)),
+                Message(f"t{turn}", "tool", text, answers=call.id, name="search_docs"),
+                Message(f"r{turn}", "assistant", "已查到,见上。"),
+            ]
+        yield Conversation(f"archive_load/{seed}", tuple(messages))
+
+
+LONG = 10_000
+"""Characters from which a result is archived (001 §3.4)."""
+
+
+def has_long_result(conversation: Conversation) -> bool:
+    """Return whether a conversation has a tool result that is long enough to be archived."""
+    return any(message.role == "tool" and len(message.text) > LONG for message in conversation.messages)
+
+
+SETS: Mapping[str, ConversationSet] = {
+    "mem_001": ConversationSet(lambda _: list(scenario("mem_001")), ("none", "focus", "tiered"), answers=True),
+    "archive_load": ConversationSet(lambda inputs: list(loads(inputs.seeds)), ("none", "archive")),
+    "recorded": ConversationSet(
+        lambda inputs: list(filter(has_long_result, inputs.recorded)), ("none", "archive"), is_sample=False
+    ),
+}
 
 
 def units_among(conversations: Sequence[Conversation]) -> list[str]:
     """Return the independent unit of each of some conversations."""
     units = independent_units({conversation.id: conversation.meta for conversation in conversations})
     return [units[conversation.id] for conversation in conversations]
-
-
-def units_in(figures: MeasuredRun) -> list[str]:
-    """Return the independent unit of each conversation, in the order of the run."""
-    return [figures.units.get(name, name) for name in figures.digests]
 
 
 def of_sums(

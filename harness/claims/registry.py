@@ -1,29 +1,31 @@
 """Register every claim in the order of its number, measure it, and store findings with a run.
 
 What is claimed, by which figures of which settings, and what is said of it stands in `claims.toml`. The rows there are
-measured by `rows.py`; what no row can say is measured by the claim's function.
+measured by `rows.py`; what no row can say is measured by the function that the claim names.
 """
 
 from __future__ import annotations
 
-import hashlib
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
 from ctxbench.scenarios.errors import RunError, SpecError, UserError
 from ctxbench.scenarios.spec import nearest
+from ctxbench.strategies.chain import parse, spec
 
 from ..engine.workers import side_by_side
 from ..folder.files import placed
 from ..folder.run import Run
-from . import cost, search, storage, texts, tiers
+from . import measures, timing
 from .claim import Claimed, ClaimRow, Finding, Measured, Unit, sentence, verdict_of
 from .inputs import ClaimInputs, ClaimSettings
-from .rows import Row, measure_row, strategy_of
+from .measures import Figures
+from .rows import Row, measure_row
 
 Bound = float | dict[str, float] | None
 """One for all settings, or by setting: others have none."""
@@ -63,10 +65,6 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-Measure = Callable[[ClaimInputs], Iterator[Measured | dict[str, float | str]]]
-"""Yields figures, and mappings with the values of the names in braces in the claim's remark."""
-
-
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One claim of the register, and how it is measured."""
 
@@ -80,6 +78,8 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Remedy: the change that would make the claim hold. It is shown where the claim fails or cannot be told."""
     figures: dict[str, Figure]
     rows: tuple[Row, ...] = ()
+    measure: str = ""
+    """Name of the function that measures what no row can say."""
     runs: tuple[str, ...] = ()
     """Strategies that its function needs on the run's conversations, beside those of its rows."""
     shares: str = ""
@@ -94,23 +94,20 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         of_rows = (
             name for row in self.rows if row.on == "run" and not row.policy for name in (row.strategy, row.against)
         )
-        return tuple(dict.fromkeys(strategy_of(name) for name in (*self.runs, *of_rows) if name not in ("", "model")))
+        return tuple(dict.fromkeys(spec(parse(name)) for name in (*self.runs, *of_rows) if name not in ("", "model")))
 
-    def finding(self, inputs: ClaimInputs, function: Measure | None = None) -> Finding:
+    def finding(self, inputs: ClaimInputs) -> Finding:
         """Measure the claim. If that is impossible the finding says why, and other claims are still measured."""
-        rows = list[ClaimRow]()
-        needed, values = self.needed, dict[str, float | str]()
+        rows, needed, values = list[ClaimRow](), self.needed, dict[str, float | str]()
         if self.slow and inputs.settings.quick:
             remark, needed = "Left out by --effort quick: it takes a minute or more.", "A run without it."
         else:
             try:
-                for item in (function or FUNCTIONS.get(self.id, lambda _: iter(())))(inputs):
+                for item in chain(function(self.measure)(inputs), *(measure_row(row, inputs) for row in self.rows)):
                     if isinstance(item, dict):
                         values |= item
                     else:
                         rows.append(self.figures[item.figure].row(item))
-                measured = (item for row in self.rows for item in measure_row(row, inputs))
-                rows += [self.figures[item.figure].row(item) for item in measured]
                 remark = self.remark.format(**values)
             except UserError as error:
                 rows, remark, needed = [], f"It cannot be measured: {error}.", ""
@@ -120,27 +117,14 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Finding(self.id, self.claim, self.source, self.protocol, verdict, why, tuple(rows), needed)
 
 
-FUNCTIONS: Mapping[str, Measure] = {
-    "C08": cost.together,
-    "C09": cost.discounts,
-    "C10": cost.example,
-    "C12": storage.turn_tokens,
-    "C13": storage.lossless,
-    "C16": texts.estimate,
-    "C17": texts.counting,
-    "C18": texts.examples,
-    "C20": tiers.popularity,
-    "C22": tiers.as_written,
-    "C23": storage.compression,
-    "C24": storage.kinds,
-    "C25": storage.speed,
-    "C26": search.accuracy,
-    "C27": search.latency,
-    "C28": tiers.latencies,
-    "C29": cost.latencies,
-    "C30": tiers.tuner,
-    "C31": search.example,
-}
+def function(name: str) -> Callable[[ClaimInputs], Figures]:
+    """Return the function of a name in `claims.toml`; of none, one that measures nothing."""
+    if not name:
+        return lambda _: iter(())
+    measure: Callable[[ClaimInputs], Figures] = getattr(timing, name, None) or getattr(measures, name)
+    return measure
+
+
 _REGISTER = tomllib.loads((files(__package__) / "claims.toml").read_text("utf-8"))
 CLAIMS = {id: msgspec.convert({**claim, "id": id}, Claim) for id, claim in _REGISTER.items()}
 
@@ -199,22 +183,17 @@ class StoredFindings(msgspec.Struct, frozen=True):
 
     version: int
     run: str
-    """The digest of the run's manifest: findings on another run do not count."""
+    """The digest of the run: findings on another do not count."""
     findings: tuple[Finding, ...]
     quick: bool = False
     recordings: tuple[str, ...] = ()
-
-
-def digest_of(run: Run) -> str:
-    """Return the SHA-256 of the bytes of the run's manifest."""
-    return hashlib.sha256((run.folder / "manifest.json").read_bytes()).hexdigest()
 
 
 def write(run: Run, findings: Sequence[Finding], settings: ClaimSettings) -> Path:
     """Store findings in a run's folder, whole or not at all. Raises RunError if they cannot be written."""
     path = run.folder / FILE
     names = tuple(Path(recording).name for recording in settings.recordings)
-    stored = StoredFindings(VERSION, digest_of(run), tuple(findings), settings.quick, names)
+    stored = StoredFindings(VERSION, run.manifest.blake2b, tuple(findings), settings.quick, names)
     try:
         with placed(path) as draft:
             draft.write_bytes(msgspec.json.encode(stored))
@@ -229,4 +208,4 @@ def read(run: Run) -> StoredFindings | None:
         stored = msgspec.json.decode((run.folder / FILE).read_bytes(), type=StoredFindings)
     except (OSError, msgspec.DecodeError):  # another version's file is no error: the claims are measured again
         return None
-    return stored if stored.version == VERSION and stored.run == digest_of(run) else None
+    return stored if stored.version == VERSION and stored.run == run.manifest.blake2b else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
@@ -10,24 +12,20 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from ctxbench.metrics.figures import fixed
+from ctxbench.metrics.probes import recall
 from ctxbench.metrics.statistics.comparison import Pairs, difference, in_both
-from ctxbench.metrics.statistics.intervals import Floats, Interval, of_seeds
+from ctxbench.metrics.statistics.intervals import Floats, Interval, by_unit, mean_of, of_seeds, over_units
 from ctxbench.metrics.value import Form, Missing, Value
-from ctxbench.scenarios.embedded import scenario
-from ctxbench.scenarios.model import Conversation
-from ctxbench.strategies.chain import RECIPES
 from ctxbench.strategies.tiers.tiered.tiers import WORKING_TOKENS
 from ctxbench.strategies.tiers.working.traces import TRACES
 
-from ..compare.figures import MeasuredRun, measured
 from ..folder.run import Run
 from ..tier_bench.working import Load, bounds, policy_row
 from .claim import Measured, exact, exactly
-from .inputs import ClaimInputs, of_sums, units_in
-from .search import recalls
-from .storage import loads, of_loads, with_long_results
+from .inputs import SETS, ClaimInputs, of_sums
 
 
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,53 +79,26 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether to take the time of the policy over that of the other, not its hit rate."""
 
 
-class ConversationSet(NamedTuple):
-    """Conversations beside the run's, and what is run on them."""
-
-    make: Callable[[ClaimInputs], Sequence[Conversation]]
-    strategies: tuple[str, ...]
-    answers: bool = False
-    is_sample: bool = True
-    """Whether the conversations are samples of a load that the claim describes, each a unit of its own."""
-
-
-SETS: Mapping[str, ConversationSet] = {
-    "mem_001": ConversationSet(lambda _: list(scenario("mem_001")), ("none", "focus", "tiered"), answers=True),
-    "archive_load": ConversationSet(lambda inputs: list(loads(inputs.seeds)), ("none", "archive")),
-    "recorded": ConversationSet(with_long_results, ("none", "archive"), is_sample=False),
-}
-
-
 class Sample(NamedTuple):
     """The summands of a figure: what each conversation adds to its two sums."""
 
     sums: Floats | Missing
-    form: Form = "ratio"
-    of: str = ""
+    form: Form
+    of: str
     names: Sequence[str] = ()
     """The conversations, a row each."""
-    units: Sequence[str] | None = None
-    """The independent unit of each; None = each is its own."""
-
-
-def strategy_of(name: str) -> str:
-    """Return a strategy as a run names it: a recipe's chain for the recipe's name."""
-    return RECIPES[name].chain if name in RECIPES else name
 
 
 def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
     """Measure a row, with its kinds of conversations; return nothing where it is left out."""
     if row.policy:
         return [_of_policy(row, inputs)]
-    if row.on != "run" and not _conversations(row.on, inputs):
+    if row.on != "run" and not inputs.conversations_of(row.on):
         return []
     setting = row.setting or (f"{row.strategy} − {row.against}" if row.against else row.strategy)
     if row.loaded:
         found, of = of_loads(inputs, row.strategy, row.against, row.loaded)
-        if found is None:
-            found = Missing("unsupported", "no model that calls tools has answered the probes of this run")
-            return [] if row.optional else [Measured(row.figure, setting, found, of)]
-        return [Measured(row.figure, setting, found, of)]
+        return [] if row.optional and isinstance(found, Missing) else [Measured(row.figure, setting, found, of)]
     if row.unless and not isinstance(_of_metric(row, row.strategy, inputs, row.unless).sums, Missing):
         return []
     measure: Callable[[Row, str, ClaimInputs], Sample] = _of_metric
@@ -137,13 +108,23 @@ def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
         measure = _at_turn
     elif row.calls_with or row.turns_under:
         measure = _of_calls
-    sums, form, of, names, units = measure(row, row.strategy, inputs)
+    elif row.recalled:
+        measure = _of_recalled
+    sums, form, of, names = measure(row, row.strategy, inputs)
     if isinstance(sums, Missing):
         return [] if row.optional else [Measured(row.figure, setting, sums, of)]
+    units = list(names)
+    if row.on == "run":
+        units = inputs.units(names)
+    elif not SETS[row.on].is_sample:
+        units = [inputs.run_of(row.strategy, row.on).units.get(name, name) for name in names]
     if row.against and not row.model:
         other = measure(row, row.against, inputs).sums
-        found = other if isinstance(other, Missing) else paired(other, sums, form, units or names)
-        return [Measured(row.figure, setting, found, of)]
+        return [
+            Measured(
+                row.figure, setting, other if isinstance(other, Missing) else _paired(other, sums, form, units), of
+            )
+        ]
     found = of_sums(sums, form, units)
     if row.metric and not row.per and isinstance(found, Interval) and found.mean == fixed(row.metric, row.strategy):
         found = exact(found.mean)
@@ -151,50 +132,12 @@ def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
     kinds = [name.partition("/")[0] for name in names if row.by_kind and "/" in name]
     for kind in dict.fromkeys(kinds):
         places = [place for place, name in enumerate(names) if name.startswith(f"{kind}/")]
-        found = of_sums(sums[places], form, units and [units[place] for place in places])
+        found = of_sums(sums[places], form, [units[place] for place in places])
         rows.append(Measured(row.figure, f"{setting} · {kind}", found, f"{len(places)} conversations"))
     return rows
 
 
-def _of_metric(row: Row, strategy: str, inputs: ClaimInputs, metric: str = "") -> Sample:
-    """Return the sums of a metric, or of the evidence recall of injected facts."""
-    metric = metric or row.metric
-    if row.on != "run":
-        figures: MeasuredRun | None = inputs.once(f"figures on {row.on}", lambda: measured(_run_on(row.on, inputs)))
-    else:
-        figures = inputs.figures if row.recalled or strategy in inputs.figures.sums else inputs.extra_figures
-    if figures is None or not (row.recalled or strategy in figures.sums):
-        return Sample(Missing("unsupported", f"{strategy} was not run"), of=inputs.of)
-    names, units = list(figures.digests), units_in(figures)
-    if row.recalled:
-        return Sample(recalls(inputs, strategy, row.recalled), "ratio", inputs.of, names, units)
-    if metric not in figures.sums[strategy]:
-        return Sample(Missing("undefined", f"there is no {metric} under {strategy}"), of=inputs.of)
-    sums, form = figures.sums[strategy][metric], figures.metrics[metric].form
-    if row.per == "call":
-        sums, form = np.column_stack([sums[:, 0], figures.sums[strategy]["steps"][:, 0]]), "ratio"
-    elif row.per:
-        sums, form = np.column_stack([sums[:, 0] > 0, np.ones(len(sums))]), "ratio"
-    if row.on == "run":
-        return Sample(sums, form, inputs.of, names, units)
-    return Sample(sums, form, f"{len(sums)} conversations", names, None if SETS[row.on].is_sample else units)
-
-
-def _conversations(on: str, inputs: ClaimInputs) -> Sequence[Conversation]:
-    return inputs.once(f"conversations of {on}", lambda: SETS[on].make(inputs))
-
-
-def _run_on(on: str, inputs: ClaimInputs) -> Run:
-    conversations = _conversations(on, inputs)
-    _, strategies, answers, _ = SETS[on]
-    return inputs.once(f"run on {on}", lambda: inputs.run_strategies(on, strategies, conversations, answers=answers))
-
-
-def _units(names: Sequence[str], inputs: ClaimInputs) -> list[str]:
-    return [inputs.run.units.get(name, name) for name in names]
-
-
-def paired(before: Floats, after: Floats, form: Form, units: Sequence[str]) -> Interval | Missing:
+def _paired(before: Floats, after: Floats, form: Form, units: Sequence[str]) -> Interval | Missing:
     """Return after less before, over the conversations that both sides have."""
     both = in_both(before, after)
     units = [unit for unit, here in zip(units, both, strict=True) if here]
@@ -208,27 +151,41 @@ def paired(before: Floats, after: Floats, form: Form, units: Sequence[str]) -> I
     return Interval(float(moved.value), *ends)
 
 
+def _of_metric(row: Row, strategy: str, inputs: ClaimInputs, metric: str = "") -> Sample:
+    """Return the sums of a metric."""
+    metric, figures = metric or row.metric, inputs.figures_of(strategy, row.on)
+    sums_by_metric = figures.sums[strategy]
+    if metric not in sums_by_metric:
+        return Sample(Missing("undefined", f"there is no {metric} under {strategy}"), "ratio", inputs.of)
+    sums, form = sums_by_metric[metric], figures.metrics[metric].form
+    if row.per == "call":
+        sums, form = np.column_stack([sums[:, 0], sums_by_metric["steps"][:, 0]]), "ratio"
+    elif row.per:
+        sums, form = np.column_stack([sums[:, 0] > 0, np.ones(len(sums))]), "ratio"
+    return Sample(sums, form, inputs.of if row.on == "run" else f"{len(sums)} conversations", list(figures.digests))
+
+
 def _of_calls(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
     """Count calls, or turns with all their calls, of all."""
-    run = inputs.run_of(strategy) if row.on == "run" else _run_on(row.on, inputs)
-    steps = inputs.steps(strategy, run)
+    steps = inputs.steps(strategy, row.on)
     if steps.empty:
-        return Sample(Missing("failed", f"{strategy} finished no conversation"))
+        return Sample(Missing("failed", f"{strategy} finished no conversation"), "ratio", "")
     by = ["conversation", "turn" if row.turns_under else "step"]
     calls = steps.groupby(by, observed=True).tokens_sent.sum().reset_index()
     counts: Any
     if row.calls_with == "event":
-        events = run.table("events")
+        events = inputs.run_of(strategy, row.on).table("events")
         events = events[(events.kind == row.event) & (events.strategy.astype(str) == strategy)]
-        happened = pd.MultiIndex.from_frame(events[by].astype({"conversation": str}))
-        counts = pd.MultiIndex.from_frame(calls[by].astype({"conversation": str})).isin(happened)
+        tables = (events, calls)
+        happened, called = (pd.MultiIndex.from_frame(rows[by].astype({"conversation": str})) for rows in tables)
+        counts = called.isin(happened)
     elif row.calls_with == "tokens_over":
         counts = calls.tokens_sent > row.tokens
     else:
         counts = calls.tokens_sent < (row.turns_under or row.tokens)
     sums = calls.assign(counts=counts).groupby("conversation", observed=True).counts.agg(["sum", "count"])
-    names, of = list(map(str, sums.index)), f"{len(steps):,} calls of {len(sums)} conversations"
-    return Sample(sums.to_numpy(float), "ratio", of, names, _units(names, inputs))
+    of = f"{len(steps):,} calls of {len(sums)} conversations"
+    return Sample(sums.to_numpy(float), "ratio", of, list(map(str, sums.index)))
 
 
 def _at_turn(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
@@ -236,27 +193,111 @@ def _at_turn(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
 
     It takes a mean of each conversation's calls: a turn of many calls would otherwise count for more than one of few.
     """
-    steps = inputs.steps(strategy_of(strategy))
+    steps = inputs.steps(strategy)
     steps = steps[steps.turn == row.turn].assign(spent=lambda rows: rows.tokens_sent + rows.own_tokens)
     means = steps.groupby("conversation", observed=True)[["spent", "tokens_full"]].mean()
-    names = list(map(str, means.index))
-    return Sample(means.to_numpy(float), "saving", f"{len(means)} conversations", names, _units(names, inputs))
-
-
-def costs(inputs: ClaimInputs, strategy: str, model: str, base: str = "cost") -> dict[str, float]:
-    """Return by conversation the cost of a strategy with its own model calls, or of its requests without a cache."""
-    bills = inputs.bills(strategy, model)
-    amounts = bills.uncached if base == "uncached" else bills.cost + bills.cost_own
-    return dict(zip(bills.conversation.astype(str), amounts.astype(float), strict=True))
+    return Sample(means.to_numpy(float), "saving", f"{len(means)} conversations", list(map(str, means.index)))
 
 
 def _of_bill(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
     """Return the cost of a strategy, and the bill that it saves of."""
-    ours = costs(inputs, strategy_of(strategy), row.model)
-    base = costs(inputs, strategy_of(row.against or strategy), row.model, row.base)
-    pairs = {name: (cost, base[name]) for name, cost in ours.items() if name in base}
-    table = np.array(list(pairs.values())).reshape(-1, 2)
-    return Sample(table, "saving", inputs.of, list(pairs), _units(list(pairs), inputs))
+    base = inputs.costs(row.against or strategy, row.model, row.base)
+    pairs = {name: (cost, base[name]) for name, cost in inputs.costs(strategy, row.model).items() if name in base}
+    return Sample(np.array(list(pairs.values())).reshape(-1, 2), "saving", inputs.of, list(pairs))
+
+
+def _of_recalled(row: Row, strategy: str, inputs: ClaimInputs) -> Sample:
+    """Sum the recalls of each conversation's probes with evidence, and their number.
+
+    The recall is the share of an answer's evidence that one of the first facts which were injected was taken from.
+    """
+    sums = dict.fromkeys(inputs.names, (0.0, 0.0))
+    rows = inputs.run_of(strategy).probes(strategy)
+    for conversation, evidence, recalled in zip(map(str, rows.conversation), rows.evidence, rows.recalled, strict=True):
+        share = recall([] if recalled is None else list(recalled), list(evidence), row.recalled)
+        if not isinstance(share, Missing):
+            total, probes = sums[conversation]
+            sums[conversation] = total + share, probes + 1
+    return Sample(np.array(list(sums.values())).reshape(-1, 2), "ratio", inputs.of, list(sums))
+
+
+def of_loads(inputs: ClaimInputs, strategy: str, against: str, figure: str) -> tuple[Interval | Missing, str]:
+    """Return a figure of what a trigger, or `model`, loaded for the probes, less that of another; and the sample.
+
+    Precision is the share of what is loaded that is evidence, recall the share of archived evidence that is loaded, F1
+    their harmonic mean.
+    """
+    ours, base = (loads_of(inputs, name) if name else {} for name in (strategy, against))
+    if ours is None or base is None:
+        return Missing("unsupported", "no model that calls tools has answered the probes of this run"), inputs.of
+    names = list(dict.fromkeys([*base, *ours]))
+    table = np.array([[*base.get(name, (0, 0, 0)), *ours.get(name, (0, 0, 0))] for name in names], float).reshape(-1, 6)
+    table = by_unit(table, inputs.units(names))
+
+    def ratio(right: Floats, loads: Floats, evidence: Floats) -> Floats:
+        both = {"f1": (2 * right, loads + evidence), "precision": (right, loads), "recall": (right, evidence)}
+        return mean_of(np.stack(both[figure], axis=-1))
+
+    def less(sums: Floats) -> Floats:
+        columns = np.moveaxis(sums, -1, 0)
+        return ratio(*columns[3:]) - (ratio(*columns[:3]) if against else 0)
+
+    found: Interval | Missing = Missing("undefined", "nothing was loaded, or no archived result has evidence")
+    if len(table) and np.isfinite(float(less(table.sum(axis=0)))):
+        found = over_units(table, less, -1.0 if against else 0.0, 1.0)
+    return found, inputs.of if against else f"{len(names)} conversations with archived evidence or loads"
+
+
+def loads_of(inputs: ClaimInputs, strategy: str) -> dict[str, list[int]] | None:
+    """Count by conversation what was loaded for its probes: right loads, all loads, and archived evidence.
+
+    A trigger loads without a model, `model` with the tool. None where no model that answered loaded anything.
+    """
+    loaded = None
+    if strategy == "model":
+        run, strategy, loaded = inputs.run, "archive", _loaded_by_models(inputs.run)
+        if not any(loaded.values()):
+            return None
+    else:
+        run = inputs.run_of(strategy)
+    events = run.table("events")
+    events = events[(events.kind == "archived") & (events.strategy.astype(str) == strategy)]
+    archived: dict[str, list[tuple[str, str, int]]] = defaultdict(list)
+    for conversation, step, stored in zip(events.conversation, events.step, events.event, strict=True):
+        event = json.loads(stored)
+        archived[str(conversation)].append((event["uuid"], event["message"], int(step)))
+    sums_by_conversation: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    probes = run.probes(strategy)
+    for probe in probes[probes.failed.fillna("") == ""].itertuples():
+        conversation = str(probe.conversation)
+        uuids = _uuids(probe.events) if loaded is None else loaded.get((conversation, probe.number), [])
+        # The step is NaN before the first call: nothing is archived then.
+        messages = {uuid: message for uuid, message, step in archived[conversation] if step <= probe.step}
+        # Evidence that is sent whole cannot be loaded, and loading it would not be right: only what is archived counts.
+        evidence = set(probe.evidence) & set(messages.values())
+        found = {messages[uuid] for uuid in uuids if uuid in messages}
+        if evidence or found:
+            sums = sums_by_conversation[conversation]
+            for place, size in enumerate((len(found & evidence), len(found), len(evidence))):
+                sums[place] += size
+    return sums_by_conversation
+
+
+def _loaded_by_models(run: Run) -> dict[tuple[str, int], list[str]]:
+    """Return the uuids that models loaded for each probe. The extractive baseline `offline` calls no tools."""
+    loaded: dict[tuple[str, int], list[str]] = {}
+    for folder in (run.folder / "answers").glob("*"):
+        for part in sorted(folder.rglob("*.parquet")) if folder.name != "offline" else ():
+            columns = ["conversation", "strategy", "number", "events"]
+            for answer in pq.read_table(part, columns=columns).to_pylist():
+                if answer["strategy"] == "archive":
+                    loaded[answer["conversation"], answer["number"]] = _uuids(answer["events"])
+    return loaded
+
+
+def _uuids(events: Sequence[bytes] | None) -> list[str]:
+    read = map(json.loads, () if events is None else events)
+    return [event["uuid"] for event in read if event["event"] == "loaded"]
 
 
 def _of_policy(row: Row, inputs: ClaimInputs) -> Measured:
@@ -280,14 +321,15 @@ def _of_policy(row: Row, inputs: ClaimInputs) -> Measured:
         return inputs.once(f"{policy} on {row.load} of {row.accesses}, {row.capacity}", lambda: replayed(policy))
 
     of, (rates, seconds) = f"{inputs.seeds} seeds", once(row.policy)
+    if not row.against:
+        bound = inputs.once(f"bounds of {row.load}", lambda: bounds(load, row.capacity))
+        return Measured(row.figure, f"{row.policy}, {row.load}", of_seeds(rates), of, bound.hit_rate)
+    base_rates, base_seconds = once(row.against)
     if row.seconds:
-        ratios = [one / other for one, other in zip(seconds, once(row.against)[1], strict=True)]
+        ratios = [one / other for one, other in zip(seconds, base_seconds, strict=True)]
         return Measured(row.figure, f"{row.policy} over {row.against}, {row.load}", of_seeds(ratios), of)
-    if row.against:
-        found = differences(rates, once(row.against)[0])
-        return Measured(row.figure, f"{row.policy} − {row.against}, {row.load}", found, of)
-    bound = inputs.once(f"bounds of {row.load}", lambda: bounds(load, row.capacity))
-    return Measured(row.figure, f"{row.policy}, {row.load}", of_seeds(rates), of, bound.hit_rate)
+    found = differences(rates, base_rates)
+    return Measured(row.figure, f"{row.policy} − {row.against}, {row.load}", found, of)
 
 
 def differences(ours: Sequence[Value], base: Sequence[Value]) -> Interval | Missing:

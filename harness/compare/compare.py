@@ -127,10 +127,9 @@ def compare(
     units = {**before.units, **after.units}
     pairing = _Pairing(before, after, names, [units.get(name, name) for name in names])
     about = {**after.metrics, **before.metrics}
-    changed = tuple(name for name, digest in before.digests.items() if after.digests.get(name, digest) != digest)
     comparisons = list[Comparison]()
     unpaired = _on_one_side("conversation", before, after, before.digests, after.digests)
-    if changed:
+    if changed := tuple(name for name, digest in before.digests.items() if after.digests.get(name, digest) != digest):
         unpaired.append(Unpaired("incomparable", "conversation", changed, "another recording under the same name"))
     libraries = dict[str, str]()
     for strategy, against in strategies:
@@ -141,8 +140,8 @@ def compare(
         unpaired += pairing.failures(strategy, against)
         for metric, description in about.items():
             rule = rules(metric, description)
-            comparison = None if rule is None else pairing.compared(strategy, against, metric, description, rule)
-            comparisons += [comparison] if comparison else []
+            if rule and (comparison := pairing.compared(strategy, against, metric, description, rule)):
+                comparisons.append(comparison)
     judged, family = _judged(comparisons, alpha)
     counts = len(names), len(set(pairing.units))
     return RunComparison(before.source, after.source, *counts, tuple(judged), tuple(unpaired), family, libraries)
@@ -196,13 +195,13 @@ class _Pairing:
             for run, name, at in zip(self.runs, strategies, self._at, strict=True)
         ]
         unpaired = []
-        words: tuple[tuple[int, Literal["lost", "new"]], ...] = ((1, "lost"), (0, "new"))
-        for side, word in words:
+        for side in (1, 0):
             run, name = self.runs[side], strategies[side]
             reasons = run.failed.get(name, {})
             if names := tuple(compress(self.names, no_figure[side] & ~no_figure[1 - side])):
-                why = next((f": {reasons[failed]}" for failed in names if failed in reasons), "")
-                unpaired.append(Unpaired(word, "conversation", names, f"{name} failed in {run.source}{why}", strategy))
+                why = f"{name} failed in {run.source}"
+                why += next((f": {reasons[failed]}" for failed in names if failed in reasons), "")
+                unpaired.append(Unpaired("lost" if side else "new", "conversation", names, why, strategy))
         return unpaired
 
 

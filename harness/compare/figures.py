@@ -26,9 +26,7 @@ from ..answers.store import answered
 from ..bill import usual_prices
 from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
-from ..folder.contexts import Floats
-from ..folder.run import Run, recorded_models, uneven
-from ..folder.steps import rows_of
+from ..folder.run import Columns, Floats, Run, recorded_models, step_columns, steps_of, uneven
 
 ANSWERS = "answers"
 """The table of the figures that exist once per answer model and grader."""
@@ -76,12 +74,12 @@ class SumGrid:
         self.strategies = {name: at for at, name in enumerate(strategies)}
         self.shape = (len(strategies), len(conversations), 2)
 
-    def sums(self, metrics: Mapping[str, Metric], rows: pd.DataFrame) -> dict[str, Floats]:
+    def sums(self, metrics: Mapping[str, Metric], rows: pd.DataFrame | Columns) -> dict[str, Floats]:
         """Return both sums of some figures, by strategy and conversation. Rows of bounds (not run) are left out.
 
         A figure that no two sums make has its value, and 1 as the lower sum where there is one.
         """
-        if not (is_run := rows.strategy.isin(self.strategies.keys())).all():
+        if isinstance(rows, pd.DataFrame) and not (is_run := rows.strategy.isin(self.strategies.keys())).all():
             rows = rows[is_run]
         size, (strategies, conversations) = self.shape[1], (rows[name].astype("category").cat for name in _PLACED)
         # One number for a place in a strategies × conversations table, so that one pass of `bincount` adds all rows up:
@@ -92,12 +90,11 @@ class SumGrid:
         tables: dict[str, Floats] = {}
         for name, metric in metrics.items():
             if isinstance(metric.of, get_args(Summed)):
-                columns = (column.astype(np.float64) for column in metric.of.parts(rows))
-                sums = [np.bincount(at, column, len(self.strategies) * size) for column in columns]
+                sums = [np.bincount(at, column, len(self.strategies) * size) for column in metric.of.parts(rows)]
                 tables[name] = np.stack(sums, axis=-1).reshape(self.shape).astype(np.float64)
                 continue
             tables[name] = np.zeros(self.shape)
-            for key, rows_of_result in rows.groupby(_PLACED, observed=True, sort=False):
+            for key, rows_of_result in pd.DataFrame(rows, copy=False).groupby(_PLACED, observed=True, sort=False):
                 value = metric.of(rows_of_result)
                 if isinstance(value, (int, float)):
                     tables[name][self.strategies[str(key[0])], self.conversations[str(key[1])]] = value, 1
@@ -123,7 +120,8 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     for piece in run.pieces():
         for kind in dict.fromkeys(metric.table for metric in wanted.values()):
             of_kind = {name: metric for name, metric in wanted.items() if metric.table == kind}
-            for name, of_piece in grid.sums(of_kind, rows_of(piece, kind)).items():
+            rows = step_columns(piece) if kind == "steps" else piece.table(kind)
+            for name, of_piece in grid.sums(of_kind, rows).items():
                 tables[name] += of_piece  # 0 but for the conversations of the piece
     about = {name: _about(name, metric, run) for name, metric in wanted.items()}
     for answers in answered(run).whole:
@@ -194,7 +192,8 @@ def worst_step(run: Run, figure: str, conversation: str, strategy: str) -> int |
     metric = METRICS.get(figure)
     if metric is None or metric.table == ANSWERS:
         return None
-    rows = rows_of(run.confined_to((conversation,)), metric.table)
+    run = run.confined_to((conversation,))
+    rows = steps_of(run) if metric.table == "steps" else run.table(metric.table)
     return worst_of(rows[rows.strategy == strategy], metric)
 
 

@@ -24,7 +24,7 @@ run gives the same bytes, and a change to one strategy changes its lines only.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -39,8 +39,8 @@ from ctxbench.scenarios.files import LARGEST, read_file
 from ctxbench.scenarios.spec import nearest, suggestion
 from ctxbench.scenarios.toml import Keys, Toml
 
-from ..folder.contexts import Floats
 from ..folder.files import placed
+from ..folder.run import Floats
 from .compare import Comparison, ComparisonRule, RunComparison, Unpaired, compare, strategies
 from .figures import CLOCK, About, MeasuredRun
 
@@ -93,7 +93,7 @@ def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
     pairs = [(name, name) for name in guarded if name in baseline.sums and name in run.sums]
     compared = compare(baseline, run, pairs, policy.rule)
     unpaired = [
-        group if group.word == "new" else group._replace(names=tuple(name for name in group.names if name in guarded))
+        group._replace(names=tuple(name for name in group.names if group.word == "new" or name in guarded))
         for group in strategies(baseline, run)
     ]
     named = policy.metrics.keys() - {REST}
@@ -158,11 +158,9 @@ def read_policy(file: Path, measured: Collection[str], strategies: Collection[st
     toml = Toml.read(file)
     place = _place(toml, _SETTINGS[file.name]) if file.name in _SETTINGS else ()
     top = toml.convert(place, _Top)
-    for name in top.strategies:
-        if name not in strategies:
-            raise toml.wrong(
-                (*place, "strategies"), f"{name!r} was not run{suggestion(name, dict.fromkeys(strategies))}"
-            )
+    if unknown := next((name for name in top.strategies if name not in strategies), None):
+        what = f"{unknown!r} was not run{suggestion(unknown, dict.fromkeys(strategies))}"
+        raise toml.wrong((*place, "strategies"), what)
     if top.metrics is None:
         return GatePolicy(cannot_tell=top.cannot_tell, strategies=top.strategies)
     metrics = {name: toml.convert((*place, "metrics", name), MetricPolicy) for name in top.metrics}
@@ -228,7 +226,6 @@ def baseline_text(run: MeasuredRun) -> str:
         raise RunError("no model call was replayed, so there is nothing that a baseline could guard")
     names = sorted(run.digests)
     order = [list(run.digests).index(name) for name in names]
-    about = {name: run.metrics[name] for name in sorted(run.metrics)}
     figures = {
         strategy: {
             name: _column(run.sums[strategy][name][order], run.metrics[name].form)
@@ -236,29 +233,23 @@ def baseline_text(run: MeasuredRun) -> str:
         }
         for strategy in sorted(run.sums)
     }
-    lines = [
-        "{",
-        f'  "format": {FORMAT},',
-        f'  "encoding": {_json(run.encoding)},',
-        *_table("conversations", {name: run.digests[name] for name in names}, "  ", ","),
-        *_table("metrics", about, "  ", ","),
-        '  "figures": {',
-    ]
-    for strategy, figures_of_strategy in figures.items():
-        lines += _table(strategy, figures_of_strategy, "    ", "," * (strategy != list(figures)[-1]))
-    return "\n".join([*lines, "  }", "}", ""])
+    baseline = {
+        "format": FORMAT,
+        "encoding": run.encoding,
+        "conversations": {name: run.digests[name] for name in names},
+        "metrics": {name: run.metrics[name] for name in sorted(run.metrics)},
+        "figures": figures,
+    }
+    return _text(baseline, 3) + "\n"
 
 
-def _table(name: str, rows: Mapping[str, object], indent: str, end: str) -> Iterator[str]:
-    """Yield the lines of a table, one per entry."""
-    yield f"{indent}{_json(name)}: {{"
-    for at, (key, value) in enumerate(rows.items(), 1):
-        yield f"{indent}  {_json(key)}: {_json(value)}" + "," * (at < len(rows))
-    yield f"{indent}}}{end}"
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+def _text(value: object, levels: int, indent: str = "") -> str:
+    """Return JSON that has a line for each entry of so many levels of tables."""
+    if not levels or not isinstance(value, dict):
+        return msgspec.json.encode(value).decode()
+    inner = indent + "  "
+    rows = (f"{inner}{_text(key, 0)}: {_text(item, levels - 1, inner)}" for key, item in value.items())
+    return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
 
 
 def _column(sums: Floats, form: str) -> object:

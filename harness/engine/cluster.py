@@ -28,13 +28,10 @@ from ctxbench.strategies.adapters.process import Interpreter, interpreters_in_us
 from ..folder.remote import remote_folder
 from ..folder.store import parts_of
 from .shard import ANSWERS, Done, PartTask, do_bundle
-from .workers import Bundle, Engine, dispatch
+from .workers import Bundle, Engine, dispatch, stages
 
 HERE = "local"
 """The address of a Ray that begins and ends with the run."""
-
-GLANCE = 0.05
-"""Seconds between looks at what is finished."""
 
 TRIES = 10
 """How often a task is begun again when its worker or machine is lost."""
@@ -58,7 +55,7 @@ def engine_of(text: str, cores: int | None = None) -> Engine | None:
 def on_ray(address: str = HERE, cores: int | None = None) -> Engine:
     """Return an engine that does all tasks on Ray. `cores` is for a Ray of this machine alone."""
 
-    def engine(shards: Iterable[list[PartTask]], done: Callable[[Done], None]) -> None:
+    def engine(shards: Iterable[list[PartTask]], done: Callable[[list[Done]], None]) -> None:
         with _connected(address, cores) as ray:
             do = ray.remote(max_retries=TRIES)(_do)
             interpreters = list(interpreters_in_use())
@@ -73,13 +70,14 @@ def on_ray(address: str = HERE, cores: int | None = None) -> Engine:
                 # Not a wait without end: within it Ray answers Ctrl-C itself, and ends the process without a word.
                 ready, _ = ray.wait(refs, num_returns=len(refs), timeout=0)
                 if not ready:
-                    sleep(GLANCE)
+                    sleep(0.05)
                 for ref in ready:
                     under_way.discard(ref)
                     yield ref, _results(ray, ref)
 
             try:
-                dispatch(shards, max(1, int(ray.cluster_resources().get("CPU", 1))), submit, finished, done)
+                processes = max(1, int(ray.cluster_resources().get("CPU", 1)))
+                dispatch(stages(shards, processes), 2 * processes, submit, finished, done)
             except BaseException:
                 for ref in under_way:
                     ray.cancel(ref, force=True)
@@ -160,16 +158,12 @@ def _connected(address: str, cores: int | None) -> Iterator[Any]:
         ray.shutdown()
 
 
-LOOK = 10.0
-"""Seconds to wait for the head of a cluster; Ray itself waits for minutes."""
-
-
 def _look_for(address: str) -> None:
-    """Raise RunError if an address with a host and a port has nobody who listens there."""
+    """Raise RunError if an address with a host and a port has nobody who listens there: Ray waits for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not (host and port.isdecimal()):
         return
     try:
-        socket.create_connection((host.strip("[]"), int(port)), LOOK).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10.0).close()
     except (OSError, OverflowError) as error:
         raise RunError(f"--engine: no Ray cluster can be reached at {address} ({error})") from None

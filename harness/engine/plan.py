@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict, astuple, replace
 
 from ctxbench.metrics.models import prices_version, window_of
 from ctxbench.metrics.tokens import check_encoding
-from ctxbench.scenarios.compactions import RECORDED, placed_compactions
 from ctxbench.scenarios.embedded import SCENARIOS, named_scenario
 from ctxbench.scenarios.errors import Place, RecordingError, RunError, SpecError
 from ctxbench.scenarios.media import media_counts
-from ctxbench.scenarios.model import Conversation, MediaKind
+from ctxbench.scenarios.model import RECORDED, Conversation, MediaKind, placed_compactions
 from ctxbench.scenarios.packed import is_address, is_packed, size_of
 from ctxbench.scenarios.read import Batch, find, is_remote, parse_format, read, remote
 from ctxbench.scenarios.secrets import has_secret, without_secrets
@@ -33,25 +32,13 @@ from ctxbench.scenarios.spec import nearest
 from ctxbench.strategies.bounds import EvidenceOnly
 from ctxbench.strategies.chain import RECIPES, Chain, packages, parse, spec
 
-from ..folder.files import joint_digest
+from ..folder import store
+from ..folder.files import file_digests, joint_digest
 from ..folder.remote import RemoteFolder
 from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan
-from ..folder.store import (
-    alone,
-    check_manifest,
-    digests_of,
-    has_parts,
-    is_free,
-    missing_parts,
-    read_manifest,
-    remove_damaged,
-    remove_parts,
-    unwritable,
-    write_manifest,
-)
 from ..models import Settings
 from ..models.purse import spent_on_run
-from ..models.settings import check_extractors, named
+from ..models.settings import named
 from .shard import OWN, Done, PartTask, Work
 from .workers import Engine, run_shards
 
@@ -117,8 +104,7 @@ class Plan:
                 "evidence_only is told what each probe rests on: it is a bound, and no strategy to compare. "
                 "Every run asks it its probes: leave it out"
             )
-        object.__setattr__(self, "models", self.models.checked(named(parsed)))
-        check_extractors(parsed, self.models.summariser)
+        object.__setattr__(self, "models", self.models.checked(named(parsed, self.models.summariser)))
         _tokens(self.window)
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
 
@@ -126,20 +112,17 @@ class Plan:
 class Watcher(Protocol):
     """An observer of a run: the progress bar."""
 
-    def begin(self, size: int, folder: Path, strategies: Sequence[str]) -> None:
-        """Prepare for a run into a folder; `size` bytes are to be read (0 = not known beforehand)."""
+    def begin(self, size: int, parts: int) -> None:
+        """Prepare for a run: `size` bytes are to be read (0 = not known), and each shard has so many parts."""
 
     def read(self, conversation: Conversation, consumed: int) -> None:
         """Count a conversation that was read; `consumed` bytes have been read so far."""
-
-    def sharded(self, number: int, conversations: int, messages: int, calls: int) -> None:
-        """Take note of a shard that is going to be measured: its parts in the folder bear its number."""
 
     def all_read(self) -> None:
         """Take the number of conversations as final."""
 
     def measured(self, conversations: int, messages: int, steps: int) -> None:
-        """Count finished conversations with their messages; `steps` of them were replayed just now."""
+        """Count the messages of a finished part, the steps replayed for it, and conversations whose last part it is."""
 
 
 def execute(
@@ -165,7 +148,7 @@ def execute(
     """
     manifest = _unfinished(plan)
     _make(out)
-    with alone(out), nullcontext() if remote is None else remote.alone():
+    with store.alone(out), nullcontext() if remote is None else remote.alone():
         if remote is not None:
             remote.pull()
         manifest = _enter(out, manifest, overwrite)
@@ -179,14 +162,15 @@ def execute(
         work = Work(str(out), plan.strategies, plan.encoding, models, plan.probes, plan.answers, address)
         shards = _Shards(work, opened, watcher, remote)
         if watcher is not None:
-            watcher.begin(opened.size, out, plan.strategies)
+            watcher.begin(opened.size, len(work.parts))
         (engine or partial(run_shards, jobs=jobs))(shards.tasks(), shards.done)
         if remote is not None and engine is not None:
             remote.pull()  # what workers of other machines have put there
         counts = shards.counts
-        remove_parts(out, len(counts), len(plan.strategies))  # of a stopped run over more recordings
-        if missing := missing_parts(out, len(counts), len(plan.strategies)):
-            raise RunError(f"{out}: parts have gone while the run went on ({missing[0]} …): run again")
+        store.remove_parts(out, len(counts), len(plan.strategies))  # of a stopped run over more recordings
+        parts = (part for number in range(len(counts)) for part in store.parts_of(out, number, len(plan.strategies)))
+        if missing := next((part.name for part in parts if not part.is_whole()), None):
+            raise RunError(f"{out}: parts have gone while the run went on ({missing} …): run again")
         notes = list(problems.notes)
         if shards.media:
             media = media_counts(shards.media.elements())
@@ -197,16 +181,13 @@ def execute(
             conversations=sum(shard.conversations for shard in counts),
             shards=len(counts),
             digest=joint_digest(shard.digest for shard in counts),
-            problems=tuple(
-                LeftOutRecording(error.place.file, error.place.line, error.place.field, error.what, error.remedy)
-                for error in problems.errors
-            ),
+            problems=tuple(LeftOutRecording(*astuple(each.place), each.what, each.remedy) for each in problems.errors),
             ignored=tuple(problems.ignored),
-            files=digests_of(out),
+            files=file_digests(out, [name for name in store.part_files(out) if not name.startswith(store.TIMES)]),
             notes=tuple(notes),
             spent=spent_on_run(models.path(), models.command, out),
         )
-        write_manifest(out, manifest)
+        store.write_manifest(out, manifest)
         if remote is not None:
             remote.push_manifest()
     return manifest
@@ -220,7 +201,6 @@ class _Shard:
     messages: int
     left: int
     """Tasks that are not done yet."""
-    steps: int = 0
     digest: str = ""
 
 
@@ -239,9 +219,6 @@ class _Shards:
             said = [message for conversation in group for message in conversation.messages]
             self.counts.append(_Shard(len(group), len(said), len(parts)))
             self.media.update(medium.kind for message in said for medium in message.media)
-            if self._watcher is not None:
-                calls = sum(1 for conversation in group for _ in conversation.calls())
-                self._watcher.sharded(number, len(group), len(said), calls)
             yield [PartTask(self._work, number, part, tuple(group) if part == OWN else ()) for part in parts]
 
     def _conversations(self) -> Iterator[Conversation]:
@@ -252,25 +229,24 @@ class _Shards:
         if self._watcher is not None:
             self._watcher.all_read()
 
-    def done(self, task: Done) -> None:
-        """Take note of a finished task."""
+    def done(self, tasks: Sequence[Done]) -> None:
+        """Take note of finished tasks."""
         if self._remote is not None:
             self._remote.check()
-        shard = self.counts[task.shard]
-        shard.digest, shard.steps, shard.left = task.digest, shard.steps + task.steps, shard.left - 1
-        if not shard.left and self._watcher is not None:
-            self._watcher.measured(shard.conversations, shard.messages, shard.steps)
+        for task in tasks:
+            shard = self.counts[task.shard]
+            shard.digest, shard.left = task.digest, shard.left - 1
+            if self._watcher is not None:
+                self._watcher.measured(0 if shard.left else shard.conversations, shard.messages, task.steps)
 
 
 def _unfinished(plan: Plan) -> Manifest:
     """Return the manifest before anything is measured: the plan, and the versions that will measure it."""
-    inputs = plan.inputs
-    libraries = ("quicktok-v1", "msgspec", "pyarrow")
     return Manifest(
         format=FORMAT,
         plan=ManifestPlan(
-            names=tuple(map(str, inputs.names)),
-            form=inputs.form,
+            names=tuple(map(str, plan.inputs.names)),
+            form=plan.inputs.form,
             strategies=plan.strategies,
             encoding=plan.encoding,
             window=plan.window,
@@ -282,7 +258,7 @@ def _unfinished(plan: Plan) -> Manifest:
         versions={
             "ctxbench": version("ctxbench"),
             "python": platform.python_version(),
-            **{name: version(name) for name in libraries},
+            **{name: version(name) for name in ("quicktok-v1", "msgspec", "pyarrow")},
             "models": prices_version(),
             **{f"strategy {name}": whose for text in plan.strategies for name, whose in packages(parse(text)).items()},
         },
@@ -305,13 +281,13 @@ def _make(out: Path) -> None:
     if is_address(str(out)):
         raise RunError(f"{out}: is an address, where `ctxbench run` alone can write: name a folder with --out")
     try:
-        is_taken = out.exists() and (not out.is_dir() or not is_free(out))
+        is_taken = out.exists() and (not out.is_dir() or not store.is_free(out))
         # Looked for last: what took it may be a run that began a moment ago.
         if is_taken and not (out / "manifest.json").exists():
             raise RunError(f"{out}: is not a run folder and not empty: name another with --out")
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise unwritable(out, error) from None
+        raise store.unwritable(out, error) from None
 
 
 def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> Manifest:
@@ -323,28 +299,28 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> Manifest:
     try:
         if (out / "manifest.json").exists():
             if overwrite:
-                check_manifest(out)
+                store.check_manifest(out)
                 with suppress(RunError):  # of another format
-                    unfinished = replace(unfinished, spent=read_manifest(out).spent)
+                    unfinished = replace(unfinished, spent=store.read_manifest(out).spent)
             else:
-                stored = read_manifest(out)
+                stored = store.read_manifest(out)
                 unfinished = replace(unfinished, spent=stored.spent)
                 # Parts of two versions in one folder would be figures of neither.
                 differ = [key for key, value in asdict(unfinished.plan).items() if getattr(stored.plan, key) != value]
                 differ += [key for key, value in unfinished.versions.items() if stored.versions.get(key) != value]
                 # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
-                if differ and has_parts(out):
+                if differ and store.part_files(out):
                     what = ", ".join(_IN_WORDS.get(key, key) for key in differ)
                     raise RunError(
                         f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out"
                     )
                 if stored.complete:
-                    remove_damaged(out, stored)
+                    store.remove_damaged(out, stored)
         # Before the manifest, under which parts of another run would count as this one's if it stopped here.
-        remove_parts(out, 0 if overwrite else NO_END, 0 if overwrite else len(unfinished.plan.strategies))
-        write_manifest(out, unfinished)
+        store.remove_parts(out, 0 if overwrite else NO_END, 0 if overwrite else len(unfinished.plan.strategies))
+        store.write_manifest(out, unfinished)
     except OSError as error:
-        raise unwritable(out, error) from None
+        raise store.unwritable(out, error) from None
     return unfinished
 
 
@@ -440,8 +416,7 @@ class InputFile:
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield every conversation: those of the scenarios first, then those of the files."""
-        inputs = self.inputs
-        return read(self.batches, self.problems, chain.from_iterable(inputs.of_scenarios()))
+        return read(self.batches, self.problems, chain.from_iterable(self.inputs.of_scenarios()))
 
 
 def default_strategies(inputs: RunInputs) -> tuple[tuple[str, ...], int]:

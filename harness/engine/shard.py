@@ -33,11 +33,11 @@ from ..folder.schema import SCHEMAS
 from ..folder.store import ResultPart, parts_of, read_conversations, unwritable
 from ..models import Models, Settings
 from ..probes.ask import CEILING, FLOOR
-from ..probes.probe_run import ProbeResult, ask_bounds, ask_probes, write_probes
+from ..probes.probe_run import ProbeRow, ask_bounds, ask_probes, write_probes
 from ..replay import ContextLog, ConversationIndex, RecordedContext, failure_reason, replay
 from .tables import write_cells, write_recordings
 
-ReplayOutcome = tuple[ContextLog, list[ProbeResult]]
+ReplayOutcome = tuple[ContextLog, list[ProbeRow]]
 T = TypeVar("T")
 
 OWN, ANSWERS = -1, -2

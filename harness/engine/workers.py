@@ -24,7 +24,7 @@ from multiprocessing import forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
 from threading import Thread
 from types import ModuleType
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -36,17 +36,18 @@ from .shard import ANSWERS, OWN, Done, PartTask, PartWriter, do_packed
 
 T = TypeVar("T")
 Ref = TypeVar("Ref")
+Piece = TypeVar("Piece")
 Bundle = list[PartTask]
 
 LEFT_TO_THE_PARENT = {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}
 """Signals that a terminal sends to all processes at once. SIGTERM is none: the pool itself ends workers by that."""
 
-Engine = Callable[[Iterable[list[PartTask]], Callable[[Done], None]], None]
-"""Does the tasks of all shards, calling a function as each is finished."""
+Engine = Callable[[Iterable[list[PartTask]], Callable[[list[Done]], None]], None]
+"""Does the tasks of all shards, calling a function as some are finished."""
 
 
-def run_shards(shards: Iterable[list[PartTask]], done: Callable[[Done], None], *, jobs: int = 1) -> None:
-    """Do the tasks of all shards, calling `done` as each is finished.
+def run_shards(shards: Iterable[list[PartTask]], done: Callable[[list[Done]], None], *, jobs: int = 1) -> None:
+    """Do the tasks of all shards, calling `done` as some are finished.
 
     With one job everything happens in this process. An exception, Ctrl-C among them, ends the workers at once: parts
     that were finished are whole, others are not there.
@@ -55,10 +56,19 @@ def run_shards(shards: Iterable[list[PartTask]], done: Callable[[Done], None], *
         worker = PartWriter()
         for tasks in shards:
             for task in tasks:
-                done(worker.do(task))
+                done([worker.do(task)])
         return
+    encode = msgspec.msgpack.encode
+    packed = ([[encode(bundle) for bundle in stage] for stage in group] for group in stages(shards, jobs))
     with _pool(do_packed, jobs) as (submit, finished):
-        dispatch(shards, jobs, lambda bundle: submit(msgspec.msgpack.encode(bundle)), finished, done)
+        dispatch(packed, 2 * jobs, submit, finished, done)
+
+
+def side_by_side(task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int, done: Callable[[T], None]) -> None:
+    """Give every piece of work to a worker that is free, calling `done` as each is finished."""
+    with _pool(task, jobs) as (submit, finished):
+        # None ahead: pieces are few and long, and one that waits for a busy worker keeps another one idle.
+        dispatch(([[piece]] for piece in packed), jobs, submit, finished, done)
 
 
 LAST = 4
@@ -86,71 +96,45 @@ def stages(shards: Iterable[list[PartTask]], processes: int) -> Iterator[list[li
 
 
 @dataclass(slots=True)
-class _Shard:
-    """A shard that is worked on."""
+class _Group(Generic[Piece]):
+    """Pieces of work that are worked on."""
 
-    stages: list[list[Bundle]]
+    stages: list[list[Piece]]
     """Stages that are not begun."""
     left: int = 0
-    """Bundles of the stage under way that are not done."""
+    """Pieces of the stage under way that are not done."""
 
 
 def dispatch(
-    shards: Iterable[list[PartTask]],
-    processes: int,
-    submit: Callable[[Bundle], Ref],
-    finished: Callable[[Sequence[Ref]], Iterator[tuple[Ref, list[Done]]]],
-    done: Callable[[Done], None],
+    groups: Iterator[list[list[Piece]]],
+    most: int,
+    submit: Callable[[Piece], Ref],
+    finished: Callable[[Sequence[Ref]], Iterator[tuple[Ref, T]]],
+    done: Callable[[T], None],
 ) -> None:
-    """Have the tasks of all shards done, calling `done` as each is finished.
+    """Have pieces of work done, calling `done` with the result of each. A group has stages, one after the other.
 
-    `submit` gives a bundle to the next process that is free, and `finished` waits for some of those under way. At most
-    two bundles a process are under way before another shard is begun: memory does not grow with the recordings.
+    `submit` gives a piece to the next process that is free, and `finished` waits for some of those under way. No group
+    is begun while `most` pieces are under way: memory does not grow with the recordings.
     """
-    coming = stages(shards, processes)
-    under_way: dict[Ref, _Shard] = {}
+    under_way: dict[Ref, _Group[Piece]] = {}
 
-    def begin(shard: _Shard) -> None:
-        bundles = shard.stages.pop(0)
-        shard.left = len(bundles)
-        under_way.update((submit(bundle), shard) for bundle in bundles)
+    def begin(group: _Group[Piece]) -> None:
+        pieces = group.stages.pop(0)
+        group.left = len(pieces)
+        under_way.update((submit(piece), group) for piece in pieces)
 
     while True:
-        while len(under_way) < 2 * processes and (new := next(coming, None)) is not None:
-            begin(_Shard(new))
+        while len(under_way) < most and (new := next(groups, None)) is not None:
+            begin(_Group(new))
         if not under_way:
             return
-        for ref, results in finished(list(under_way)):
-            shard = under_way.pop(ref)
-            for result in results:
-                done(result)
-            shard.left -= 1
-            if not shard.left and shard.stages:
-                begin(shard)
-
-
-FEWER = ", with fewer --jobs"
-"""Advice where a worker died, behind that to run the command again."""
-
-
-def side_by_side(
-    task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int, done: Callable[[T], None], fewer: str = FEWER
-) -> None:
-    """Give every piece of work to a worker that is free, calling `done` as each is finished.
-
-    `fewer` is empty where the user gives no number of workers.
-    """
-    pieces, under_way = iter(packed), set[Future[T]]()
-    with _pool(task, jobs, fewer) as (submit, finished):
-        while True:
-            # None ahead: pieces are few and long, and one that waits for a busy worker keeps another one idle.
-            while len(under_way) < jobs and (piece := next(pieces, None)) is not None:
-                under_way.add(submit(piece))
-            if not under_way:
-                return
-            for future, result in finished(list(under_way)):
-                under_way.remove(future)
-                done(result)
+        for ref, result in finished(list(under_way)):
+            group = under_way.pop(ref)
+            done(result)
+            group.left -= 1
+            if not group.left and group.stages:
+                begin(group)
 
 
 Submit = Callable[[bytes], Future[T]]
@@ -158,7 +142,7 @@ Finished = Callable[[Sequence[Future[T]]], Iterator[tuple[Future[T], T]]]
 
 
 @contextmanager
-def _pool(task: Callable[[bytes], T], jobs: int, fewer: str = FEWER) -> Iterator[tuple[Submit[T], Finished[T]]]:
+def _pool(task: Callable[[bytes], T], jobs: int) -> Iterator[tuple[Submit[T], Finished[T]]]:
     """Start workers for a task, and end them; yield functions that submit a piece of work and wait for some of them.
 
     Raises RunError if a worker dies or none can be started.
@@ -170,9 +154,7 @@ def _pool(task: Callable[[bytes], T], jobs: int, fewer: str = FEWER) -> Iterator
             with _nameless_main():
                 return executor.submit(task, piece)
         except (EOFError, ConnectionError):  # the fork server was ended while a worker was asked of it
-            raise RunError(
-                f"the process that starts workers was ended, perhaps for want of memory; {_AGAIN}{fewer}"
-            ) from None
+            raise RunError(f"the process that starts workers was ended, {_MEMORY}") from None
 
     def finished(futures: Sequence[Future[T]]) -> Iterator[tuple[Future[T], T]]:
         return ((future, future.result()) for future in wait(futures, return_when=FIRST_COMPLETED).done)
@@ -182,7 +164,7 @@ def _pool(task: Callable[[bytes], T], jobs: int, fewer: str = FEWER) -> Iterator
     except BrokenProcessPool:
         # The pool itself ends the others by SIGTERM.
         codes = {process.exitcode for process in _processes(executor)} - {None, -signal.SIGTERM}
-        raise RunError(_why_broken(codes.pop() if codes else None, fewer)) from None
+        raise RunError(_why_broken(codes.pop() if codes else None)) from None
     except BaseException:
         for process in _processes(executor):
             process.kill()
@@ -197,16 +179,17 @@ def _processes(executor: ProcessPoolExecutor) -> list[BaseProcess]:
 
 
 _AGAIN = "what is finished is kept: run the same command again to go on"
+_MEMORY = f"perhaps for want of memory; {_AGAIN}, with fewer --jobs"
 
 
-def _why_broken(code: int | None, fewer: str) -> str:
+def _why_broken(code: int | None) -> str:
     """Explain why a worker died, from its exit code, and what to do."""
     code = -signal.SIGTERM if code is None else code
     if code >= 0:
         return f"a worker ended with exit code {code}, as when a strategy calls os._exit: mend that; {_AGAIN}"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
     if name in ("SIGKILL", "SIGTERM"):
-        return f"a worker was ended by {name}, perhaps for want of memory; {_AGAIN}{fewer}"
+        return f"a worker was ended by {name}, {_MEMORY}"
     return f"a worker crashed ({name}), in a strategy or in a library that it uses: mend that; {_AGAIN}"
 
 

@@ -7,7 +7,6 @@ finished. A missing figure is no number: it is named with its reason.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,10 +25,10 @@ from ctxbench.scenarios.spec import calls
 from ctxbench.strategies.plugins import quote_files
 
 from ..compare.figures import About, measured, overall
-from ..folder.run import Run, uneven
+from ..folder.files import file_digests, joint_digest
+from ..folder.run import Run, steps_of, uneven
 from ..folder.schema import without_text
-from ..folder.steps import steps_of
-from ..folder.store import TABLES
+from ..folder.store import part_files
 
 
 class MetricPoint(NamedTuple):
@@ -74,7 +73,7 @@ class Bench:
 
     name: str
     identity: str
-    """SHA-256 of all measurements, times included: a copy of a run is that run, and measuring again is another."""
+    """Digest of all measurements, times included: a copy of a run is that run, and measuring again is another."""
     parameters: Mapping[str, str]
     versions: Mapping[str, str]
     sizes: Mapping[str, int]
@@ -129,13 +128,9 @@ def bench(run: Run, models: Sequence[str] = (), *, text: bool = True) -> Bench:
 
 
 def identity(folder: Path) -> str:
-    """Return the SHA-256 of a run's bytes, without the files made of it later."""
-    digest = hashlib.sha256((folder / "manifest.json").read_bytes())
-    for table in TABLES:
-        for path in sorted((folder / table).glob("*.*")):
-            digest.update(f"{table}/{path.name}\0".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    """Return a digest of a run's bytes, without the files made of it later."""
+    names = ["manifest.json", *part_files(folder)]
+    return joint_digest(f"{name} {digest}" for name, digest in file_digests(folder, names).items())
 
 
 def _curves(steps: pd.DataFrame, survival: pd.DataFrame) -> dict[str, list[MetricPoint]]:

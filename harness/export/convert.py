@@ -34,11 +34,6 @@ from .requests import AFTER_TOOLS, anthropic_blocks, anthropic_prompt
 _EFFORT = re.compile(r"(?:(enabled|disabled|adaptive)(?: ([1-9]\d{0,8}))?(?: |$))?(.*)", re.DOTALL)
 
 
-def ctxbench_lines(conversation: Conversation) -> Iterator[bytes]:
-    """Yield the conversation as one line of our own form."""
-    yield conversation.to_json()
-
-
 def openai_lines(conversation: Conversation) -> Iterator[bytes]:
     """Yield the conversation as one chat."""
     messages = [
@@ -74,7 +69,7 @@ def anthropic_lines(conversation: Conversation) -> Iterator[bytes]:
 
 
 LINES: Mapping[str, Callable[[Conversation], Iterator[bytes]]] = {
-    "ctxbench": ctxbench_lines,
+    "ctxbench": lambda conversation: iter((conversation.to_json(),)),
     "openai": openai_lines,
     "anthropic": anthropic_lines,
 }

@@ -28,32 +28,12 @@ _GROUP = 100
 # Categories of the hub for a number of rows.
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
 
-_CALL = pa.struct(
-    [
-        ("id", pa.string()),
-        ("type", pa.string()),
-        ("function", pa.struct([("name", pa.string()), ("arguments", pa.string())])),
-    ]
-)
-_MESSAGE = pa.struct(
-    [
-        ("role", pa.string()),
-        ("content", pa.string()),
-        ("name", pa.string()),
-        ("tool_calls", pa.list_(_CALL)),
-        ("tool_call_id", pa.string()),
-    ]
-)
-SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("language", pa.string()),
-        ("licence", pa.string()),
-        ("messages", pa.list_(_MESSAGE)),
-        ("tools", pa.string()),
-        ("ctxbench", pa.string()),
-    ]
-)
+_TEXT = pa.string()
+_FUNCTION = pa.struct({"name": _TEXT, "arguments": _TEXT})
+_CALLS = pa.list_(pa.struct({"id": _TEXT, "type": _TEXT, "function": _FUNCTION}))
+_MESSAGE = pa.struct({"role": _TEXT, "content": _TEXT, "name": _TEXT, "tool_calls": _CALLS, "tool_call_id": _TEXT})
+_COLUMNS = ("id", "language", "licence", "messages", "tools", "ctxbench")
+SCHEMA = pa.schema({name: pa.list_(_MESSAGE) if name == "messages" else _TEXT for name in _COLUMNS})
 """Columns of the data set. `tools` and `ctxbench` are JSON texts."""
 
 
@@ -70,9 +50,8 @@ def write_dataset(
         if folder.exists() and not folder.is_dir():
             raise RunError(f"{folder}: is not a folder: name another with {option}")
         if folder.exists() and any(folder.iterdir()) and not _is_ours(folder):
-            raise RunError(
-                f"{folder}: holds something else than a data set of ctxbench: name another folder with {option}"
-            )
+            what = "holds something else than a data set of ctxbench"
+            raise RunError(f"{folder}: {what}: name another folder with {option}")
         count, messages, languages, licences = 0, 0, set[str](), set[str]()
         with placed(folder / DATA) as draft, pq.ParquetWriter(draft, SCHEMA, compression="zstd") as writer:
             while group := list(islice(conversations, _GROUP)):

@@ -146,9 +146,8 @@ def write(
     into = client(where)
     with trouble(where):
         experiment_id = _experiment(into, experiment, where)
-        logged = list(
-            into.search_runs([experiment_id], f"tags.`{RUN}` = '{bench.identity}' and tags.`{KIND}` = 'bench'")
-        )
+        same = f"tags.`{RUN}` = '{bench.identity}' and tags.`{KIND}` ="
+        logged = list(into.search_runs([experiment_id], f"{same} 'bench'"))
         view = _save_view(into, experiment_id, bench, measured)
         page = f"/#/experiments/{experiment_id}/runs?viewStateShareKey={view}&compareRunsMode=CHART"
         if where.uri.startswith("sqlite:"):
@@ -163,7 +162,11 @@ def write(
         into.set_tag(parent, CONTENT, content)  # last: a parent without it was cut short, and gives way
         into.set_terminated(parent, "FINISHED", measured)
         for run in logged:
-            _delete(into, experiment_id, run.info.run_id)
+            # A page at a time: what is deleted is found no more, so each search begins with what is left.
+            while children := into.search_runs([experiment_id], f"tags.`{PARENT}` = '{run.info.run_id}'"):
+                for child in children:
+                    into.delete_run(child.info.run_id)
+            into.delete_run(run.info.run_id)
     # Without its content tag a parent was cut short: it is replaced, which is no update.
     word: Literal["updated", "logged"] = "updated" if any(CONTENT in run.data.tags for run in logged) else "logged"
     return LogResult(word, where.name, experiment, text, how_to_see)
@@ -268,15 +271,6 @@ def _experiment(into: MlflowClient, name: str, where: TrackingStore) -> str:
     if experiment is None or experiment.lifecycle_stage != "active":
         raise MlflowException(f"the experiment {name!r} was deleted there: restore it, or name another")
     return str(experiment.experiment_id)
-
-
-def _delete(into: MlflowClient, experiment: str, parent: str) -> None:
-    """Delete a parent and its children; MLflow can restore them."""
-    # A page at a time: what is deleted is found no more, so each search begins with what is left.
-    while children := into.search_runs([experiment], f"tags.`{PARENT}` = '{parent}'"):
-        for child in children:
-            into.delete_run(child.info.run_id)
-    into.delete_run(parent)
 
 
 def _short(text: str, longest: int) -> str:

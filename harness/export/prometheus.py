@@ -9,21 +9,17 @@ figure that cannot be measured is left out: it is no 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
 
 import pandas as pd
 
-from ctxbench.scenarios.errors import MissingExtra
-from ctxbench.scenarios.text import printable_line
+from ctxbench.scenarios.errors import MissingExtra, printable_line
 
 from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..folder.run import Run
-
-if TYPE_CHECKING:
-    from prometheus_client import Metric
 
 EMBEDDED = "embedded:"
 BY = ["strategy", "scenario"]
@@ -32,7 +28,7 @@ BY = ["strategy", "scenario"]
 def prometheus(run: Run, models: Sequence[str]) -> str:
     """Return the run as text. Raises MissingExtra without prometheus_client, RunError for a model without a price."""
     try:
-        from prometheus_client import CollectorRegistry, generate_latest
+        from prometheus_client import generate_latest
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     except ModuleNotFoundError:
         raise MissingExtra("prometheus_client", "prometheus") from None
@@ -40,14 +36,12 @@ def prometheus(run: Run, models: Sequence[str]) -> str:
     columns = ["conversation", "strategy", "model", "tokens", "found", "read", "output"]
     bills = _summed(run, billed[columns], [*BY, "model"])
     bills["input"] = bills.tokens - bills.read
-    usage = CounterMetricFamily(
-        "agent_token_usage",
-        "Tokens of all calls: input = of the prompt, not read from a cache; cached = read from it; output as recorded",
-        labels=[*BY, "model", "type"],
+    about = (
+        "Tokens of all calls: input = of the prompt, not read from a cache; cached = read from it; output as recorded"
     )
-    rate = GaugeMetricFamily(
-        "agent_cache_hit_rate", "Share of the prompt tokens that the cache had", labels=[*BY, "model"]
-    )
+    usage = CounterMetricFamily("agent_token_usage", about, labels=[*BY, "model", "type"])
+    about = "Share of the prompt tokens that the cache had"
+    rate = GaugeMetricFamily("agent_cache_hit_rate", about, labels=[*BY, "model"])
     for row in bills.to_dict("records"):
         labels = [printable_line(str(row[name])) for name in (*BY, "model")]
         for kind, column in (("input", "input"), ("output", "output"), ("cached", "read")):
@@ -55,9 +49,8 @@ def prometheus(run: Run, models: Sequence[str]) -> str:
         if row["tokens"]:
             rate.add_metric(labels, row["found"] / row["tokens"])
     summaries = CounterMetricFamily("agent_summarization", "Summaries made", labels=BY)
-    saved = GaugeMetricFamily(
-        "agent_token_savings_total", "Tokens of the whole history less the tokens sent: may be negative", labels=BY
-    )
+    about = "Tokens of the whole history less the tokens sent: may be negative"
+    saved = GaugeMetricFamily("agent_token_savings_total", about, labels=BY)
     steps, events = run.table("steps"), run.table("events")
     made = events[events.kind == "summarised"][["conversation", "strategy"]].assign(summaries=1)
     tokens = steps[["conversation", "strategy"]].assign(saved=steps.tokens_full - steps.tokens_sent)
@@ -67,15 +60,8 @@ def prometheus(run: Run, models: Sequence[str]) -> str:
         summaries.add_metric(labels, int(row["summaries"]))
         saved.add_metric(labels, int(row["saved"]))
 
-    class Collected:
-        """The metrics, as a registry collects them."""
-
-        def collect(self) -> Iterator[Metric]:
-            yield from (usage, rate, summaries, saved)
-
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(Collected())
-    return generate_latest(registry).decode()
+    collected = (usage, rate, summaries, saved)
+    return generate_latest(SimpleNamespace(collect=lambda: collected)).decode()
 
 
 def _summed(run: Run, rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:

@@ -79,11 +79,7 @@ AFTER_TOOLS = -1
 
 
 def anthropic_prompt(
-    messages: Sequence[Message],
-    tools: Sequence[Tool],
-    marks: Mapping[int, str] = NO_MARKS,
-    *,
-    thinking: bool = False,
+    messages: Sequence[Message], tools: Sequence[Tool], marks: Mapping[int, str] = NO_MARKS, *, thinking: bool = False
 ) -> dict[str, Any]:
     """Return `system`, `tools` and `messages`. `marks` has the lifetime of each cache breakpoint by its place."""
 

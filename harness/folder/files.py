@@ -6,15 +6,17 @@ import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from hashlib import blake2b, sha256
+from functools import partial
+from hashlib import blake2b, file_digest, sha256
 from pathlib import Path
 from secrets import token_hex
 
 from ctxbench.scenarios.files import check_file, open_file
 
-_BYTES = 16
-_BLOCK = 1 << 20
 _THREADS = 2
+
+DIGEST = 16
+"""Bytes of a digest."""
 
 RANDOM = 8
 """Random bytes in the name of a draft."""
@@ -43,23 +45,15 @@ def joint_digest(digests: Iterable[str]) -> str:
     return sha256("\n".join(digests).encode()).hexdigest()
 
 
-def text_digest(data: bytes) -> str:
-    """Return the BLAKE2b of some bytes, in hex."""
-    return blake2b(data, digest_size=_BYTES).hexdigest()
-
-
 def file_digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """Return the digests of files by their paths in a folder, empty for one that is missing or cannot be read."""
 
     def digest(name: str) -> tuple[str, str]:
-        digest = blake2b(digest_size=_BYTES)
         try:
             with open_file(folder / name) as file:
-                while block := file.read(_BLOCK):
-                    digest.update(block)
+                return name, file_digest(file, partial(blake2b, digest_size=DIGEST)).hexdigest()
         except OSError:
             return name, ""
-        return name, digest.hexdigest()
 
     with ThreadPoolExecutor(_THREADS) as pool:
         return dict(pool.map(digest, names))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
-from itertools import starmap
+from itertools import compress
 
 from ctxbench.scenarios.errors import UserError
 from ctxbench.strategies.chain import NAMED, parse
@@ -31,12 +31,15 @@ def _short(text: str, width: int) -> str:
     if name := _named().get(text):
         return name
     stages = [_stage(stage) for stage in text.split(" | ")]
-    while len(short := " | ".join(starmap(_text, stages))) > width:
-        longest = max(stages, key=lambda stage: len(_text(*stage)) if stage[1] not in ([], [LEFT_OUT]) else 0)
-        if longest[1] in ([], [LEFT_OUT]):
-            break
-        del longest[1][-2 if longest[1][-1] == LEFT_OUT else -1 :]
-        longest[1].append(LEFT_OUT)
+    kept = [len(parameters) for _, parameters in stages]
+
+    def shown(at: int) -> str:
+        name, parameters = stages[at]
+        words = [*parameters[: kept[at]], *[LEFT_OUT] * (kept[at] < len(parameters))]
+        return f"{name}({', '.join(words)})" if words else name
+
+    while len(short := " | ".join(map(shown, range(len(stages))))) > width and any(kept):
+        kept[max(compress(range(len(stages)), kept), key=lambda at: len(shown(at)))] -= 1
     return short
 
 
@@ -57,7 +60,3 @@ def _stage(text: str) -> tuple[str, list[str]]:
         if isinstance(call, ast.Call):
             return ast.unparse(call.func), [f"{each.arg}={ast.unparse(each.value)}" for each in call.keywords]
     return text, []
-
-
-def _text(name: str, parameters: list[str]) -> str:
-    return f"{name}({', '.join(parameters)})" if parameters else name

@@ -95,8 +95,9 @@ class RemoteFolder:
         digest, name = hashlib.sha256(self.address.encode()).hexdigest()[:16], PurePosixPath(self.address).name
         self.copy = copy or cache_folder() / "runs" / digest / name
         _addresses[self.copy] = self.address
-        self._store, root = self._ask(lambda: file_systems(self.address).core.url_to_fs(self.address))
-        self._root = str(root).rstrip("/")
+        store, root = self._ask(lambda: file_systems(self.address).core.url_to_fs(self.address))
+        # A store whose names are those of the files in the folder.
+        self._store = file_systems(self.address).filesystem("dir", path=str(root).rstrip("/"), fs=store)
         self._is_lost = False
         self.tell: Callable[[str], None] = lambda _: None
         """Told why nothing happens while a lease is waited for."""
@@ -104,8 +105,8 @@ class RemoteFolder:
     def pull(self) -> None:
         """Make the copy what the store has. Files that the copy has as the manifest says are not fetched again."""
         there = dict.fromkeys(self._names())  # in order, and quickly looked up: a run may have 100,000 files
-        for path in list(self._copied()):
-            if self._name(path) not in there:
+        for name, path in self._copied().items():
+            if name not in there:
                 path.unlink()
         self._fetch(name for name in _ALONE if name in there)
         written: Mapping[str, str] = {}
@@ -117,26 +118,31 @@ class RemoteFolder:
 
     def pull_parts(self, parts: Iterable[ResultPart]) -> None:
         """Fetch the files of some parts of the copy, as far as the store has them."""
-        self._fetch((self._name(part.path(table)) for part in parts for table in TABLES), lenient=True)
+        paths = [part.path(table) for part in parts for table in TABLES]
+        self._fetch((path.relative_to(self.copy).as_posix() for path in paths), lenient=True)
 
     def push_part(self, part: ResultPart) -> None:
         """Put the files of a part that was just made into the store."""
         *others, last = part.files
         gone = [path for path in map(part.path, TABLES) if not path.is_file()]
-        self._remove(map(self._name, (last, *gone)))  # an older one would say that the part is finished
-        self._push(map(self._name, (*others, last)))
+        # An older last one would say that the part is finished.
+        self._remove(path.relative_to(self.copy).as_posix() for path in (last, *gone))
+        self._push((*others, last))
 
     def push_answers(self, shard: int | None = None) -> None:
         """Put the answers and grades of a shard into the store, or all of them with what they cost."""
         pattern = "*.parquet" if shard is None else f"{shard:05d}.parquet"
         paths = sorted(path for table in ANSWERS for path in (self.copy / table).rglob(pattern))
-        self._push([*map(self._name, paths), *(self._of_run() if shard is None else ())])
+        self._push((*paths, *(self._of_run() if shard is None else ())))
 
     def push_manifest(self) -> None:
         """Put the manifest into the store, and remove the parts there that the copy does not have."""
-        here = {self._name(path) for path in self._copied()}
+        here = self._copied()
         self._remove([name for name in self._names() if name not in here])
         self._push(self._of_run())
+
+    def _of_run(self) -> list[Path]:
+        return [path for name in _ALONE if (path := self.copy / name).is_file()]
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -144,7 +150,7 @@ class RemoteFolder:
 
         A run that was killed is in the way for BEAT × PATIENCE seconds.
         """
-        owner, over = token_hex(8), Event()
+        owner, over = token_hex(8).encode(), Event()
         self._take(owner)
         beats = Thread(target=self._renew, args=(owner, over), daemon=True)
         beats.start()
@@ -164,12 +170,12 @@ class RemoteFolder:
                 f"{BEAT * PATIENCE:.0f} seconds: what is finished is kept"
             )
 
-    def _take(self, owner: str) -> None:
+    def _take(self, owner: bytes) -> None:
         """Put the lease where none is, or in place of one that nobody has renewed for BEAT × PATIENCE seconds."""
-        mine, seconds = owner.encode(), BEAT * PATIENCE
+        seconds = BEAT * PATIENCE
         while True:
             with suppress(FileExistsError):
-                self._put(LEASE, mine, mode="create")
+                self._put(LEASE, owner, mode="create")
                 return
             seen, until = self._read(LEASE), monotonic() + seconds
             self.tell(f"{self.address}: a run was writing there: looking for {seconds:.0f} s whether it still is")
@@ -178,73 +184,61 @@ class RemoteFolder:
             if now is None:
                 continue
             if now == seen:
-                self._put(LEASE, mine)
+                self._put(LEASE, owner)
                 sleep(BEAT / 5)  # others may have found it dead at the same moment: the last one to put has it
                 now = self._read(LEASE)
-            if now != mine:
+            if now != owner:
                 raise RunError(f"{self.address}: another run is writing there: wait for it, or name another --out")
             return
 
-    def _renew(self, owner: str, over: Event) -> None:
+    def _renew(self, owner: bytes, over: Event) -> None:
         beat = 0
         while not over.wait(BEAT):
             beat += 1
-            try:
-                if not (self._read(LEASE) or b"").startswith(owner.encode()):
+            with suppress(Exception):  # whatever the store raises: the next beat may get through
+                if not (self._read(LEASE) or b"").startswith(owner):
                     self._is_lost = True
                     return
-                self._put(LEASE, f"{owner} {beat}".encode())
-            except Exception:  # whatever the store raises: the next beat may get through
-                continue
+                self._put(LEASE, b"%b %d" % (owner, beat))
 
-    def _copied(self) -> Iterator[Path]:
-        """Yield the files of the copy that belong in the store."""
-        for table in (*TABLES, *ANSWERS):
-            # Drafts begin with a dot.
-            yield from (path for path in (self.copy / table).rglob("[!.]*") if path.is_file())
-        yield from (path for path in (self.copy / name for name in _ALONE) if path.is_file())
+    def _copied(self) -> dict[str, Path]:
+        """Return the files of the copy that belong in the store, by their names there."""
+        # Drafts begin with a dot.
+        paths = [path for table in (*TABLES, *ANSWERS) for path in (self.copy / table).rglob("[!.]*")]
+        paths += [self.copy / name for name in _ALONE]
+        return {path.relative_to(self.copy).as_posix(): path for path in paths if path.is_file()}
 
     def _names(self) -> list[str]:
         """Return the names of the store's files that are of a run. Nothing else there is looked at."""
         self._store.invalidate_cache()
-        found = self._ask(lambda: self._store.find(self._root))
-        names = (str(name).removeprefix(self._root).lstrip("/") for name in found)
-        return sorted(name for name in names if _is_of_run(name))
+        return sorted(filter(_is_of_run, self._ask(lambda: self._store.find(""))))
 
     def _fetch(self, names: Iterable[str], lenient: bool = False) -> None:
         """Copy some files, whole or not at all; `lenient` passes over those that are not there."""
-        wanted = [name for name in names if _is_of_run(name)]
+        wanted = list(filter(_is_of_run, names))
         for start in range(0, len(wanted), _AT_ONCE):
-            places = {self._place(name): name for name in wanted[start : start + _AT_ONCE]}
-            found = self._ask(partial(self._store.cat, list(places), on_error="omit" if lenient else "raise"))
-            for place, data in found.items():
-                with placed(self.copy / places[str(place)]) as draft:
+            some = wanted[start : start + _AT_ONCE]
+            found = self._ask(partial(self._store.cat, some, on_error="omit" if lenient else "raise"))
+            for name, data in found.items():
+                with placed(self.copy / name) as draft:
                     draft.write_bytes(data)
 
-    def _name(self, path: Path) -> str:
-        return path.relative_to(self.copy).as_posix()
-
-    def _place(self, name: str) -> str:
-        return f"{self._root}/{name}"
-
-    def _push(self, names: Iterable[str]) -> None:
-        for name in names:
-            self._put(name, (self.copy / name).read_bytes())
-
-    def _of_run(self) -> list[str]:
-        return [name for name in _ALONE if (self.copy / name).is_file()]
+    def _push(self, paths: Iterable[Path]) -> None:
+        for path in paths:
+            self._put(path.relative_to(self.copy).as_posix(), path.read_bytes())
 
     def _put(self, name: str, data: bytes, **how: str) -> None:
         """Put an object. Raises FileExistsError with `mode="create"` if there is one."""
-        self._ask(lambda: self._piped(name, data, **how))
 
-    def _piped(self, name: str, data: bytes, **how: str) -> None:
-        self._store.makedirs(self._place(name).rpartition("/")[0], exist_ok=True)  # nothing in a store without folders
-        self._store.pipe_file(self._place(name), data, **how)
+        def put() -> None:
+            self._store.makedirs(name.rpartition("/")[0], exist_ok=True)  # nothing in a store without folders
+            self._store.pipe_file(name, data, **how)
+
+        self._ask(put)
 
     def _read(self, name: str) -> bytes | None:
         try:
-            data: bytes = self._ask(lambda: self._store.cat_file(self._place(name)))
+            data: bytes = self._ask(lambda: self._store.cat_file(name))
         except FileNotFoundError:
             return None
         return data
@@ -252,7 +246,7 @@ class RemoteFolder:
     def _remove(self, names: Iterable[str]) -> None:
         for name in names:
             with suppress(FileNotFoundError):
-                self._ask(partial(self._store.rm_file, self._place(name)))
+                self._ask(partial(self._store.rm_file, name))
 
     def _ask(self, ask: Callable[[], Any]) -> Any:
         """Return what the store answers. Raises FileNotFoundError and FileExistsError; UserError for anything else."""

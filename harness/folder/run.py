@@ -1,18 +1,24 @@
 """Read a run folder: its tables as data frames, its recordings, and the contexts that were sent.
 
 Everything here reads what `store.py` wrote and decides nothing. `src/ctxbench/api/` makes figures of it.
+
+A log entry is what changed since the step before (`schema.py`): the first `kept` messages stay, and the spans
+[added_from, added_to) follow. Messages have numbers: those of the recording from 0, after them those that the strategy
+wrote, in the order of the table `contexts`. In the context of a probe the question is `QUESTION`, and what the strategy
+wrote for it alone has the numbers below.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,19 +27,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
+from numpy.typing import NDArray
 
 from ctxbench.metrics.models import context_window
 from ctxbench.metrics.thinking import has_thinking
 from ctxbench.scenarios.errors import RunError
-from ctxbench.scenarios.model import Conversation, Media, Message, independent_units
+from ctxbench.scenarios.model import Conversation, Message, independent_units
 from ctxbench.scenarios.spec import nearest
-from ctxbench.scenarios.view import Messages
+from ctxbench.scenarios.view import Messages, Span, joined
 from ctxbench.strategies.events import Event
 
-from .contexts import rebuild
 from .remote import name_of
 from .schema import SCHEMAS, Manifest
 from .store import ResultPart, damage, is_part, read_conversations, read_manifest, shard_of, whole_shards
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+QUESTION = -1
+"""Number of the question in the context of a probe."""
 
 AT_ONCE = 200_000
 """Steps of a run that are in memory at a time where it is read piece by piece."""
@@ -43,11 +55,12 @@ KEYS = ["conversation", "strategy"]
 
 # Bytes of a table up to which it is kept in memory once it was read.
 _KEPT = 64 << 20
-_CONFINES = ("conversation",)
 # Tables of a strategy whose parts are kept where the rows of one conversation after the other are read.
 _PARTS = 8
 # Ids would take as much memory as all the rest.
 _COUNTED = [name for name in SCHEMAS["messages"].names if name not in ("id", "time")]
+# Without the columns of lists: they take ten times the space of the rest.
+_PLAIN = [name for name in SCHEMAS["steps"].names if name not in ("added_from", "added_to", "marks", "tools_added")]
 
 
 @dataclass(frozen=True)
@@ -82,9 +95,13 @@ class Run:
             raise RunError(f"a run has no table {name!r}{nearest(name, SCHEMAS) or '; it has ' + ', '.join(SCHEMAS)}")
         if (known := self._tables.get(name)) is not None:
             return known if columns is None else known.select(columns)
-        wanted = None if columns is None else [*columns, *_CONFINES * (self.chosen is not None)]
+        wanted = None if columns is None else [*columns, *["conversation"] * (self.chosen is not None)]
         with self.readable():
-            tables = [self.confined(_read_part(part, wanted)) for part in self.files(name)]
+            tables = [_read_part(part, wanted) for part in self.files(name)]
+        if self.chosen is not None:
+            chosen = pa.array(sorted(self.chosen))
+            is_chosen = (pc.is_in(table.column("conversation").cast(pa.string()), chosen) for table in tables)
+            tables = [table.filter(rows) for table, rows in zip(tables, is_chosen, strict=True)]
         whole = pa.concat_tables(tables) if tables else SCHEMAS[name].empty_table()
         table = (whole if columns is None else whole.select(columns)).unify_dictionaries().combine_chunks()
         if table.nbytes > _KEPT:
@@ -104,15 +121,17 @@ class Run:
 
         Yield the run itself where that is one piece. A piece has its tables to itself: they are gone with it.
         """
-        size, shards, is_cut = 0, list[int](), False
-        results = self.table("results")
-        by_shard = results.steps.groupby(results.conversation.map(self._shards)).sum()
-        for shard, count in zip(by_shard.index.tolist(), by_shard.tolist(), strict=True):
-            if shards and size + count > steps:
-                yield replace(self, shards=tuple(shards))
-                size, shards, is_cut = 0, [], True
-            size, shards = size + count, [*shards, shard]
-        yield replace(self, shards=tuple(shards)) if is_cut else self
+        sizes = Counter[int]()
+        for row in self.arrow("results", ["conversation", "steps"]).to_pylist():
+            sizes[self._shards[row["conversation"]]] += row["steps"]
+        size, groups = 0, [list[int]()]
+        for shard, count in sorted(sizes.items()):
+            if groups[-1] and size + count > steps:
+                size = 0
+                groups.append([])
+            size += count
+            groups[-1].append(shard)
+        yield from [self] if len(groups) == 1 else [replace(self, shards=tuple(group)) for group in groups]
 
     def confined_to(self, names: Collection[str]) -> Run:
         """Return the run confined to some of its conversations: other shards are not read."""
@@ -122,12 +141,6 @@ class Run:
     def _tables(self) -> dict[str, pa.Table]:
         """Tables that were read and are small: a report reads some of them a dozen times."""
         return {}
-
-    def confined(self, table: pa.Table) -> pa.Table:
-        """Return the rows of the chosen conversations."""
-        if self.chosen is None:
-            return table
-        return table.filter(pc.is_in(table.column("conversation").cast(pa.string()), pa.array(sorted(self.chosen))))
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield all recorded conversations."""
@@ -139,32 +152,14 @@ class Run:
                             yield conversation
 
     @cached_property
-    def media(self) -> dict[str, dict[int, tuple[Media, ...]]]:
-        """Images, sounds, films and files of the recorded messages, by conversation and place in it."""
-        shown = {
-            name: {at: message.media for at, message in places.items() if message.media}
-            for name, places in self._beyond_text.items()
-        }
-        return {name: places for name, places in shown.items() if places}
-
-    @property
-    def reasoned(self) -> tuple[Message, ...]:
-        """The recorded answers with reasoning, shown or hidden, without their texts."""
-        messages = (message for places in self._beyond_text.values() for message in places.values())
-        return tuple(message for message in messages if has_thinking(message))
-
-    @cached_property
-    def _beyond_text(self) -> dict[str, dict[int, Message]]:
-        """Messages with media or reasoning by conversation and place: all recordings are read once for both."""
-        shown = {
-            conversation.id: {
-                at: msgspec.structs.replace(message, text="", calls=())
-                for at, message in enumerate(conversation.messages)
-                if message.media or has_thinking(message)
-            }
+    def beyond_text(self) -> dict[tuple[str, int], Message]:
+        """The recorded messages with media or reasoning, by conversation and place, without their texts."""
+        return {
+            (conversation.id, at): msgspec.structs.replace(message, text="", calls=())
             for conversation in self.conversations()
+            for at, message in enumerate(conversation.messages)
+            if message.media or has_thinking(message)
         }
-        return {name: places for name, places in shown.items() if places}
 
     def conversation(self, name: str) -> Conversation:
         """Return one recorded conversation by its id. Raises RunError if it is not in the run."""
@@ -206,10 +201,6 @@ class Run:
         with self.readable():
             return [(msgspec.json.decode(row["message"], type=Message), row["tokens"]) for row in rows]
 
-    def tokens(self, conversation: str) -> list[int]:
-        """Return the tokens of each recorded message of a conversation, in order."""
-        return [row["tokens"] for row in self.rows("messages", conversation)]
-
     @cached_property
     def messages(self) -> pd.DataFrame:
         """The table `messages` in order, without ids and times, with `whole`: tokens of the conversation's messages
@@ -232,19 +223,18 @@ class Run:
     @cached_property
     def failures(self) -> dict[str, dict[str, str]]:
         """By strategy: the conversations in which it failed, and why."""
-        results = self.table("results")
         failures: dict[str, dict[str, str]] = {}
-        for row in results[results.status == "failed"].itertuples():
-            failures.setdefault(str(row.strategy), {})[str(row.conversation)] = str(row.detail)
+        for row in self.arrow("results", [*KEYS, "status", "detail"]).to_pylist():
+            if row["status"] == "failed":
+                failures.setdefault(row["strategy"], {})[row["conversation"]] = row["detail"]
         return failures
 
     @cached_property
     def units(self) -> dict[str, str]:
         """The independent unit of each conversation."""
-        rows = self.table("conversations")
+        rows = self.arrow("conversations", ["conversation", "meta"]).to_pylist()
         with self.readable():
-            metas = map(msgspec.json.decode, rows.meta)
-            return independent_units(dict(zip(map(str, rows.conversation), metas, strict=True)))
+            return independent_units({row["conversation"]: msgspec.json.decode(row["meta"]) for row in rows})
 
     def failure(self, conversation: str, strategy: str) -> str | None:
         """Return why a strategy failed in a conversation, or None if it did not."""
@@ -264,27 +254,21 @@ class Run:
         number = strategies.index(strategy) if strategy in strategies else None  # a bound has no part of its own
         path = ResultPart(self.folder, shard, number).path(table)
         if path not in self._parts:
-            with self.readable():
-                part = _read_part(path, None) if path.is_file() else SCHEMAS[table].empty_table()
-            places: dict[tuple[str, ...], list[int]] = defaultdict(list)
-            keys = (part.column(name).to_pylist() for name in KEYS if name in part.column_names)
-            for at, key in enumerate(zip(*keys, strict=True)):
-                places[key].append(at)
-                if len(key) > 1:
-                    places[key[:1]].append(at)
             # Whoever asks for one conversation after the other asks for those of a shard: its parts are kept.
             while len(self._parts) >= _PARTS * len(strategies):
                 del self._parts[next(iter(self._parts))]
-            self._parts[path] = part, places
-        whole, places = self._parts[path]
-        key = (conversation,) if strategy is None or "strategy" not in whole.column_names else (conversation, strategy)
-        chosen = whole.take(pa.array(places.get(key, []), pa.int64()))
-        rows: list[dict[str, Any]] = (chosen if columns is None else chosen.select(columns)).to_pylist()
+            with self.readable():
+                self._parts[path] = _read_part(path, None) if path.is_file() else SCHEMAS[table].empty_table()
+        part = self._parts[path]
+        wanted = pc.equal(part.column("conversation"), conversation)
+        if strategy is not None and "strategy" in part.column_names:
+            wanted = pc.and_(wanted, pc.equal(part.column("strategy"), strategy))
+        rows: list[dict[str, Any]] = (part if columns is None else part.select(columns)).filter(wanted).to_pylist()
         return rows
 
     @cached_property
-    def _parts(self) -> dict[Path, tuple[pa.Table, dict[tuple[str, ...], list[int]]]]:
-        """Files that were read, with the places of their rows by conversation and, where a table has that, strategy."""
+    def _parts(self) -> dict[Path, pa.Table]:
+        """Files that were read for the rows of one conversation."""
         return {}
 
     @cached_property
@@ -352,10 +336,6 @@ def uneven(failures: Mapping[str, Collection[str]], conversations: int) -> froze
     return frozenset(name for names in failures.values() if len(names) < conversations for name in names)
 
 
-STEP = [*KEYS, "step"]
-"""Columns that name a step."""
-
-
 def recorded_models(run: Run) -> dict[str, int]:
     """Return how many calls of each model were recorded, the most first; empty where no recording names a model."""
     counts = run.arrow("messages", ["model"]).column("model").drop_null().value_counts().to_pylist()
@@ -368,8 +348,8 @@ def windows(run: Run) -> dict[str, int]:
     It is the one that the run names, or else that of the model which was recorded: the one with the most calls in
     the conversation. Where none was, or its window is not known, it is that of `schema.USUAL_MODEL`.
     """
-    conversations = map(str, run.table("conversations").conversation)
-    sizes = dict.fromkeys(conversations, run.manifest.window)
+    names = run.arrow("conversations", ["conversation"]).column("conversation").to_pylist()
+    sizes = dict.fromkeys(names, run.manifest.window)
     if not run.manifest.plan.window:
         keys = ["conversation", "model"]
         calls = run.arrow("messages", keys).drop_null().group_by(keys, use_threads=False).aggregate([([], "count_all")])
@@ -379,3 +359,105 @@ def windows(run: Run) -> dict[str, int]:
                 known.setdefault(row["conversation"], size)
         return {**sizes, **known}
     return sizes
+
+
+class Columns(dict[str, Any]):
+    """Columns by their names, which formulas read as those of a data frame: arrays, or series of categories.
+
+    Sums over a column need no index: a data frame takes ten times as long for each.
+    """
+
+    __getattr__ = dict.__getitem__
+
+
+def step_columns(run: Run) -> Columns:
+    """Return the steps of a run without the context log, with `latency_ns`, the model's `window` and the `policy`."""
+    table = run.arrow("steps", _PLAIN)
+    columns = Columns(
+        {
+            name: table.column(name).to_pandas() if name in KEYS else table.column(name).to_numpy()
+            for name in table.column_names
+        }
+    )
+    names, strategies, sizes = columns["conversation"].cat, columns["strategy"].cat, windows(run)
+    policies, of_strategy = np.unique([working_policy(text) for text in strategies.categories], return_inverse=True)
+    columns["latency_ns"] = run.arrow("timings", ["latency_ns"]).column("latency_ns").to_numpy()
+    columns["window"] = np.array([sizes.get(str(name), 0) for name in names.categories], np.int64)[names.codes]
+    columns["policy"] = pd.Series(pd.Categorical.from_codes(of_strategy[strategies.codes], pd.Index(policies)))
+    return columns
+
+
+def steps_of(run: Run) -> pd.DataFrame:
+    """Return `step_columns` as a data frame, which has their memory."""
+    return pd.DataFrame(step_columns(run), copy=False)
+
+
+_TIERED = re.compile(r"\btiered\b(?:\((?P<parameters>[^|]*)\))?")
+_POLICY = re.compile(r"\bpolicy='(?P<name>\w+)")
+DEFAULT_POLICY = "lru_k"
+"""Cache policy of the Working tier where the strategy's text names none."""
+
+
+def working_policy(strategy: str) -> str:
+    """Return the cache policy of a strategy's Working tier; empty if it has no such tier.
+
+    The text is searched, not parsed: a strategy of a plug-in's file can be read where that file is not.
+    """
+    # `|` ends a stage: a policy of a later one is no policy of this tier.
+    tiered = _TIERED.search(strategy)
+    if tiered is None:
+        return ""
+    policy = _POLICY.search(tiered["parameters"] or "")
+    return policy["name"] if policy else DEFAULT_POLICY
+
+
+def lacking_newest(run: Run) -> frozenset[str]:
+    """Return the strategies that sent some calls without the newest message."""
+    steps = run.arrow("steps", ["strategy", "newest"]).to_pandas()
+    return frozenset(map(str, steps.strategy[~steps.newest].unique()))
+
+
+class NumberedMessages(NamedTuple):
+    """The messages that the numbers of a log stand for."""
+
+    recording: Sequence[Message]
+    written: Sequence[Message]
+    probe: Sequence[Message] = ()
+    """The question, then the messages that the strategy wrote for it alone."""
+
+    def span(self, start: int, stop: int) -> Span:
+        """Return the messages of a span, which never reaches from one store into another."""
+        size = len(self.recording)
+        if start <= QUESTION:
+            return Span(self.probe, QUESTION - start, QUESTION - start + 1)
+        return Span(self.recording, start, stop) if start < size else Span(self.written, start - size, stop - size)
+
+
+def rebuild(
+    entries: Iterable[tuple[int, Sequence[int], Sequence[int]]],
+    recording: Sequence[Message],
+    written: Sequence[Message],
+) -> Iterator[Messages]:
+    """Yield every context of a conversation under a strategy, from its log entries (kept, added_from, added_to)."""
+    context, messages = Messages(), NumberedMessages(recording, written)
+    for kept, starts, stops in entries:
+        added = (messages.span(start, stop) for start, stop in zip(starts, stops, strict=True))
+        # Joined, the history that grows at every step stays one span.
+        context = joined((*context[:kept].spans, *added))
+        yield context
+
+
+def values_of(column: pa.ChunkedArray) -> list[Any]:
+    """Return a column as Python values: numbers, names and lists several times as fast as `to_pylist`."""
+    array, kind = column.combine_chunks(), column.type
+    if pa.types.is_list(kind) and not column.null_count:
+        # `values` are those of the whole array even where this is a
+        # slice of it, and `offsets` count in them: the two go together.
+        items, ends = values_of(pa.chunked_array([array.values])), array.offsets.to_numpy().tolist()
+        return [items[start:stop] for start, stop in pairwise(ends)]
+    if pa.types.is_dictionary(kind) and not column.null_count:
+        names = array.dictionary.to_pylist()
+        return [names[number] for number in array.indices.to_numpy().tolist()]
+    is_plain = pa.types.is_integer(kind) and not column.null_count
+    values: list[Any] = array.to_numpy().tolist() if is_plain else array.to_pylist()
+    return values

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from importlib.resources import files
 
 import msgspec
@@ -18,7 +19,7 @@ import pyarrow as pa
 from ctxbench.metrics.structure import FAULTS
 from ctxbench.scenarios.errors import Place
 
-from .files import text_digest
+from .files import DIGEST
 
 _TYPES: Mapping[str, pa.DataType] = {
     "text": pa.string(),
@@ -169,8 +170,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def signed(self) -> Manifest:
         """Return the manifest with its own digest."""
-        unsigned = msgspec.structs.replace(self, blake2b="")
-        return msgspec.structs.replace(self, blake2b=text_digest(msgspec.json.encode(unsigned)))
+        unsigned = msgspec.json.encode(msgspec.structs.replace(self, blake2b=""))
+        return msgspec.structs.replace(self, blake2b=blake2b(unsigned, digest_size=DIGEST).hexdigest())
 
 
 LEFT_OUT = "left out by --no-text"

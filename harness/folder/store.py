@@ -242,28 +242,19 @@ def parts_of(folder: Path, shard: int, strategies: int) -> list[ResultPart]:
     return [ResultPart(folder, shard), *(ResultPart(folder, shard, at) for at in range(strategies))]
 
 
-def missing_parts(folder: Path, shards: int, strategies: int) -> list[str]:
-    """Return the parts that a finished run of so many shards and strategies lacks, by their names."""
-    return [part.name for shard in range(shards) for part in parts_of(folder, shard, strategies) if not part.is_whole()]
-
-
 def part_files(folder: Path) -> list[str]:
     """Return the files of all parts by their paths in the run folder, in order."""
     paths = (path for table in TABLES for path in (folder / table).glob("*") if is_part(path.name))
     return sorted(path.relative_to(folder).as_posix() for path in paths)
 
 
-def digests_of(folder: Path) -> dict[str, str]:
-    """Return the digest of each file that is the same whenever the run is made: all but the times."""
-    return file_digests(folder, [name for name in part_files(folder) if not name.startswith(_TIMES)])
-
-
-_TIMES = "timings/"
+TIMES = "timings/"
+"""Start of the paths of files that differ from run to run: the manifest has no digest of them."""
 
 
 def damage(folder: Path, manifest: Manifest) -> dict[str, str]:
     """Map each file of a finished run that is missing, changed or not its own to what is wrong with it."""
-    times = {_TIMES + name.removeprefix("results/") for name in manifest.files if name.startswith("results/")}
+    times = {TIMES + name.removeprefix("results/") for name in manifest.files if name.startswith("results/")}
     here, written = set(part_files(folder)), manifest.files.keys() | times
     digests = file_digests(folder, here & manifest.files.keys())
     changed = {name for name, digest in digests.items() if digest != manifest.files[name]}
@@ -298,11 +289,6 @@ def is_part(name: str) -> bool:
 def shard_of(path: Path) -> int:
     """Return the number of the shard that a file of a part is of."""
     return int(path.name.partition(".")[0].partition("-")[0])
-
-
-def has_parts(folder: Path) -> bool:
-    """Return whether anything has been measured here."""
-    return bool(part_files(folder))
 
 
 def is_free(folder: Path) -> bool:

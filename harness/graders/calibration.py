@@ -1,9 +1,12 @@
-"""Grade labelled answers, and profile the grader by them."""
+"""Choose labelled answers (whole sets, a part, or a sample), grade them, and profile the grader by them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import compress
 from time import perf_counter
 from typing import NamedTuple
@@ -14,32 +17,129 @@ from numpy.typing import NDArray
 
 from ctxbench.metrics.grading import Grade, GradedItem, Grader
 from ctxbench.metrics.grading.agreement import (
-    FEWEST,
     RESAMPLES,
     SEED,
-    Estimate,
     Raters,
     Verdicts,
     agreement,
-    best,
-    halves,
-    of_scores,
     of_verdicts,
     raters,
 )
 from ctxbench.metrics.grading.rules import answer_kind, is_less_exact
 from ctxbench.metrics.value import Missing, grouped
+from ctxbench.scenarios.errors import UserError
 from ctxbench.scenarios.labelled import Labelled
 
-from .labels import GROUPS, LabelledSet, as_item
-from .profiles import BesidePeople, GraderUsage, Profile, Threshold
+from .profiles import BesidePeople, GraderUsage, LabelSample, Profile
+
+GROUPS = ("language", "kind", "system")
+"""The fields by which figures are broken down."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledSet:
+    """Answers of one labelled set."""
+
+    name: str
+    digest: str
+    """Digest of the whole set, whichever part of it these answers are."""
+    answers: tuple[Labelled, ...]
+    only: tuple[tuple[str, str], ...] = ()
+    """The values that they share, where only a part was taken: `("language", "zh")`."""
+    sample: LabelSample | None = None
+
+    @property
+    def questions(self) -> list[str]:
+        """The question of each answer."""
+        return [answer.group for answer in self.answers]
+
+    @property
+    def labelled_by(self) -> str:
+        """`people`, `model`, or both."""
+        return " and ".join(sorted({answer.labelled_by for answer in self.answers}, reverse=True))
+
+
+def sets_of(answers: Iterable[Labelled]) -> list[LabelledSet]:
+    """Group answers into sets, ordered by name. A set's digest is of its content, in whatever order."""
+    by_set: dict[str, list[Labelled]] = defaultdict(list)
+    for answer in answers:
+        by_set[answer.set].append(answer)
+    sets = []
+    for name in sorted(by_set):
+        lines = sorted(map(msgspec.json.encode, by_set[name]))
+        digest = sha256(b"".join(line + b"\n" for line in lines)).hexdigest()[:16]
+        sets.append(LabelledSet(name, digest, tuple(by_set[name])))
+    return sets
+
+
+def part_of(whole: LabelledSet, only: dict[str, str]) -> LabelledSet:
+    """Return the answers that have these values of GROUPS; perhaps none."""
+    answers = tuple(answer for answer in whole.answers if all(getattr(answer, name) == only[name] for name in only))
+    return replace(whole, answers=answers, only=(*whole.only, *sorted(only.items())))
+
+
+def sample_of(whole: LabelledSet, size: int, seed: int = 0, by_system: bool = False) -> LabelledSet:
+    """Return `size` answers to as many questions as possible: none has a second answer while another has none.
+
+    The choice depends on the seed and the names of questions and systems, not on the order of the file.
+    """
+    if size < 1:
+        raise UserError(f"a sample of {size} answers cannot be: give 1 or more")
+    if size >= len(whole.answers):
+        return whole
+    # By a hash, so that a larger sample has the smaller one in it (decision 26).
+    chosen = _by_system(whole.answers, size, seed) if by_system else _spread(whole.answers, size, seed, set())
+    answers = tuple(answer for answer in whole.answers if answer.id in chosen)
+    return replace(whole, answers=answers, sample=LabelSample(len(answers), len(whole.answers), seed, by_system))
+
+
+def as_item(answer: Labelled) -> GradedItem:
+    """Return the item that a grader is given: everything but the label."""
+    return GradedItem(**{name: getattr(answer, name) for name in GradedItem.__struct_fields__})
+
+
+def _by_system(answers: Sequence[Labelled], size: int, seed: int) -> set[str]:
+    """Return the ids of as many answers of each system; where one has too few, the others have more."""
+    answers_of: dict[str, list[Labelled]] = defaultdict(list)
+    for answer in answers:
+        answers_of[answer.system].append(answer)
+    chosen: set[str] = set()
+    used: set[str] = set()
+    # The systems with the fewest answers first: what they lack of their share is given to those that follow.
+    for at, system in enumerate(sorted(answers_of, key=lambda name: (len(answers_of[name]), name))):
+        # 12 of systems with 2, 10 and 10 answers: 12 // 3 = 4, but 2 are there; 10 // 2 = 5; 5 // 1 = 5.
+        share = (size - len(chosen)) // (len(answers_of) - at)
+        sampled = _spread(answers_of[system], min(share, len(answers_of[system])), seed, used)
+        used |= {answer.group for answer in answers_of[system] if answer.id in sampled}
+        chosen |= sampled
+    return chosen
+
+
+def _spread(answers: Sequence[Labelled], size: int, seed: int, used: set[str]) -> set[str]:
+    """Return the ids of `size` answers, one round of all questions after the other.
+
+    Questions in `used` come a round later.
+    """
+
+    def draw(*names: str) -> bytes:
+        return sha256("\0".join([str(seed), *names]).encode("utf-8", "surrogatepass")).digest()
+
+    answers_of: dict[str, list[Labelled]] = defaultdict(list)
+    for answer in sorted(answers, key=lambda answer: draw(answer.group, answer.system, answer.id)):
+        answers_of[answer.group].append(answer)
+    # The round comes first: each question's first answer before any question's second.
+    ranked = sorted(
+        (at + (group in used), draw(group), answer.id)
+        for group in answers_of
+        for at, answer in enumerate(answers_of[group])
+    )
+    return {name for _, _, name in ranked[:size]}
+
 
 BATCH = 16
 """Answers that a grader is given at once: at most so many are lost when the command is stopped."""
 
 Pairs = Sequence[tuple[Labelled, Grade]]
-Scores = Callable[[GradedItem], float]
-"""How much an answer has of an accepted one."""
 
 
 class Options(NamedTuple):
@@ -49,25 +149,11 @@ class Options(NamedTuple):
     seed: int = SEED
 
 
-class Baseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A score at the thresholds that suit these very answers best. It is in-sample: no grader is helped as much."""
-
-    name: str
-    auc: Estimate
-    accuracy: Estimate
-    """The highest that any threshold reaches."""
-    accuracy_at: float | Missing
-    """The threshold; Missing if one verdict for all answers is best."""
-    kappa: Estimate
-    kappa_at: float | Missing
-
-
 class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Baselines and raters over the same answers, to compare graders with."""
+    """What stands beside the graders of the same answers."""
 
     right: float
     """Share of answers labelled right: the accuracy of calling every answer right."""
-    baselines: tuple[Baseline, ...]
     raters: Raters | None
     """Agreement of the raters; None if no answer has two."""
 
@@ -85,14 +171,10 @@ class Calibrated(NamedTuple):
 
 
 def calibrated(
-    labels: LabelledSet,
-    graders: Sequence[Grader],
-    scores: Mapping[str, Scores],
-    options: Options,
-    done: Callable[[int], None],
+    labels: LabelledSet, graders: Sequence[Grader], options: Options, done: Callable[[int], None]
 ) -> Calibrated:
     """Calibrate every grader on one set, one after the other. `done` is called with the number graded since."""
-    calibration = Calibrated(labels, beside(labels, scores, options.resamples, options.seed), [], [], [])
+    calibration = Calibrated(labels, beside(labels, options.resamples, options.seed), [], [], [])
     for grader in graders:
         began = perf_counter()
         used: GraderUsage | None = getattr(grader, "used", None)
@@ -188,7 +270,6 @@ def _profile(
         },
         people={name: by_value for name, by_value in people.items() if by_value},
         less_exact=sum(is_less_exact(grade.correct, grade.reason) for _, grade in pairs),
-        threshold=_threshold(verdicts, [label.group for label, _ in pairs], resamples, seed),
         cost=cost,
     )
 
@@ -216,49 +297,9 @@ def _beside_people(pairs: Pairs, resamples: int, seed: int) -> BesidePeople | No
     return BesidePeople(among.answers, among.verdicts, of_grader["kappa"], among.same, same)
 
 
-def _threshold(verdicts: Verdicts, questions: Sequence[str], resamples: int, seed: int) -> Threshold:
-    # Learned and tried on different questions: a threshold tried where it was learned flatters the grader.
-    first = halves(questions, seed)
-    learning, trying = verdicts.where(first), verdicts.where(~first)
-    sizes = len(learning.people), len(trying.people)
-    best_threshold = best(learning, "kappa")
-    why = ""
-    if min(learning.questions, trying.questions) < FEWEST:
-        why = f"a half has fewer than {FEWEST} questions"
-    elif best_threshold is None or math.isinf(best_threshold.threshold):
-        why = "no threshold is better than one verdict for all"
-    if why or best_threshold is None:
-        none = Missing("undefined", why)
-        return Threshold(none, *sizes, *[Estimate(none, none)] * 4)
-    at_threshold = of_verdicts(trying.at(best_threshold.threshold), resamples, seed)
-    own = of_verdicts(trying, resamples, seed)
-    return Threshold(
-        best_threshold.threshold, *sizes, at_threshold["accuracy"], at_threshold["kappa"], own["accuracy"], own["kappa"]
-    )
-
-
-def beside(labels: LabelledSet, scores: Mapping[str, Scores], resamples: int, seed: int) -> Beside:
-    """Return the baselines by name, and the agreement of the raters."""
+def beside(labels: LabelledSet, resamples: int, seed: int) -> Beside:
+    """Return the share of right answers, and the agreement of the raters."""
     answers = labels.answers
-    items = [as_item(answer) for answer in answers]
-    right = [answer.correct for answer in answers]
-    # The labels stand in for verdicts, which a baseline has not: `at` makes them from the scores.
-    baselines = [
-        _baseline(name, Verdicts.of(right, right, list(map(score, items)), labels.questions), resamples, seed)
-        for name, score in scores.items()
-    ]
     votes, passing = [answer.votes for answer in answers], [answer.passing for answer in answers]
-    among = raters(votes, passing, labels.questions, resamples, seed)
-    return Beside(sum(right) / len(right), tuple(baselines), among)
-
-
-def _baseline(name: str, verdicts: Verdicts, resamples: int, seed: int) -> Baseline:
-    estimates: dict[str, Estimate] = {}
-    at: dict[str, float | Missing] = {}
-    for figure in ("accuracy", "kappa"):
-        best_threshold = best(verdicts, figure)
-        threshold = math.inf if best_threshold is None else best_threshold.threshold
-        estimates[figure] = of_verdicts(verdicts.at(threshold), resamples, seed)[figure]
-        at[figure] = Missing("undefined", "one verdict for all is best") if math.isinf(threshold) else threshold
-    area = of_scores(verdicts, resamples, seed)
-    return Baseline(name, area, estimates["accuracy"], at["accuracy"], estimates["kappa"], at["kappa"])
+    right = sum(answer.correct for answer in answers) / len(answers)
+    return Beside(right, raters(votes, passing, labels.questions, resamples, seed))

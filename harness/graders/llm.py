@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -36,22 +36,11 @@ Length = Annotated[int, msgspec.Meta(ge=100)]
 """Characters of one text that are shown."""
 
 
-class GraderPrompt(msgspec.Struct, frozen=True):
-    """Instructions, and the form of the reply."""
+class GraderPrompt(NamedTuple):
+    """Instructions, and the prompt's name with the digest of instructions and form: NAME@DIGEST."""
 
-    name: str
     text: str
-    form: str = ""
-
-    @property
-    def digest(self) -> str:
-        """Digest of instructions and form."""
-        return digest(self.text, self.form)
-
-    @property
-    def full(self) -> str:
-        """NAME@DIGEST."""
-        return f"{self.name}@{self.digest}"
+    full: str
 
 
 def digest(*texts: str) -> str:
@@ -63,12 +52,13 @@ def rubric(kind: Kind, variant: Variant) -> GraderPrompt:
     """Return the prompt for a kind of question."""
     llm = PROMPTS["llm"]
     rule = llm["rules"][kind][variant].replace("{same}", llm["same"])
-    return GraderPrompt(f"llm-{variant}-{kind}", llm["frame"].replace("{rule}", rule), FORM)
+    text = llm["frame"].replace("{rule}", rule)
+    return GraderPrompt(text, f"llm-{variant}-{kind}@{digest(text, FORM)}")
 
 
-def rubrics(variant: Variant) -> tuple[GraderPrompt, ...]:
-    """Return the prompts for all kinds."""
-    return tuple(rubric(kind, variant) for kind in PROMPTS["llm"]["rules"])
+def rubrics(variant: Variant) -> list[str]:
+    """Return the names of the prompts for all kinds."""
+    return [rubric(kind, variant).full for kind in PROMPTS["llm"]["rules"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +68,17 @@ class Llm:
     model: str = ""
     """With its parameters: `openai/qwen3(timeout=30)`. Empty = local."""
     variant: Variant = "strict"
-    votes: int = 1
-    """Odd: the majority decides."""
-    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] = 0.0
     longest: Length = 8_000
     prompt: str = ""
     """The digest of its prompts, to accept only these."""
 
-    def __post_init__(self) -> None:
-        if self.votes < 1 or self.votes % 2 == 0:
-            raise ValueError(f"votes must be odd, so that there is a majority, not {self.votes}")
-        if self.votes > 1 and not self.temperature:
-            raise ValueError(f"{self.votes} votes at temperature 0 are all the same: give temperature=0.7")
-
     def digest(self) -> str:
         """Return a digest of the prompts of this variant, and of how texts are read."""
-        return digest(*(prompt.full for prompt in rubrics(self.variant)), READ)
+        return digest(*rubrics(self.variant), READ)
 
 
 class LlmGrader:
-    """Grades with a model. An item without a majority of readable verdicts is Missing."""
+    """Grades with a model. An item without a readable verdict is Missing."""
 
     def __init__(self, how: Llm, models: Models) -> None:
         """`how.model` is the full name of an available model."""
@@ -111,18 +92,19 @@ class LlmGrader:
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         """Return a grade for each item. The same request is made once, and charged once."""
-        by_item = [self.requests(item) for item in items]
+        requests = [self.request(item) for item in items]
+        keys = [request.canonical() for request in requests]
         # Two items may ask the same, as strategies often give the same answer.
-        distinct = {request.canonical(): request for requests in by_item for request in requests}
-        answers = at_once(self._ask, list(distinct.values()), self._models.settings.access_of(self.how.model).parallel)
-        replies = dict(zip(distinct, answers, strict=True))
-        for charged, _ in replies.values():
+        distinct = dict(zip(keys, requests, strict=True))
+        parallel = self._models.settings.access_of(self.how.model).parallel
+        grades = dict(zip(distinct, at_once(self._ask, list(distinct.values()), parallel), strict=True))
+        for charged, _ in grades.values():
             if charged is not None:
                 self.used.add(charged.input_tokens, charged.output_tokens, charged.cost)
-        return [self._graded([replies[request.canonical()][1] for request in requests]) for requests in by_item]
+        return [grades[key][1] for key in keys]
 
-    def requests(self, item: GradedItem) -> list[ModelRequest]:
-        """Return the requests for one item, a vote each: instructions, the data, and the form of the reply after it."""
+    def request(self, item: GradedItem) -> ModelRequest:
+        """Return the request for one item: instructions, the data, and the form of the reply after it."""
         how, prompt = self.how, rubric(item.kind, self.how.variant)
         texts = {
             "question": item.question,
@@ -132,34 +114,22 @@ class LlmGrader:
             "candidate": item.candidate,
         }
         data, mark = fenced(texts, how.longest)
-        text = f"{prompt.text}\n\nThe mark is {mark}.\n\n{data}\n\nThe data ends here. {prompt.form}"
-        request = ModelRequest(how.model, text, how.temperature, TOKENS, schema=SCHEMA, prompt=prompt.full)
-        return [msgspec.structs.replace(request, vote=vote) for vote in range(how.votes)]
+        text = f"{prompt.text}\n\nThe mark is {mark}.\n\n{data}\n\nThe data ends here. {FORM}"
+        return ModelRequest(how.model, text, 0.0, TOKENS, schema=SCHEMA, prompt=prompt.full)
 
-    def _ask(self, request: ModelRequest) -> tuple[Reply | None, Reply | Missing]:
-        """Return what is charged, and the reply, or why there is none."""
+    def _ask(self, request: ModelRequest) -> tuple[Reply | None, Grade | Missing]:
+        """Return what is charged, and the grade, or why there is none."""
         try:
             reply = self._models.chat(request, self._counter)
         except Unusable as error:  # it has to be paid for all the same
             return error.reply, Missing("unusable", str(error))
         except ModelError as error:
             return None, Missing("failed", str(error))
-        return reply, reply
-
-    def _graded(self, replies: Sequence[Reply | Missing]) -> Grade | Missing:
-        votes = [reply if isinstance(reply, Missing) else read(reply.text) for reply in replies]
-        verdicts = [vote for vote in votes if not isinstance(vote, Missing)]
-        right = sum(verdict.verdict == "CORRECT" for verdict in verdicts)
-        # The majority is of all votes, not of the readable ones: of three, two CORRECT decide beside a missing one, and
-        # one CORRECT, one WRONG and a missing one decide nothing.
-        needed = self.how.votes // 2 + 1
-        if max(right, len(verdicts) - right) < needed:
-            missing = [vote for vote in votes if isinstance(vote, Missing)]
-            return next((vote for vote in missing if vote.why == "failed"), missing[0])
-        correct = right >= needed
-        reason = next(verdict.reason for verdict in verdicts if (verdict.verdict == "CORRECT") == correct)
-        raw = "\n".join(reply.text for reply in replies if not isinstance(reply, Missing))
-        return Grade(correct, right / len(verdicts), reason, raw)
+        verdict = read(reply.text)
+        if isinstance(verdict, Missing):
+            return reply, verdict
+        is_right = verdict.verdict == "CORRECT"
+        return reply, Grade(is_right, float(is_right), verdict.reason, reply.text)
 
 
 class GraderVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

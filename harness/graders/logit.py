@@ -21,7 +21,7 @@ from ctxbench.strategies.base import ModelError
 
 from ..models import Models
 from ..models.recorded import Choice
-from .llm import PROMPTS, READ, GraderPrompt, Length, cut, digest, seen
+from .llm import PROMPTS, READ, Length, cut, digest, seen
 from .profiles import GraderUsage
 
 _PARTS_ASKED = 3
@@ -42,7 +42,7 @@ PREFIX = "".join(
     f"{filled(example['question'], example['accepted'], example['candidate'])}{example['reply']}\n\n"
     for example in _TEXTS["examples"]
 )
-PROMPT = GraderPrompt("logit", PREFIX, _TEXTS["template"])
+PROMPT = f"logit@{digest(PREFIX, _TEXTS['template'])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Logit:
 
     def digest(self) -> str:
         """Return a digest of the prompt, and of how texts are read."""
-        return digest(PROMPT.full, READ)
+        return digest(PROMPT, READ)
 
 
 class LogitGrader:
@@ -113,7 +113,7 @@ class LogitGrader:
             read = cut(_on_topic(candidate, question, part), self.how.longest)
             # On one line each, with single white space.
             text = filled(*(" ".join(said.split()) for said in (question, part, read)))
-            choice = self._models.choose(Choice(self.how.model, PREFIX, text, (YES, NO), PROMPT.full))
+            choice = self._models.choose(Choice(self.how.model, PREFIX, text, (YES, NO), PROMPT))
             self.used.add(choice.input_tokens)
             if not choice.logprobs:
                 return -math.inf

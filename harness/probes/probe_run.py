@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxbench.metrics.probes import PlacedProbe, RetainedEvidence, SentText, State, placed
+from ctxbench.metrics.probes import PlacedProbe, SentText, State, placed
 from ctxbench.metrics.tokens import PRIMING
 from ctxbench.scenarios.errors import Stopped
 from ctxbench.scenarios.model import Conversation, Message, Probe, Tool
@@ -18,8 +18,8 @@ from ctxbench.scenarios.view import Messages, shared_prefix
 from ctxbench.strategies.base import Context, Strategy, StrategyTypeError, is_copyable
 from ctxbench.strategies.events import Archived, Deleted, Event, Moved, Recalled, Summarised
 
-from ..folder.contexts import QUESTION, NumberedMessages
-from ..folder.run import Run
+from ..folder.run import QUESTION, NumberedMessages, Run
+from ..folder.schema import SCHEMAS
 from ..folder.store import ResultPart
 from ..replay import (
     ContextLog,
@@ -33,36 +33,12 @@ from ..replay import (
 )
 from .ask import Ask, ProbeReply, RememberedModels, ask_bound, ask_copies, ask_replays, questions
 
-
-@dataclass(slots=True)
-class ProbeResult:
-    """The context sent for one probe, stored as what it adds to the context of the step before it."""
-
-    asked: PlacedProbe
-    step: int | None
-    """That step; None if it is asked before the first model call."""
-    failed: str = ""
-    """Why nothing was sent. All that follows is then empty."""
-    kept: int = 0
-    added: tuple[tuple[int, int], ...] = ()
-    written: tuple[Message, ...] = ()
-    tokens_written: tuple[int, ...] = ()
-    marks: tuple[int, ...] = ()
-    tools: tuple[Tool, ...] | None = None
-    """Tools offered, if they are not the recording's."""
-    events: tuple[Event, ...] = ()
-    loadable: tuple[tuple[str, str], ...] = ()
-    """(message, what the model asks for it with; empty if it is offered no tool)."""
-    recalled: tuple[str, ...] | None = None
-    """The messages recalled, best first; None if nothing was."""
-    tokens_full: int = 0
-    tokens_sent: int = 0
-    evidence: tuple[RetainedEvidence, ...] = ()
-    answer: bool | None = None
-    """Whether an accepted answer is there; None if none had been said."""
+ProbeRow = dict[str, Any]
+"""The context sent for one probe, as what it adds to the context of the step before it: columns of the table `probes`
+by name (`folder/data/columns.toml`). One that is not there is null."""
 
 
-def ask_probes(index: ConversationIndex, strategy: Strategy, models: ModelCalls, log: ContextLog) -> list[ProbeResult]:
+def ask_probes(index: ConversationIndex, strategy: Strategy, models: ModelCalls, log: ContextLog) -> list[ProbeRow]:
     """Replay a conversation into its log, and ask its probes on the way. Raises what the strategy raises."""
     # Started anew `layered` would take some 98 ms a probe, a copy takes 4.5 (decision 22).
     remembered = None if is_copyable(strategy) else RememberedModels(models)
@@ -77,7 +53,7 @@ def ask_probes(index: ConversationIndex, strategy: Strategy, models: ModelCalls,
     return results
 
 
-def ask_bounds(index: ConversationIndex, bound: Strategy, models: ModelCalls) -> list[ProbeResult]:
+def ask_bounds(index: ConversationIndex, bound: Strategy, models: ModelCalls) -> list[ProbeRow]:
     """Ask a bound, which needs nothing but the history, the probes of a conversation."""
     probing = _ProbeRun(index, ask_bound(bound, index, models), ContextLog(index.conversation.messages))
     return [probing.result(probe, question, None) for due in probing.due.values() for probe, question in due]
@@ -98,23 +74,34 @@ class _ProbeRun:
             # it, as in `replay_view`. One after 1 message belongs to -1, before the first step.
             self.due[bisect_right(calls, probe.stop) - 1].append((probe, question))
 
-    def after(self, step: int) -> Iterator[ProbeResult]:
+    def after(self, step: int) -> Iterator[ProbeRow]:
         """Ask the probes between a step and the next; -1 = before the first step."""
         self._substitutions.follow(event for _, event in self._log.events[self._events_seen :])
         self._events_seen = len(self._log.events)
         for probe, question in self.due.get(step, ()):
             yield self.result(probe, question, step if step >= 0 else None)
 
-    def result(self, probe: PlacedProbe, question: Message, step: int | None) -> ProbeResult:
+    def result(self, probe: PlacedProbe, question: Message, step: int | None) -> ProbeRow:
         """Ask one probe after a step, if there is one. If the strategy raises, it loses this probe alone."""
+        row = {
+            "number": probe.number,
+            "probe": probe.probe.id,
+            "category": probe.probe.category,
+            "answerable": probe.probe.answerable,
+            "at": probe.stop,
+            "step": step,
+            "failed": "",
+            "evidence": [message.id for message in probe.evidence],
+        }
         try:
-            return self._result(probe, question, step, self._ask(probe, question))
+            return row | self._sent(probe, question, step, self._ask(probe, question))
         except Stopped:
             raise
         except (Exception, SystemExit) as error:  # of a plug-in, which may raise anything
-            return ProbeResult(probe, step, failure_reason(error))
+            return row | {"failed": failure_reason(error)}
 
-    def _result(self, probe: PlacedProbe, question: Message, step: int | None, reply: ProbeReply) -> ProbeResult:
+    def _sent(self, probe: PlacedProbe, question: Message, step: int | None, reply: ProbeReply) -> ProbeRow:
+        """Return the columns that are null where the probe failed."""
         index, context, log = self._index, reply.context, self._log
         recording, recorded_tools = index.conversation.messages, index.conversation.tools
         sent = log.as_recorded(context.messages, probe.stop)
@@ -147,34 +134,38 @@ class _ProbeRun:
         what = SentText(sent, recording, index.ledger, question.id)
         loadable = self._loadable(substitutions, what, any(tool not in recorded_tools for tool in context.tools))
         stood_for = substitutions.stood_for(what.written)
-        names = frozenset(name for name, _ in loadable)
+        evidence = [what.retained(message, stood_for, loadable, index.counter.text) for message in probe.evidence]
+        tokens = sum(message.tokens for message in evidence)
+        middle = sum(message.tokens * message.place for message in evidence)
         full = index.ledger.upto(probe.stop) + index.ledger.tokens(question)
-        return ProbeResult(
-            probe,
-            step,
-            kept=kept,
-            added=tuple(added),
-            written=tuple(written),
-            tokens_written=tuple(map(index.ledger.tokens, written)),
-            marks=context.marks,
-            tools=None if context.tools == recorded_tools else context.tools,
-            events=reply.events,
-            loadable=loadable,
-            recalled=_recalled(reply.events),
-            tokens_full=PRIMING + index.tools(recorded_tools) + full,
-            tokens_sent=PRIMING + index.tools(context.tools) + what.tokens,
-            evidence=tuple(
-                what.retained(evidence, stood_for, names, index.counter.text) for evidence in probe.evidence
-            ),
-            answer=what.says(probe) if probe.answers else None,
-        )
+        return {
+            "tools": None if context.tools == recorded_tools else _json(context.tools),
+            "recalled": _recalled(reply.events),
+            "kept": kept,
+            "marks": context.marks,
+            "tokens_full": PRIMING + index.tools(recorded_tools) + full,
+            "tokens_sent": PRIMING + index.tools(context.tools) + what.tokens,
+            "added_from": [start for start, _ in added],
+            "added_to": [stop for _, stop in added],
+            "written": _json(written),
+            "written_tokens": list(map(index.ledger.tokens, written)),
+            "events": _json(reply.events),
+            "loadable": list(loadable),
+            "loadable_by": list(loadable.values()),
+            "evidence_state": [message.state for message in evidence],
+            "evidence_share": [message.share for message in evidence],
+            "evidence_tokens": tokens,
+            # Where in the context the evidence is, its tokens together.
+            "evidence_place": round(middle / tokens, 6) if tokens else None,
+            "answer": what.says(probe) if probe.answers else None,
+        }
 
-    def _loadable(self, substitutions: Substitutions, sent: SentText, offers: bool) -> tuple[tuple[str, str], ...]:
+    def _loadable(self, substitutions: Substitutions, sent: SentText, offers: bool) -> dict[str, str]:
         """Return the messages that are not sent as recorded but can be loaded, with the key to load each."""
         keys = {name: key if offers else "" for key, name in substitutions.archived.items()}
         keys.update((name, "") for name, tier in substitutions.held.items() if tier not in ("", FOCUS))
         places = self._places
-        return tuple((name, key) for name, key in keys.items() if name in places and not sent.has(places[name]))
+        return {name: key for name, key in keys.items() if name in places and not sent.has(places[name])}
 
 
 def _recalled(events: tuple[Event, ...]) -> tuple[str, ...] | None:
@@ -238,71 +229,19 @@ class Substitutions:
         return by_summary | self.recalled if texts else by_summary
 
 
-def _json(values: Sequence[Any]) -> list[str]:
+def _json(values: Iterable[Any]) -> list[str]:
     return [msgspec.json.encode(value).decode() for value in values]
 
 
-def _place(result: ProbeResult) -> float | None:
-    """Return where the evidence is in the context, its tokens together; None if none of it is there."""
-    tokens = sum(message.tokens for message in result.evidence)
-    return round(sum(message.tokens * message.place for message in result.evidence) / tokens, 6) if tokens else None
-
-
-Column = Callable[[ProbeResult], Any]
-OF_ALL: Mapping[str, Column] = {
-    "number": lambda result: result.asked.number,
-    "probe": lambda result: result.asked.probe.id,
-    "category": lambda result: result.asked.probe.category,
-    "answerable": lambda result: result.asked.probe.answerable,
-    "at": lambda result: result.asked.stop,
-    "step": lambda result: result.step,
-    "failed": lambda result: result.failed,
-    "evidence": lambda result: [message.id for message in result.asked.evidence],
-    "tools": lambda result: None if result.tools is None else _json(result.tools),
-    "recalled": lambda result: result.recalled,
-}
-"""Columns of the table `probes` that every row has."""
-OF_SENT: Mapping[str, Column] = {
-    "kept": lambda result: result.kept,
-    "marks": lambda result: result.marks,
-    "tokens_full": lambda result: result.tokens_full,
-    "tokens_sent": lambda result: result.tokens_sent,
-    "added_from": lambda result: [start for start, _ in result.added],
-    "added_to": lambda result: [stop for _, stop in result.added],
-    "written": lambda result: _json(result.written),
-    "written_tokens": lambda result: result.tokens_written,
-    "events": lambda result: _json(result.events),
-    "loadable": lambda result: [name for name, _ in result.loadable],
-    "loadable_by": lambda result: [key for _, key in result.loadable],
-    "evidence_state": lambda result: [message.state for message in result.evidence],
-    "evidence_share": lambda result: [message.share for message in result.evidence],
-    "evidence_tokens": lambda result: sum(message.tokens for message in result.evidence),
-    "evidence_place": _place,
-    "answer": lambda result: result.answer,
-}
-"""How the columns are filled that are null where the probe failed."""
-
-
-def write_probes(part: ResultPart, strategies: Mapping[str, Sequence[tuple[str, Sequence[ProbeResult]]]]) -> None:
+def write_probes(part: ResultPart, strategies: Mapping[str, Sequence[tuple[str, Sequence[ProbeRow]]]]) -> None:
     """Write the probes of one part. `strategies` maps each strategy to its conversations with their probes."""
     rows = [
-        (spec, name, result)
+        row | {"conversation": name, "strategy": spec}
         for spec, conversations in strategies.items()
         for name, probes in conversations
-        for result in probes
+        for row in probes
     ]
-    part.write(
-        "probes",
-        {
-            "conversation": [name for _, name, _ in rows],
-            "strategy": [spec for spec, _, _ in rows],
-            **{name: [column(result) for _, _, result in rows] for name, column in OF_ALL.items()},
-            **{
-                name: [None if result.failed else column(result) for _, _, result in rows]
-                for name, column in OF_SENT.items()
-            },
-        },
-    )
+    part.write("probes", {name: [row.get(name) for row in rows] for name in SCHEMAS["probes"].names})
 
 
 class StoredProbe(NamedTuple):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import lzma
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
@@ -26,7 +25,7 @@ from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, Bloc
 from ctxbench.strategies.tiers.archive.quantisation import Quantised, exact
 
 from ..models.embedding import Lexical
-from .bench import BenchSetup
+from .bench import BenchSetup, fastest
 
 PLAIN = "zstd -9"
 """The coder that the archive is compared with."""
@@ -36,12 +35,9 @@ SHARE = 0.1
 NEAREST = 10
 RERANKED = (0, 100, 200)
 READS = 1000
-ROUNDS = 5
-"""Rounds of which the fastest counts: a shared machine only ever makes it slower."""
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """The size of a corpus under one coder, each block coded alone or all together."""
 
     name: str
@@ -51,8 +47,7 @@ class Size:
     """Whether the size is computed from a model: no coder wrote it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
+class Corpus(NamedTuple):
     """The sizes of the same bytes under every coder."""
 
     name: str
@@ -60,8 +55,7 @@ class Corpus:
     sizes: tuple[Size, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Lossy:
+class Lossy(NamedTuple):
     """Extractive summaries of the blocks, stored beside them."""
 
     tokens: int
@@ -75,8 +69,7 @@ class Lossy:
     """Share of the numbers, dates, names, identifiers and paths of each block that its summary has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Coded:
+class Coded(NamedTuple):
     """Embeddings coded by product quantisation."""
 
     vectors: int
@@ -89,26 +82,24 @@ class Coded:
     """Share of the true nearest 10 in the hits, by the number of candidates re-ranked (0 = none)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """Speed on this machine at this moment, in bytes of the blocks' contents and seconds of the wall clock."""
+class Speed(NamedTuple):
+    """Speed on this machine at this moment, in bytes of the blocks' contents a second of the wall clock."""
 
     write: float
-    """Bytes a second, until they are on disk."""
+    """Until they are on disk."""
     decompress: float
-    """Bytes a second: read from the disk, checked, decompressed."""
+    """Read from the disk, checked, decompressed."""
     bare: float
-    """Bytes a second of the same frames in memory, only decompressed."""
+    """The same frames in memory, only decompressed."""
     messages: float
-    """Bytes a second, parsed into messages."""
+    """Parsed into messages."""
     gets: list[float]
     """Seconds for each of many reads of one message."""
     open: float
     """Seconds to open the archive."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveMeasurement:
+class ArchiveMeasurement(NamedTuple):
     """All figures of one archive."""
 
     coding: Coding
@@ -209,27 +200,13 @@ def strongest(parts: Sequence[bytes]) -> tuple[Size, ...]:
     )
 
 
-class BlockSummary(NamedTuple):
-    """The extractive summary of a block."""
-
-    texts: list[str]
-    tokens: int
-    """Tokens of the texts."""
-    summary: str
-
-
-def summaries(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenCounter) -> Iterator[BlockSummary]:
-    """Yield the extractive summary of each block."""
-    for block, _ in blocks(items, coding.block_tokens):
-        texts = [item.message.text for item in block if item.message.text]
-        size = sum(map(counter.text, texts))
-        yield BlockSummary(texts, size, extract(texts, int(size * (coding.summary or SHARE)), counter.text))
-
-
 def summarised(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenCounter) -> Lossy | Missing:
     """Return the sizes of extractive summaries of all blocks, and what they keep."""
     tokens = summary_tokens = original = stored = values_there = values_kept = 0
-    for texts, size, summary in summaries(items, coding, counter):
+    for block, _ in blocks(items, coding.block_tokens):
+        texts = [item.message.text for item in block if item.message.text]
+        size = sum(map(counter.text, texts))
+        summary = extract(texts, int(size * (coding.summary or SHARE)), counter.text)
         tokens, summary_tokens = tokens + size, summary_tokens + counter.text(summary)
         original += sum(len(text.encode()) for text in texts)
         stored += len(Dictionary().compress(summary.encode(), coding.level))
@@ -260,8 +237,8 @@ def coded(conversations: Sequence[Conversation], counter: TokenCounter) -> Coded
         hits = quantised.search(queries, NEAREST, rerank).tolist()
         same = [len(set(one) & set(other)) for one, other in zip(nearest, hits, strict=True)]
         recall[rerank] = float(np.mean(same)) / NEAREST
-    sizes = (quantised.bytes_each, quantised.kept_bytes_each)
-    return Coded(len(texts), len(questions), vectors.shape[1], *sizes, recall)
+    bytes_each, kept = quantised.bytes_each, quantised.kept_bytes_each
+    return Coded(len(texts), len(questions), vectors.shape[1], bytes_each, kept, recall)
 
 
 def written(items: Sequence[ArchivedMessage], coding: Coding) -> tuple[int, Speed]:
@@ -270,34 +247,18 @@ def written(items: Sequence[ArchivedMessage], coding: Coding) -> tuple[int, Spee
     Raises AssertionError if a message does not come back as it was.
     """
     with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
-        file, began = str(Path(folder) / "archive.db"), perf_counter()
+        file, read_back = str(Path(folder) / "archive.db"), list[ArchivedMessage]()
         archive = ArchiveTier(BlockTable(file), coding)
-        archive.put(items)
-        archive.seal()
-        writing = perf_counter() - began
+        writing = fastest(lambda: (archive.put(items), archive.seal()), 1)
         content = sum(part.raw_bytes for part in archive.parts)
         frames = [archive.frame(part) for part in archive.parts]
-        decompressing = _fastest(lambda: [archive.content(part) for part in archive.parts])
-        bare = _fastest(lambda: [dictionary.decompress(frame) for dictionary, frame in frames])
-        reading = _fastest(lambda: _compare(archive, items), 1)
-        gets = [_fastest(lambda: archive.get(item.id), 1) for item in Random(0).choices(items, k=READS)]  # noqa: B023
+        decompressing = fastest(lambda: [archive.content(part) for part in archive.parts])
+        bare = fastest(lambda: [dictionary.decompress(frame) for dictionary, frame in frames])
+        reading = fastest(lambda: read_back.extend(archive.items()), 1)
+        if different := [item.id for item, stored in zip(items, read_back, strict=True) if item != stored]:
+            raise AssertionError(f"{different[0]} did not come back as it was")
+        gets = [fastest(lambda: archive.get(item.id), 1) for item in Random(0).choices(items, k=READS)]  # noqa: B023
         archive.close()
-        opening = _fastest(lambda: ArchiveTier(BlockTable(file)).close())
-    return archive.size, Speed(
-        content / writing, content / decompressing, content / bare, content / reading, gets, opening
-    )
-
-
-def _fastest(do: Callable[[], object], rounds: int = ROUNDS) -> float:
-    taken = []
-    for _ in range(rounds):
-        began = perf_counter()
-        do()
-        taken.append(perf_counter() - began)
-    return min(taken)
-
-
-def _compare(archive: ArchiveTier, items: Sequence[ArchivedMessage]) -> None:
-    for item, read_back in zip(items, archive.items(), strict=True):
-        if item != read_back:
-            raise AssertionError(f"{item.id} did not come back as it was")
+        opening = fastest(lambda: ArchiveTier(BlockTable(file)).close())
+    rates = (content / seconds for seconds in (writing, decompressing, bare, reading))
+    return archive.size, Speed(*rates, gets, opening)

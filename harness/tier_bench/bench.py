@@ -1,7 +1,8 @@
-"""Provide what the benchmarks of tiers share: how recordings are read and run, and where progress is shown."""
+"""Provide what the benchmarks of tiers share: how recordings are read and run, where progress is shown, timing."""
 
 from __future__ import annotations
 
+import timeit
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -14,6 +15,15 @@ from ctxbench.scenarios.source import Problems
 from ..engine.plan import Plan, RunInputs, Watcher, execute
 from ..folder.run import Run, load
 from ..models import Settings
+
+ROUNDS = 5
+"""Rounds of which the fastest counts: a shared machine only ever makes it slower."""
+
+
+def fastest(do: Callable[[], object], rounds: int = ROUNDS) -> float:
+    """Return the least seconds that it takes."""
+    return min(timeit.repeat(do, repeat=rounds, number=1))
+
 
 Counting = Callable[[int, str], AbstractContextManager[Callable[[], None]]]
 

@@ -7,7 +7,8 @@ added, a bound: the most evidence that fits beside what is never cut.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, get_args
+from itertools import chain
+from typing import Annotated, NamedTuple, get_args
 
 import msgspec
 import numpy as np
@@ -22,8 +23,7 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.tiers.focus import TruncationMode
 
 from ..answers.tally import Tally, run_tallies
-from ..folder.run import Run, uneven
-from ..folder.steps import steps_of
+from ..folder.run import Run, steps_of, uneven
 from ..replay import ConversationIndex
 from .bench import BenchSetup
 
@@ -31,8 +31,7 @@ WHOLE, BOUND = "none", "bound (evidence first)"
 _NO_BOUND = Missing("undefined", "the bound is for probes")
 
 
-@dataclass(frozen=True, slots=True)
-class FocusRow:
+class FocusRow(NamedTuple):
     """The figures of one strategy over the conversations that every strategy finished."""
 
     strategy: str
@@ -53,8 +52,7 @@ class FocusRow:
     """Of building a context, in microseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailedStrategy:
+class FailedStrategy(NamedTuple):
     """A conversation in which a strategy failed: it counts in no figure."""
 
     conversation: str
@@ -62,8 +60,7 @@ class FailedStrategy:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class FocusMeasurement:
+class FocusMeasurement(NamedTuple):
     """The figures of all strategies within one limit."""
 
     limit: int
@@ -87,24 +84,17 @@ class FocusBench:
     beside: tuple[str, ...] | None = None
     """Strategies to compare with; None = window, summary and retrieval under the same limit."""
 
-    @property
-    def strategies(self) -> list[str]:
-        """All strategies, the whole history first."""
+    def measure(self, bench: BenchSetup) -> FocusMeasurement:
+        """Replay the strategies. Raises UserError as `ctxbench run` does."""
         ours = [f"focus(limit={self.limit}, truncation={name!r})" for name in dict.fromkeys(self.truncations)]
-        if self.beside is not None:
-            return [WHOLE, *ours, *self.beside]
-        # They count neither tool schemas nor the tokens that start the reply.
-        return [
-            *(WHOLE, *ours),
+        # These count neither tool schemas nor the tokens that start the reply.
+        usual = (
             f"window(max_tokens={self.limit}, reserve=0)",
             f"summary(threshold=1000000, max_tokens={self.limit})",
             f"retrieval(max_tokens={self.limit})",
-        ]
-
-    def measure(self, bench: BenchSetup) -> FocusMeasurement:
-        """Replay the strategies. Raises UserError as `ctxbench run` does."""
+        )
         conversations = bench.read(self.recordings, self.format)
-        run = bench.run(conversations, self.strategies)
+        run = bench.run(conversations, [WHOLE, *ours, *(usual if self.beside is None else self.beside)])
         failed = [
             FailedStrategy(name, strategy, why)
             for strategy, names in run.failures.items()
@@ -141,13 +131,11 @@ def rows(run: Run, limit: int) -> list[FocusRow]:
 
     whole, *others = map(row, run.manifest.plan.strategies)
     counter = TokenCounter(run.manifest.plan.encoding)
-    shares, units = list[float](), list[str]()
-    for conversation in run.conversations():
-        if conversation.id not in left_out:
-            fitting = fitting_shares(conversation, limit, counter)
-            shares += fitting
-            units += [run.units[conversation.id]] * len(fitting)
-    return [whole, FocusRow(BOUND, share_interval(shares, units), len(shares)), *others]
+    compared = [conversation for conversation in run.conversations() if conversation.id not in left_out]
+    shares = {conversation.id: fitting_shares(conversation, limit, counter) for conversation in compared}
+    units = [run.units[name] for name, of_probes in shares.items() for _ in of_probes]
+    bound = share_interval(list(chain.from_iterable(shares.values())), units)
+    return [whole, FocusRow(BOUND, bound, len(units)), *others]
 
 
 def fitting_shares(conversation: Conversation, limit: int, counter: TokenCounter) -> list[float]:

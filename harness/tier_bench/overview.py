@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -16,7 +17,6 @@ from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.embedded import scenario
-from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.strategies.tiers.archive import Coding
 from ctxbench.strategies.tiers.rag import RagRules
@@ -24,12 +24,12 @@ from ctxbench.strategies.tiers.rag.vectors import Index
 from ctxbench.strategies.tiers.tiered.tiers import POLICY, WORKING_TOKENS
 from ctxbench.strategies.tiers.working.traces import TRACES
 
-from ..folder.steps import steps_of
+from ..folder.run import steps_of
 from ..models import OFFLINE
 from .archive import Size, coded_blocks, items_of, strongest, written
 from .bench import BenchSetup
 from .rag import rows, searched
-from .working import Load, WorkingMeasurement, policy_row, working_measurement
+from .working import Load, WorkingMeasurement, under_policies
 
 LOAD = "mem_002"
 ARCHIVED = "mem_003"
@@ -39,8 +39,7 @@ TIERED = "tiered(working=8192, archive=131072)"
 """The least sizes of the document, as `ctxbench run` has them by default."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveSizes:
+class ArchiveSizes(NamedTuple):
     """Bytes of an archive, of its messages as lines of JSON, and of those under other coders."""
 
     archive: int
@@ -58,8 +57,7 @@ class IndexRecall:
     exact: Interval | Missing
 
 
-@dataclass(frozen=True, slots=True)
-class OverviewMeasurement:
+class OverviewMeasurement(NamedTuple):
     """A few figures of each tier."""
 
     working: WorkingMeasurement
@@ -88,23 +86,22 @@ class Overview:
     def measure(self, bench: BenchSetup) -> OverviewMeasurement:
         """Measure all tiers."""
         trace = Load(LOAD, [TRACES[LOAD](0)])
-        policies = [policy_row(trace, WORKING_TOKENS, policy) for policy in (POLICY, *PEERS)]
+        working = under_policies(trace, WORKING_TOKENS, [(policy, False) for policy in (POLICY, *PEERS)])
         items, coding = items_of(scenario(ARCHIVED), TokenCounter()), Coding()
         blocks = coded_blocks(items, coding)
         sizes = ArchiveSizes(written(items, coding)[0], sum(map(len, blocks)), strongest(blocks))
         conversations = list(scenario(LOAD, self.turns))
-        recalls = {index: _recall(conversations, index) for index in dict.fromkeys((self.index, "exact"))}
+        rules = {index: RagRules(retrievers=("vector",), index=index) for index in (self.index, "exact")}
+        recalls = {
+            index: rows(searched(conversations, of_index, OFFLINE)[0], ("vector",))[0].recall
+            for index, of_index in rules.items()
+        }
         run = bench.run(conversations, [self.strategy], probes=False)
         return OverviewMeasurement(
-            working=working_measurement(trace, WORKING_TOKENS, policies),
+            working=working,
             archive=sizes,
             rag=IndexRecall(self.index, recalls[self.index], recalls["exact"]),
             strategy=run.manifest.plan.strategies[0],
             figures=figures(steps_of(run)),
             events=run.table("events"),
         )
-
-
-def _recall(conversations: Sequence[Conversation], index: Index) -> Interval | Missing:
-    outcomes, _ = searched(conversations, RagRules(retrievers=("vector",), index=index), OFFLINE)
-    return rows(outcomes, ("vector",))[0].recall

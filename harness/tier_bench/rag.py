@@ -18,12 +18,12 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ctxbench.metrics.probes import Latency, latency, recall
+from ctxbench.metrics.probes import Latency, latency, placed, recall
 from ctxbench.metrics.statistics.intervals import Interval, interval, share_interval
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError, SetupError
-from ctxbench.scenarios.model import Conversation, Probe, independent_units
+from ctxbench.scenarios.model import Conversation, independent_units
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.tiers.rag import RETRIEVERS, Fusion, Rag, RagRules, Retriever, passage
@@ -58,8 +58,7 @@ class SearchOutcome(NamedTuple):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(NamedTuple):
     """The size of one conversation's tier, and the time to build it."""
 
     conversation: str
@@ -72,8 +71,7 @@ class Built:
     edges: int
 
 
-@dataclass(frozen=True, slots=True)
-class RagRow:
+class RagRow(NamedTuple):
     """The figures of one way over all probes."""
 
     name: str
@@ -88,8 +86,7 @@ class RagRow:
     """Of a search, including the question's embedding."""
 
 
-@dataclass(frozen=True, slots=True)
-class RagComparison:
+class RagComparison(NamedTuple):
     """Recall at k of the best fusion less that of the best single retriever, in pairs of probes."""
 
     best: str
@@ -97,8 +94,7 @@ class RagComparison:
     difference: Interval | Missing
 
 
-@dataclass(frozen=True, slots=True)
-class RagMeasurement:
+class RagMeasurement(NamedTuple):
     """Evidence recall and latency of every way to search."""
 
     k: int
@@ -141,18 +137,14 @@ class RagBench:
         return RagMeasurement(self.k, len(outcomes) // len(found), found, against(outcomes, found), built)
 
 
+FUSIONS = {"rrf": Fusion(), "weighted": Fusion(by="weighted"), "reranked": Fusion(rerank=RERANKED)}
+
+
 def ways(retrievers: Sequence[Retriever]) -> list[Way]:
     """Return each retriever alone, then every combination: fused by ranks, fused by scores, and reranked."""
-    ways_to_search = [Way(name, (name,)) for name in retrievers]
-    for size in range(2, len(retrievers) + 1):
-        for combination in combinations(retrievers, size):
-            name = " + ".join(combination)
-            ways_to_search += [
-                Way(f"{name}, rrf", combination),
-                Way(f"{name}, weighted", combination, Fusion(by="weighted")),
-                Way(f"{name}, reranked", combination, Fusion(rerank=RERANKED)),
-            ]
-    return ways_to_search
+    several = [some for size in range(2, len(retrievers) + 1) for some in combinations(retrievers, size)]
+    fused = [Way(f"{' + '.join(some)}, {how}", some, fusing) for some in several for how, fusing in FUSIONS.items()]
+    return [*(Way(name, (name,)) for name in retrievers), *fused]
 
 
 def searched(
@@ -190,22 +182,19 @@ def searched(
 
 
 def _searched(conversation: Conversation, unit: str, rag: Rag, k: int) -> tuple[list[SearchOutcome], Built]:
-    passages = [(at, passage(message)) for at, message in enumerate(conversation.messages) if message.role != "system"]
-    upcoming = iter([(at, message) for at, message in passages if message.text.strip()])
-    next_passage = next(upcoming, None)
-    every, outcomes = ways(rag.rules.retrievers), list[SearchOutcome]()
+    messages, every, outcomes = conversation.messages, ways(rag.rules.retrievers), list[SearchOutcome]()
     adding = embedding = 0.0
-    for end, probe in _probes(conversation):
-        reached = []
+    added = 0
+    for _, probe, stop in placed(conversation):
+        if not (probe.answerable and probe.evidence):
+            continue
         # Probes come in order of their places: each message is added once, and a search sees none that came later.
-        while next_passage is not None and next_passage[0] <= end:
-            reached.append(next_passage[1])
-            next_passage = next(upcoming, None)
+        reached = [passage(message) for message in messages[added:stop] if message.role != "system"]
         began = perf_counter()
-        rag.add(reached)
+        rag.add([message for message in reached if message.text.strip()])
         between = perf_counter()
         rag.embed()
-        adding, embedding = adding + between - began, embedding + perf_counter() - between
+        added, adding, embedding = stop, adding + between - began, embedding + perf_counter() - between
         evidence = [name for name in probe.evidence if name in rag]
         for way in every if evidence else ():
             rag.forget()  # each search is timed as the first of its question
@@ -217,26 +206,19 @@ def _searched(conversation: Conversation, unit: str, rag: Rag, k: int) -> tuple[
     return outcomes, Built(conversation.id, len(rag), adding, embedding, *rag.graph.size)
 
 
-def _probes(conversation: Conversation) -> list[tuple[int, Probe]]:
-    """Return the answerable probes with evidence, each with the place of the message before it, in order."""
-    places = {message.id: at for at, message in enumerate(conversation.messages)}
-    last = len(conversation.messages) - 1
-    probes = [probe for probe in conversation.probes if probe.answerable and probe.evidence]
-    return sorted(((places.get(probe.after, last), probe) for probe in probes), key=lambda placed: placed[0])
-
-
 def rows(outcomes: Sequence[SearchOutcome], retrievers: Sequence[Retriever]) -> list[RagRow]:
     """Return the figures of each way."""
-    found = []
-    for way in ways(retrievers):
+
+    def of_way(way: Way) -> RagRow:
         mine = [outcome for outcome in outcomes if outcome.way == way.name]
         categories = {
             category: _recall([outcome for outcome in mine if outcome.category == category])
             for category in sorted({outcome.category for outcome in mine})
         }
         times = latency([outcome.seconds * 1000 for outcome in mine])
-        found.append(RagRow(way.name, way.by, _recall(mine), _recall(mine, 1), categories, times))
-    return found
+        return RagRow(way.name, way.by, _recall(mine), _recall(mine, 1), categories, times)
+
+    return list(map(of_way, ways(retrievers)))
 
 
 def _recall(outcomes: Sequence[SearchOutcome], at: int = 0) -> Interval | Missing:
@@ -248,15 +230,13 @@ def against(outcomes: Sequence[SearchOutcome], every: Sequence[RagRow]) -> RagCo
 
     Both were picked by the same probes. There are more fusions than retrievers, so the fusion is flattered.
     """
-    singles = [row for row in every if len(row.retrievers) == 1]
-    fused = [row for row in every if len(row.retrievers) > 1]
-    if not singles or not fused or not outcomes:
+
+    known = [(row.name, len(row.retrievers), row.recall.mean) for row in every if isinstance(row.recall, Interval)]
+    singles = {name: mean for name, size, mean in known if size == 1}
+    fused = {name: mean for name, size, mean in known if size > 1}
+    if not singles or not fused:
         return None
-
-    def mean(row: RagRow) -> float:
-        return 0.0 if isinstance(row.recall, Missing) else row.recall.mean
-
-    best, single = (max(candidates, key=mean).name for candidates in (fused, singles))
+    best, single = max(fused, key=fused.__getitem__), max(singles, key=singles.__getitem__)
     by = {name: [outcome for outcome in outcomes if outcome.way == name] for name in (best, single)}
     pairs = list(zip(by[best], by[single], strict=True))
     differences = [one.recalls[0] - other.recalls[0] for one, other in pairs]

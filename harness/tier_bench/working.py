@@ -6,9 +6,9 @@ A generated trace has one sample per seed, recordings have one per conversation.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 import pandas as pd
@@ -34,8 +34,7 @@ FLUID = 25_000
 """The most accesses for which the tighter bound is computed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     """One load and its samples."""
 
     name: str
@@ -44,8 +43,7 @@ class Load:
     """The kind of a sample: a seed or a conversation."""
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRow:
+class PolicyRow(NamedTuple):
     """The figures of one policy on a load."""
 
     policy: str
@@ -60,8 +58,7 @@ class PolicyRow:
     """Tokens loaded because they were predicted, per sample."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     """Upper bounds on every policy's hit rate on a load, in a cache of one size."""
 
     hit_rate: Value
@@ -74,8 +71,7 @@ class Bounds:
     """Hit rate of a cache that knows the popularity of every item, but not the next access."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkingMeasurement:
+class WorkingMeasurement(NamedTuple):
     """Cache policies and bounds on one load, in a cache of one size."""
 
     load: str
@@ -111,14 +107,10 @@ class Working:
     def measure(self, bench: BenchSetup) -> WorkingMeasurement:
         """Measure every policy on the trace. Accesses of recordings are the earlier messages that are referred to."""
         recipes = [str(parse(text)) for text in dict.fromkeys(self.policies)]
+        tasks = [(policy, preload) for policy in recipes for preload in (False, True)[: 1 + self.preload]]
         load = self._load(bench)
-        tasks = [(policy, preload) for policy in recipes for preload in ((False, True) if self.preload else (False,))]
-        rows = []
         with bench.counting(len(tasks), "policies") as done:
-            for policy, preload in tasks:
-                rows.append(policy_row(load, self.capacity, policy, preload))
-                done()
-        return working_measurement(load, self.capacity, rows)
+            return under_policies(load, self.capacity, tasks, done)
 
     def _load(self, bench: BenchSetup) -> Load:
         if self.trace in TRACES:
@@ -141,11 +133,16 @@ class Working:
         return Load(self.trace, with_look_ups, "conversation")
 
 
-def working_measurement(load: Load, capacity: int, rows: Sequence[PolicyRow]) -> WorkingMeasurement:
-    """Return the rows of some policies beside their bounds."""
-    tokens = [int(trace.sizes.sum()) for trace in load.samples]
+def under_policies(
+    load: Load, capacity: int, policies: Sequence[tuple[str, bool]], done: Callable[[], None] = lambda: None
+) -> WorkingMeasurement:
+    """Measure policies, with preload or without, on a load, beside their bounds; `done` is called after each."""
+    rows = []
+    for policy, preload in policies:
+        rows.append(policy_row(load, capacity, policy, preload))
+        done()
+    samples, tokens = len(load.samples), [int(trace.sizes.sum()) for trace in load.samples]
     look_ups = sum(int(trace.counted.sum()) for trace in load.samples)
-    samples = len(load.samples)
     return WorkingMeasurement(
         load=load.name,
         of=load.of,
@@ -161,19 +158,17 @@ def working_measurement(load: Load, capacity: int, rows: Sequence[PolicyRow]) ->
 
 def policy_row(load: Load, capacity: int, policy: str, preload: bool = False) -> PolicyRow:
     """Return the figures of a policy on a load. Raises SpecError for an unknown policy."""
-    recipe, samples = parse(policy), len(load.samples)
-    replays = [replay(trace, recipe, capacity, Successors() if preload else None) for trace in load.samples]
-    both = [
-        rates(result.hits, trace.tokens, trace.counted) for result, trace in zip(replays, load.samples, strict=True)
-    ]
+    recipe, samples = parse(policy), load.samples
+    replays = [replay(trace, recipe, capacity, Successors() if preload else None) for trace in samples]
+    both = [rates(result.hits, trace.tokens, trace.counted) for result, trace in zip(replays, samples, strict=True)]
     return PolicyRow(
         str(recipe),
         preload,
         of_seeds(rate.hits for rate in both),
         of_seeds(rate.tokens for rate in both),
-        sum(result.evictions for result in replays) / samples,
-        sum(result.loaded for result in replays) / samples,
-        sum(result.preloaded for result in replays) / samples,
+        sum(result.evictions for result in replays) / len(samples),
+        sum(result.loaded for result in replays) / len(samples),
+        sum(result.preloaded for result in replays) / len(samples),
     )
 
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Sequence
-from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from ctxbench.metrics.frontier import Point
 from ctxbench.scenarios.errors import MissingExtra, SpecError
 
 from .space import Choices, Numbers, SearchedStrategy, SearchSpace, Values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
@@ -40,37 +38,43 @@ class SampledSetting(NamedTuple):
     values: Values
 
 
+class Trial(NamedTuple):
+    """A setting that was tried."""
+
+    setting: SampledSetting
+    point: Point | None
+    """Cost and quality; None = it failed."""
+    failed: str = ""
+    """Why it failed."""
+
+
 def check() -> None:
-    """Raise MissingExtra if Optuna is not installed."""
+    """Raise MissingExtra if Optuna is not installed; else keep it from writing on standard error."""
     try:
-        import optuna  # noqa: F401
+        import optuna
     except ImportError:
         raise MissingExtra("optuna", "tune") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 def batch(
-    strategy: SearchedStrategy,
-    space: SearchSpace,
-    before: Sequence[FrozenTrial],
-    seed: int,
-    trials: int,
+    strategy: SearchedStrategy, space: SearchSpace, before: Sequence[Trial], seed: int, trials: int
 ) -> list[SampledSetting]:
     """Return the settings of the next batch, given all trials of the batches before it; empty = no more.
 
     `trials` is the length of the search. A space with no more settings than that is gone through as a whole.
     """
-    tried, size = {trial.user_attrs["setting"] for trial in before}, space.size()
+    tried, size = {trial.setting.name for trial in before}, space.size()
     if size is not None and size <= trials:
         every = (SampledSetting(name_of(strategy, values), values) for values in space.all())
         return list(islice((setting for setting in every if setting.name not in tried), BATCH))
-    settings = []
-    defaults = {free.name: free.default for free in strategy.free}
+    settings, defaults = list[SampledSetting](), {free.name: free.default for free in strategy.free}
     if not before and all(space.ranges[name].holds(value) for name, value in defaults.items()):
         settings.append(SampledSetting(name_of(strategy, defaults), defaults))
-    with _quiet():
-        while len(settings) < BATCH:
-            known = tried | {setting.name for setting in settings}
-            settings.append(_drawn(strategy, space, before, f"{seed} {len(before) + len(settings)}", known))
+    finished = [_frozen(space, trial) for trial in before]
+    while len(settings) < BATCH:
+        known = tried | {setting.name for setting in settings}
+        settings.append(_drawn(strategy, space, finished, f"{seed} {len(before) + len(settings)}", known))
     return settings
 
 
@@ -83,7 +87,7 @@ def name_of(strategy: SearchedStrategy, values: Values) -> str:
 
 
 def _drawn(
-    strategy: SearchedStrategy, space: SearchSpace, before: Sequence[FrozenTrial], seed: str, tried: set[str]
+    strategy: SearchedStrategy, space: SearchSpace, finished: Sequence[FrozenTrial], seed: str, tried: set[str]
 ) -> SampledSetting:
     """Return a setting that was not tried if one turns up, else one that was."""
     import optuna
@@ -100,23 +104,21 @@ def _drawn(
         if attempt < AGAIN:
             sampler = TPESampler(seed=number, multivariate=True, n_startup_trials=RANDOM_FIRST)
         study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler)
-        study.add_trials(before)
-        study.ask(distributions(space))
-        trial = study.get_trials(deepcopy=False)[-1]
-        values = {name: _value(range_, trial.params[name]) for name, range_ in space.ranges.items()}
+        study.add_trials(finished)
+        params = study.ask(_distributions(space)).params
+        values = {
+            name: range_.rounded(params[name])
+            if isinstance(range_, Numbers)
+            else next(choice for choice in range_.of if repr(choice) == params[name])
+            for name, range_ in space.ranges.items()
+        }
         drawn = SampledSetting(name_of(strategy, values), values)
         if drawn.name not in tried:
             break
     return drawn
 
 
-def _value(range_: Numbers | Choices, sampled: Any) -> object:
-    if isinstance(range_, Choices):
-        return next(choice for choice in range_.of if repr(choice) == sampled)
-    return range_.rounded(sampled)
-
-
-def distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
+def _distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
     """Return the space as Optuna's distributions. Choices are represented by their text."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
@@ -132,33 +134,18 @@ def distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
     return {name: distribution(range_) for name, range_ in space.ranges.items()}
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence Optuna's lines on standard error."""
-    import optuna
-
-    usual = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(usual)
-
-
-def trial(space: SearchSpace, sampled: SampledSetting, point: tuple[float, float] | None, failed: str) -> FrozenTrial:
-    """Return a finished trial: its cost and quality, or why there are none."""
+def _frozen(space: SearchSpace, trial: Trial) -> FrozenTrial:
+    """Return a finished trial as Optuna has it."""
     from optuna.trial import TrialState, create_trial
 
-    ranges = space.ranges
-    params = {
-        name: repr(value) if isinstance(ranges[name], Choices) else value for name, value in sampled.values.items()
-    }
+    ranges, values = space.ranges, trial.setting.values
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return create_trial(
-            state=TrialState.FAIL if point is None else TrialState.COMPLETE,
-            values=None if point is None else list(point),
-            params=params,
-            distributions=distributions(space),
-            user_attrs={"setting": sampled.name} | ({"failed": failed} if failed else {}),
+            state=TrialState.FAIL if trial.point is None else TrialState.COMPLETE,
+            values=None if trial.point is None else list(trial.point),
+            params={
+                name: repr(value) if isinstance(ranges[name], Choices) else value for name, value in values.items()
+            },
+            distributions=_distributions(space),
         )

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import product, takewhile
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -26,7 +26,7 @@ from ctxbench.strategies.chain import parse, spec, strategies
 
 DIGITS = 3
 """Significant digits of the settings tried, so that they can be read: 8120, not 8123, unless a range is narrower."""
-WIDE = 8
+AROUND = (2, 4, 8)
 """How many times its default a number may be, and how small a part of it."""
 LONG = 64
 """The smallest part of a conversation that is tried as a limit."""
@@ -114,9 +114,8 @@ class Free:
     @property
     def kinds(self) -> tuple[Any, ...]:
         """The types that it may have, without None."""
-        if get_origin(self.hint) in (Union, UnionType):
-            return tuple(kind for kind in get_args(self.hint) if kind is not NoneType)
-        return (self.hint,)
+        union = get_origin(self.hint) in (Union, UnionType)
+        return tuple(kind for kind in get_args(self.hint) if kind is not NoneType) if union else (self.hint,)
 
     def takes(self, number: float) -> bool:
         """Return whether a number is within the bounds."""
@@ -141,16 +140,16 @@ class SearchedStrategy:
 
         Raises SpecError for values that the strategy does not take.
         """
-        free = {(parameter.stage, parameter.parameter): parameter.name for parameter in self.free}
-        stages = []
-        for at, call in enumerate(self.calls):
-            parameters = [
-                f"{name}={values.get(free.get((at, name), ''), value)!r}"
-                for name, value in call.parameters.items()
-                if free.get((at, name)) is None or free[at, name] in values
-            ]
-            stages.append(f"{call.name!r}({', '.join(parameters)})")
-        return spec(parse(" | ".join(stages)))
+        stages = [dict(call.parameters) for call in self.calls]
+        for free in self.free:
+            del stages[free.stage][free.parameter]
+            if free.name in values:
+                stages[free.stage][free.parameter] = values[free.name]
+        return spec(parse(" | ".join(map(_text, self.calls, stages))))
+
+
+def _text(call: text_of.SpecCall, parameters: Mapping[str, object]) -> str:
+    return f"{call.name!r}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
 
 
 # Quoted texts come first in the pattern and are matched whole, so that a "=?" in one of them is no free parameter.
@@ -205,7 +204,7 @@ def _kind(call: text_of.SpecCall) -> type[Any]:
         return plugins.load(call.name)
     kinds = strategies()
     if call.name not in kinds:
-        parse(f"{call.name!r}({', '.join(f'{name}={value!r}' for name, value in call.parameters.items())})")
+        parse(_text(call, call.parameters))
         raise SpecError(f"strategy {call.name!r} has no parameters to search")
     return kinds[call.name]
 
@@ -247,21 +246,18 @@ def space(strategy: SearchedStrategy, longest: Mapping[str, int]) -> SearchSpace
     """
     found = {free.name: (_given(free), "given") if free.given else _derived(free, longest) for free in strategy.free}
     ranges = {name: range_ for name, (range_, _) in found.items()}
+    why = {name: reason for name, (_, reason) in found.items()}
+    return SearchSpace(ranges, why, {free.name: _open_ends(ranges[free.name], free) for free in strategy.free})
+
+
+def _open_ends(range_: Range, free: Free) -> tuple[float, ...]:
+    """Return the ends of a range past which the strategy takes numbers."""
     # There is no more than all of the longest conversation.
-    beyond = {
-        free.name: () if free.parameter in OF_LENGTH and not free.given else tuple(_open_ends(ranges[free.name], free))
-        for free in strategy.free
-    }
-    return SearchSpace(ranges, {name: why for name, (_, why) in found.items()}, beyond)
-
-
-def _open_ends(range_: Range, free: Free) -> Iterator[float]:
-    """Yield the ends of a range past which the strategy takes numbers."""
-    if isinstance(range_, Numbers):
-        for end, past in ((range_.low, range_.low / 2), (range_.high, range_.high * 2)):
-            more = round(past) if range_.whole else past
-            if more != end and free.takes(more):
-                yield end
+    if isinstance(range_, Choices) or (free.parameter in OF_LENGTH and not free.given):
+        return ()
+    past = [(range_.low, range_.low / 2), (range_.high, range_.high * 2)]
+    more = [(end, round(value) if range_.whole else value) for end, value in past]
+    return tuple(end for end, value in more if value != end and free.takes(value))
 
 
 def _given(free: Free) -> Range:
@@ -324,14 +320,7 @@ def _derived(free: Free, longest: Mapping[str, int]) -> tuple[Range, str]:
 
 def _around(number: float, whole: bool, free: Free) -> Numbers:
     """Return a range as far around a number, by halves and doubles, as the parameter's bounds allow."""
-    low = high = number
-    for down in (2, 4, WIDE):
-        smaller = max(1, round(number / down)) if whole else number / down
-        if not free.takes(smaller):
-            break
-        low = smaller
-    for up in (2, 4, WIDE):
-        if not free.takes(number * up):
-            break
-        high = number * up
+    smaller = takewhile(free.takes, (max(1, round(number / by)) if whole else number / by for by in AROUND))
+    larger = takewhile(free.takes, (number * by for by in AROUND))
+    low, high = [number, *smaller][-1], [number, *larger][-1]
     return Numbers(low, high, low < high, whole)

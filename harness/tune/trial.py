@@ -20,7 +20,7 @@ from ctxbench.metrics.figures import fixed
 from ctxbench.metrics.frontier import Point, frontier
 from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.statistics.comparison import Difference, Pairs, difference
-from ctxbench.metrics.statistics.intervals import BY_CONSTRUCTION, Interval, by_unit, mean_of, over_units
+from ctxbench.metrics.statistics.intervals import BY_CONSTRUCTION, Floats, Interval, by_unit, mean_of, over_units
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import LARGEST, read_file
@@ -88,25 +88,8 @@ def try_packed(packed: bytes) -> bytes:
 
 def tried(task: Task) -> Tried:
     """Return the figures of a setting: the stored ones, or measured now."""
-    figures_of_task = stored(task.file)
-    if figures_of_task is None:
-        figures_of_task = _measured(task)
-        with placed(task.file) as draft:
-            draft.write_bytes(msgspec.json.encode(figures_of_task) + b"\n")
-    return figures_of_task
-
-
-def stored(file: Path) -> Tried | None:
-    """Return the stored figures; None if there are none, or they are damaged."""
-    try:
-        return msgspec.json.decode(read_file(file, LARGEST), type=Tried)
-    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    except OSError as error:
-        raise RunError(f"{file}: cannot be read: {error.strerror or error}") from None
-
-
-def _measured(task: Task) -> Tried:
+    if (known := stored(task.file)) is not None:
+        return known
     folder = Path(task.folder)
     running = folder / "running" / task.file.stem
     rmtree(running, ignore_errors=True)
@@ -121,9 +104,22 @@ def _measured(task: Task) -> Tried:
     try:
         execute(plan, running)
         run = load(running)
-        return msgspec.structs.replace(_figures(task, run), replies=run_tallies(run))
+        measured_now = msgspec.structs.replace(_figures(task, run), replies=run_tallies(run))
     finally:
         rmtree(running, ignore_errors=True)
+    with placed(task.file) as draft:
+        draft.write_bytes(msgspec.json.encode(measured_now) + b"\n")
+    return measured_now
+
+
+def stored(file: Path) -> Tried | None:
+    """Return the stored figures; None if there are none, or they are damaged."""
+    try:
+        return msgspec.json.decode(read_file(file, LARGEST), type=Tried)
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    except OSError as error:
+        raise RunError(f"{file}: cannot be read: {error.strerror or error}") from None
 
 
 def _figures(task: Task, run: Run) -> Tried:
@@ -139,9 +135,7 @@ def _figures(task: Task, run: Run) -> Tried:
     if any(map(math.isnan, cost)):
         why = "the price of a model that it calls is not known: --model tokens needs none"
         return Tried(task.spec, conversations, failed=why)
-    quality = {
-        name: [(float(top), float(bottom)) for top, bottom in sums[name]] for name in task.qualities if name in sums
-    }
+    quality = {name: sums[name].tolist() for name in task.qualities if name in sums}
     lacking, calls = int(sums["without_newest"][:, 0].sum()), int(sums["steps"][:, 0].sum())
     return Tried(task.spec, conversations, cost, quality, lacking, calls)
 
@@ -198,8 +192,7 @@ def figures(tried: Tried, quality: str, units: Mapping[str, str]) -> TrialFigure
         none = Missing("failed", tried.failed)
         return TrialFigures(none, none)
     unit_of = np.array([units.get(name, name) for name in tried.conversations], object)
-    cost = np.column_stack([tried.cost, np.ones(len(tried.cost))])
-    sums = np.array(tried.quality.get(quality, []), float).reshape(-1, 2)
+    cost, sums = _sums(tried, quality)
     has_any = sums[:, 1] > 0
     found: Interval | Missing = Missing("undefined", "no conversation has anything to measure it by")
     if has_any.any():
@@ -213,13 +206,16 @@ def against(tried: Tried, whole: Tried, quality: str, units: Mapping[str, str]) 
     """Return the difference of a setting from the whole history, or None if the setting failed."""
     if tried.failed:
         return None
-    size = len(whole.conversations)
-    ones = np.ones(size)  # the lower sum of a total, which has none
-    before, after = (np.column_stack([side.cost, ones]) for side in (whole, tried))
-    base, ours = (np.array(side.quality.get(quality, []), float).reshape(size, -1) for side in (whole, tried))
+    (before, base), (after, ours) = (_sums(side, quality) for side in (whole, tried))
     unit_of = [units.get(name, name) for name in whole.conversations]
     dearer = difference(Pairs("total", before, after, unit_of), relative=True)
     return BaselineComparison(dearer, difference(Pairs("ratio", base, ours, unit_of)))
+
+
+def _sums(tried: Tried, quality: str) -> tuple[Floats, Floats]:
+    """Return both sums of the cost and of the quality of each conversation (a row)."""
+    nothing = [(0.0, 0.0)] * len(tried.cost)
+    return np.column_stack([tried.cost, np.ones(len(tried.cost))]), np.array(tried.quality.get(quality, nothing), float)
 
 
 def settings(tried: Mapping[str, Tried], quality: str, units: Mapping[str, str]) -> list[str]:

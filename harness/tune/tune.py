@@ -8,14 +8,15 @@ The conversations held out are measured once, at the end: neither their figures 
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -35,7 +36,7 @@ from ..engine.workers import side_by_side
 from ..folder.files import placed
 from ..folder.store import alone, is_free, unwritable
 from ..models import Settings
-from .search import SampledSetting, batch, check, trial
+from .search import Trial, batch, check
 from .space import SearchedStrategy, SearchSpace, searched
 from .space import space as space_of
 from .trial import (
@@ -53,9 +54,6 @@ from .trial import (
     tried,
     try_packed,
 )
-
-if TYPE_CHECKING:
-    from optuna.trial import FrozenTrial
 
 TRAIN, HELD = "train", "held-out"
 WHOLE = "none"
@@ -108,28 +106,26 @@ def split(conversations: Sequence[Conversation], seed: int = 0) -> Split:
     """
     groups = _independent_groups(conversations)
     if len(groups) < 2:
-        what = (
-            "one conversation"
-            if len(conversations) == 1
-            else f"{len(conversations)} conversations that say the same, or are of one session"
-        )
+        alike = f"{len(conversations)} conversations that say the same, or are of one session"
         raise RunError(
-            f"{what}: none can be held out, and the best of many settings on the conversation that chose it says "
-            "nothing of others: give more recordings"
+            f"{'one conversation' if len(conversations) == 1 else alike}: none can be held out, and the best of many "
+            "settings on the conversation that chose it says nothing of others: give more recordings"
         )
+
+    def place(name: str) -> str:
+        return hashlib.sha256(f"{seed} {name}".encode()).hexdigest()
+
     # Apart by probes, so that both sides of the split have some to measure quality by.
     probed = {name: any(conversations[at].probes for at in group) for name, group in groups.items()}
-    held: set[str] = set()
+    held = set[str]()
     for side in (True, False):
-        order = sorted((name for name in groups if probed[name] == side), key=lambda name: _place(name, seed))
+        order = sorted((name for name in groups if probed[name] == side), key=place)
         held.update(order[: round(len(order) * HELD_OUT)])
     if not held:  # one of each
-        held.add(min(groups, key=lambda name: (not probed[name], _place(name, seed))))
+        held.add(min(groups, key=lambda name: (not probed[name], place(name))))
     out = {at for name in held for at in groups[name]}
-    return Split(
-        [conversation for at, conversation in enumerate(conversations) if at not in out],
-        [conversations[at] for at in sorted(out)],
-    )
+    parts = ([conversation for at, conversation in enumerate(conversations) if (at in out) == side] for side in (0, 1))
+    return Split(*parts)
 
 
 def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list[int]]:
@@ -140,15 +136,14 @@ def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list
     from scipy.cluster.hierarchy import DisjointSet
 
     units = independent_units({conversation.id: conversation.meta for conversation in conversations})
-    digests = [_content_digest(conversation) for conversation in conversations]
+    digests = list(map(_content_digest, conversations))
     alike = DisjointSet([*(("unit", unit) for unit in units.values()), *(("content", digest) for digest in digests)])
     for conversation, digest in zip(conversations, digests, strict=True):
         alike.merge(("unit", units[conversation.id]), ("content", digest))
-    groups: dict[str, list[int]] = {}
+    groups = defaultdict[str, list[int]](list)
     for at, digest in enumerate(digests):
         # The least digest of a group names it, so the name depends on no order.
-        name = min(inner for kind, inner in alike.subset(("content", digest)) if kind == "content")
-        groups.setdefault(name, []).append(at)
+        groups[min(name for kind, name in alike.subset(("content", digest)) if kind == "content")].append(at)
     return groups
 
 
@@ -160,23 +155,6 @@ def _content_digest(conversation: Conversation) -> str:
         digest.update(f"{message.role} {len(message.text)} {message.text}".encode(errors="surrogatepass"))
         digest.update(msgspec.json.encode(message.calls))
     return digest.hexdigest()
-
-
-def _place(digest: str, seed: int) -> str:
-    return hashlib.sha256(f"{seed} {digest}".encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class TuneRequest:
-    """A search: the strategy, recordings and length."""
-
-    strategy: str
-    inputs: RunInputs
-    trials: int = 40
-    seed: int = 0
-    cost: str = "claude-sonnet-5"
-    quality: str = ""
-    """One of QUALITIES; empty = the first that the recordings allow."""
 
 
 @dataclass(frozen=True)
@@ -210,122 +188,115 @@ class Tuned:
     """Replies of the models that settings name for themselves."""
 
 
-Done = Callable[[int], None]
-"""Called with the number of trials that are new."""
-
-
-def tune(
-    request: TuneRequest,
-    out: Path,
-    *,
-    models: Settings = Settings(),  # noqa: B008
-    jobs: int = 1,
-    done: Done = lambda _: None,
-) -> Tuned:
-    """Search, or resume a search. Raises a UserError for what cannot be searched.
-
-    `models` says how to reach the models that settings name for themselves, and what they may cost.
-    """
-    check()
-    search = searched(request.strategy)
-    if request.cost != TOKENS and BUNDLED.tariff(request.cost) is None:
-        close = nearest(request.cost, {**model_names(), TOKENS: None})
-        remedy = "`ctxbench list prices` has the models, and `tokens` needs no price"
-        raise RunError(f"the price of {request.cost} is not known{close} ({remedy})")
-    problems = Problems()
-    conversations = list(request.inputs.open(problems).conversations())
-    if not conversations:
-        first = f": {problems.errors[0]}" if problems.errors else ""
-        raise RunError(f"no conversation could be read{first}")
-    parts, counter = split(conversations, request.seed), TokenCounter()
-    # From the conversations searched on alone: a length that is held out would choose as well.
-    longest = {
-        "max_tokens": max(sum(map(counter.message, conversation.messages)) for conversation in parts.train),
-        "messages": max(len(conversation.messages) for conversation in parts.train),
-    }
-    space = space_of(search, longest)
-    with _entered(out):
-        for name, part in ((TRAIN, parts.train), (HELD, parts.held_out)):
-            with placed(out / f"{name}.jsonl") as draft:
-                draft.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in part))
-        models = msgspec.structs.replace(models, run=str(out))
-        return _Search(request, search, space, parts, problems, out, models, jobs, done).run()
-
-
 @dataclass(frozen=True)
-class _Search:
-    """A running search."""
+class Search:
+    """A search: the strategy, recordings and length."""
 
-    request: TuneRequest
-    strategy: SearchedStrategy
-    space: SearchSpace
-    parts: Split
-    problems: Problems
+    strategy: str
+    inputs: RunInputs
     out: Path
-    models: Settings
-    jobs: int
-    done: Done
+    trials: int = 40
+    seed: int = 0
+    cost: str = "claude-sonnet-5"
+    quality: str = ""
+    """One of QUALITIES; empty = the first that the recordings allow."""
+    models: Settings = Settings()  # noqa: RUF009
+    """How to reach the models that settings name for themselves, and what they may cost."""
+    jobs: int = 1
+    done: Callable[[int], None] = lambda _: None
+    """Called with the number of trials that are new."""
+    problems: Problems = field(default_factory=Problems)
 
     def run(self) -> Tuned:
-        request = self.request
-        wanted = (request.quality,) if request.quality else QUALITIES
-        on_train, on_held = (self._tried([WHOLE], part, wanted)[0] for part in (TRAIN, HELD))
-        quality, why = _quality(on_train, on_held, request.quality)
-        failed, values_by_setting = self._search(quality)
+        """Search, or resume a search. Raises a UserError for what cannot be searched."""
+        check()
+        space = self.space
+        with _entered(self.out):
+            for name, part in zip((TRAIN, HELD), self.parts, strict=True):
+                with placed(self.out / f"{name}.jsonl") as draft:
+                    draft.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in part))
+            return self._result(space, space.size())
+
+    @cached_property
+    def searched(self) -> SearchedStrategy:
+        """The strategy and its free parameters."""
+        return searched(self.strategy)
+
+    @cached_property
+    def parts(self) -> Split:
+        """The recordings, divided."""
+        conversations = list(self.inputs.open(self.problems).conversations())
+        if not conversations:
+            first = f": {self.problems.errors[0]}" if self.problems.errors else ""
+            raise RunError(f"no conversation could be read{first}")
+        return split(conversations, self.seed)
+
+    @cached_property
+    def space(self) -> SearchSpace:
+        """The ranges of the free parameters, by the lengths of the conversations searched on alone."""
+        strategy = self.searched
+        if self.cost != TOKENS and BUNDLED.tariff(self.cost) is None:
+            close = nearest(self.cost, {**model_names(), TOKENS: None})
+            remedy = "`ctxbench list prices` has the models, and `tokens` needs no price"
+            raise RunError(f"the price of {self.cost} is not known{close} ({remedy})")
+        counter, train = TokenCounter(), self.parts.train
+        # A length that is held out would choose as well.
+        tokens = max(sum(map(counter.message, conversation.messages)) for conversation in train)
+        messages = max(len(conversation.messages) for conversation in train)
+        return space_of(strategy, {"max_tokens": tokens, "messages": messages})
+
+    def _result(self, space: SearchSpace, size: int | None) -> Tuned:
+        wanted = (self.quality,) if self.quality else QUALITIES
+        quality, why = _quality(*(self._tried([WHOLE], part, wanted)[0] for part in (TRAIN, HELD)), self.quality)
+        trials = self._trials(quality)
+        failed = {trial.setting.name: trial.failed for trial in trials if trial.failed}
+        values_by_setting = {trial.setting.name: trial.setting.values for trial in trials if not trial.failed}
         if not values_by_setting:
             first = next((f"{name}: {why}" for name, why in failed.items()), "")
-            raise RunError(f"no setting of {request.strategy} could be tried; the first: {first}")
+            raise RunError(f"no setting of {self.strategy} could be tried; the first: {first}")
         train = self._tried(list(values_by_setting), TRAIN, (quality,))
-        chosen, worth = self._chosen(train, quality)
-        rows = self._measured(chosen, quality)
-        held = self._tried([setting.spec for setting in rows], HELD, (quality,))
-        size = self.space.size()
+        tried_by_setting = {tried.spec: tried for tried in train}
+        # A setting that costs more than the whole history and is no better is no choice.
+        with_whole = {WHOLE: self._tried([WHOLE], TRAIN, (quality,))[0]} | tried_by_setting
+        worth = [setting for setting in settings(with_whole, quality, self._units) if setting in tried_by_setting]
+        chosen = worth or settings(tried_by_setting, quality, self._units)
+        at_ends = [
+            (name, end, sum(values_by_setting[setting][name] == end for setting in chosen))
+            for name, ends in space.beyond.items()
+            for end in ends
+        ]
+        rows, replies = self._measured(chosen, quality)
         return Tuned(
-            strategy=self.strategy.text,
-            space=self.space,
-            cost=request.cost,
+            strategy=self.searched.text,
+            space=space,
+            cost=self.cost,
             quality=quality,
             why_quality=why,
             train=len(self.parts.train),
             held_out=len(self.parts.held_out),
             trials=len(values_by_setting) + len(failed),
-            exhaustive=size is not None and size <= request.trials,
+            exhaustive=size is not None and size <= self.trials,
             failed=tuple(failed.items()),
-            tried=tuple((trial.spec, figures(trial, quality, self._units)) for trial in train),
+            tried=tuple((tried.spec, figures(tried, quality, self._units)) for tried in train),
             settings=rows,
-            at_ends=tuple(self._at_ends([values_by_setting[setting] for setting in chosen])),
-            worth=worth,
+            at_ends=tuple(end for end in at_ends if end[2]),
+            worth=bool(worth),
             problems=self.problems,
-            replies=tuple(tally for trial in (*train, *held) for tally in trial.replies),
+            replies=tuple(tally for tried in train for tally in tried.replies) + replies,
         )
 
-    def _chosen(self, train: Sequence[Tried], quality: str) -> tuple[list[str], bool]:
-        """Return the frontier of all trials and the whole history, and True.
+    def _measured(self, chosen: Sequence[str], quality: str) -> tuple[tuple[Setting, ...], tuple[Tally, ...]]:
+        """Measure the chosen settings, the defaults and the whole history on both sides of the split.
 
-        If the whole history dominates every trial, return the frontier of the trials alone, and False.
+        Return them with the replies of models on the held-out side.
         """
-        tried = {trial.spec: trial for trial in train}
-        whole = {WHOLE: self._tried([WHOLE], TRAIN, (quality,))[0]}
-        # A setting that costs more than the whole history and is no better is no choice.
-        on_frontier = [setting for setting in settings(whole | tried, quality, self._units) if setting in tried]
-        return on_frontier or settings(tried, quality, self._units), bool(on_frontier)
-
-    def _at_ends(self, chosen: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, float, int]]:
-        """Yield the ends of ranges past which more of the frontier may lie."""
-        for name, ends in self.space.beyond.items():
-            for end in ends:
-                if settings_at_end := sum(values[name] == end for values in chosen):
-                    yield name, end, settings_at_end
-
-    def _measured(self, chosen: Sequence[str], quality: str) -> tuple[Setting, ...]:
-        """Measure the chosen settings, the defaults and the whole history on both sides of the split."""
         default = []
         with suppress(SpecError):  # no defaults
-            default.append(self.strategy.at({}))
+            default.append(self.searched.at({}))
         names = list(dict.fromkeys([*chosen, *default, WHOLE]))
         train, held = (self._tried(names, part, (quality,)) for part in (TRAIN, HELD))
         whole, units = held[names.index(WHOLE)], self._units
-        return tuple(
+        rows = (
             Setting(
                 spec=spec,
                 chosen=spec in chosen,
@@ -339,54 +310,44 @@ class _Search:
             )
             for spec, before, after in zip(names, train, held, strict=True)
         )
+        return tuple(rows), tuple(tally for tried in held for tally in tried.replies)
 
     @cached_property
     def _units(self) -> Mapping[str, str]:
-        conversations = (*self.parts.train, *self.parts.held_out)
-        return independent_units({conversation.id: conversation.meta for conversation in conversations})
+        return independent_units({conversation.id: conversation.meta for part in self.parts for conversation in part})
 
-    def _search(self, quality: str) -> tuple[dict[str, str], dict[str, Mapping[str, Any]]]:
-        """Try settings. Return those that failed with the reasons, and the others with their values.
+    def _trials(self, quality: str) -> list[Trial]:
+        """Try settings, side by side if there are workers.
 
         A stopped search draws the same settings anew, and finds the figures of those that were finished.
         """
-        trials: list[FrozenTrial] = []
-        total = self.request.trials
-        while len(trials) < total:
-            sampled = batch(self.strategy, self.space, trials, self.request.seed, total)
+        trials = list[Trial]()
+        while len(trials) < self.trials:
+            sampled = batch(self.searched, self.space, trials, self.seed, self.trials)[: self.trials - len(trials)]
             if not sampled:
                 break
-            sampled = sampled[: total - len(trials)]
-            trials += self._batch(sampled, quality)
+            refused = dict[str, str]()
+            for setting in sampled:
+                try:
+                    self.searched.at(setting.values)
+                except SpecError as error:
+                    refused[setting.name] = str(error)
+            taken = [setting.name for setting in sampled if setting.name not in refused]
+            tried_by_setting = dict(zip(taken, self._tried(taken, TRAIN, (quality,)), strict=True))
+            for setting in sampled:
+                point, why = None, refused.get(setting.name, "")
+                if not why:
+                    tried = tried_by_setting[setting.name]
+                    point = figures(tried, quality, self._units).point
+                    why = tried.failed or ("" if point else f"{quality} is undefined")
+                trials.append(Trial(setting, point, why))
             self.done(len(sampled))
-        failed = {trial.user_attrs["setting"]: trial.user_attrs.get("failed", "") for trial in trials}
-        return (
-            {name: why for name, why in failed.items() if why},
-            {trial.user_attrs["setting"]: trial.params for trial in trials if "failed" not in trial.user_attrs},
-        )
-
-    def _batch(self, batch: Sequence[SampledSetting], quality: str) -> Iterator[FrozenTrial]:
-        """Try some settings, side by side if there are workers, and yield the trials in their order."""
-        refused: dict[str, str] = {}
-        for sampled in batch:
-            try:
-                self.strategy.at(sampled.values)
-            except SpecError as error:
-                refused[sampled.name] = str(error)
-        taken = [sampled.name for sampled in batch if sampled.name not in refused]
-        tried_by_setting = dict(zip(taken, self._tried(taken, TRAIN, (quality,)), strict=True))
-        for sampled in batch:
-            point, why = None, refused.get(sampled.name, "")
-            if not why:
-                tried = tried_by_setting[sampled.name]
-                point = figures(tried, quality, self._units).point
-                why = tried.failed or ("" if point else f"{quality} is undefined")
-            yield trial(self.space, sampled, point, why)
+        return trials
 
     def _tried(self, specs: Sequence[str], part: str, qualities: tuple[str, ...]) -> list[Tried]:
         """Return the figures of settings on a part of the recordings: the stored ones, or measured now."""
-        out, cost = str(self.out), self.request.cost
-        tasks = [Task(spec, part, out, cost, qualities, self.models, self._inputs) for spec in specs]
+        models = msgspec.structs.replace(self.models, run=str(self.out))
+        tasks = [Task(spec, part, str(self.out), self.cost, qualities, models, self._inputs) for spec in specs]
         todo = list(dict.fromkeys(task for task in tasks if self.jobs > 1 and stored(task.file) is None))
         if len(todo) > 1:
             side_by_side(try_packed, map(msgspec.msgpack.encode, todo), self.jobs, lambda _: None)
@@ -395,9 +356,9 @@ class _Search:
     @cached_property
     def _inputs(self) -> str:
         """A digest of the recordings on both sides, and of the versions of what measures them."""
-        files = {name: name for name in self.strategy.names() if plugins.is_file(name)}
+        files = {name: name for name in self.searched.names() if plugins.is_file(name)}
         with suppress(SpecError):  # no defaults
-            files |= packages(parse(self.strategy.at({})))
+            files |= packages(parse(self.searched.at({})))
         digests = [conversation.digest() for part in self.parts for conversation in part]
         return hashlib.sha256(repr((digests, version("ctxbench"), files)).encode()).hexdigest()
 
@@ -412,8 +373,8 @@ def _quality(train: Tried, held: Tried, named: str) -> tuple[str, str]:
             measurable = [sum(bottom > 0 for _, bottom in part.quality.get(name, [])) for part in (train, held)]
             if min(measurable) >= least:
                 return name, f"{name} is there in {measurable[0]} and {measurable[1]} conversations"
-    what = named or "answers, evidence of probes nor grounding"
+    what = f"no {named}" if named else "neither answers, evidence of probes nor grounding"
     raise RunError(
-        f"{'no ' if named else 'neither '}{what} can be measured on both sides of the split: quality is not known; "
-        "give recordings with probes or tool calls, or another --seed"
+        f"{what} can be measured on both sides of the split: quality is not known; give recordings with probes or tool "
+        "calls, or another --seed"
     )

@@ -1,8 +1,7 @@
 """Requests of one result (a conversation under a strategy), as caches see them, and the placement of cache marks.
 
 Requests follow from the context log alone: the numbers of the messages in each, their tokens, and the times. Prefixes
-are equal where these numbers are. A result has a cache of its own, which begins empty, unless its conversation shares
-one with others: then prefixes are equal where messages are.
+are equal where these numbers are. A result has a cache of its own, which begins empty.
 
 Placements, for providers that want the caller to mark what is cached:
 
@@ -22,7 +21,7 @@ A placement knows the request and those before it, never later ones; `offline_op
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -60,10 +59,6 @@ class MessageSizes(NamedTuple):
     roles: Sequence[str]
     tools: int
     """Tokens of the recorded tools."""
-    keys: Sequence[Hashable] | None = None
-    """A key per block, equal where another conversation sends the same; None where no other one shares the cache."""
-    tools_key: Hashable = None
-    """The same of the recorded tools."""
     blocks: Sequence[ContentBlocks] | None = None
     """Content blocks of each; None = one each."""
 
@@ -73,11 +68,11 @@ def requests(
 ) -> Iterator[CacheRequest]:
     """Yield the request of each step, as a cache sees it. They share their lists: use each before the next.
 
-    `prefixes` are the numbers shared by all conversations of one cache.
+    `prefixes` number what comes before each message.
     """
     prefixes = prefixes or Prefixes()
     after, alike, tokens, roles = prefixes.after, prefixes.alike, messages.tokens, messages.roles
-    keys: Sequence[Hashable] = messages.keys or range(len(tokens))
+    keys = range(len(tokens))
     path, ends, places, blocks = list[int](), list[int](), Places(()), messages.blocks
     # A run of tool results counts as one.
     joined = (False, *(one == "tool" == other for one, other in pairwise(roles)))
@@ -94,7 +89,7 @@ def requests(
             tools = step.tokens - PRIMING - sent
             own = min(messages.tools, tools)
             # Two blocks: the recorded tools stay cached where the strategy adds its own behind them.
-            path, ends = [after(START, (own, messages.tools_key))], [own, tools]
+            path, ends = [after(START, (own,))], [own, tools]
             path.append(after(path[0], (offered, tools)))
             places = Places((1, 1 + bool(offered)))
             boundaries.keep(0)

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
@@ -87,10 +86,6 @@ class Verdicts:
         codes = np.unique(self.question[chosen], return_inverse=True)[1].astype(np.intp)
         return Verdicts(self.people[chosen], self.grader[chosen], self.score[chosen], codes)
 
-    def at(self, threshold: float) -> Verdicts:
-        """Return the verdicts under another threshold: right from a score of `threshold` on."""
-        return Verdicts(self.people, self.score >= threshold, self.score, self.question)
-
     @property
     def questions(self) -> int:
         return int(self.question.max()) + 1 if len(self.question) else 0
@@ -127,52 +122,6 @@ def figures(counts: NDArray[np.float64]) -> NDArray[np.float64]:
         )
 
 
-class Curve(NamedTuple):
-    """The ROC curve, from the strictest threshold (nothing is called right) to the laxest; one entry a threshold."""
-
-    threshold: NDArray[np.float64]
-    """Least score that is called right: midway between two scores; inf and −inf at the ends."""
-    counts: NDArray[np.float64]
-    """The confusion matrix under each, shape (thresholds, 4)."""
-
-    @property
-    def recall(self) -> NDArray[np.float64]:
-        """Share of the right answers that are called right."""
-        return self.counts[:, 0] / max(1.0, float(self.counts[0, 2]))
-
-
-class Best(NamedTuple):
-    """Threshold under which a figure is highest, and its in-sample value."""
-
-    threshold: float
-    value: float
-
-
-def curve(verdicts: Verdicts) -> Curve:
-    """Return the ROC curve over every threshold that makes a difference."""
-    order = np.argsort(-verdicts.score, kind="stable")
-    score, right = verdicts.score[order], verdicts.people[order]
-    # No threshold parts equal scores, so each counts from the last one of its row. Of 0.9 (right), 0.5 (wrong) and 0.5
-    # (right) the thresholds are inf, 0.7, -inf and the counts 0 0 2 1, 1 0 1 1, 2 1 0 0.
-    last = np.flatnonzero(np.append(score[1:] != score[:-1], True)) if len(score) else np.array([], np.intp)
-    hit = np.append(0, np.cumsum(right)[last]).astype(np.float64)
-    false = np.append(0, np.cumsum(~right)[last]).astype(np.float64)
-    counts = np.stack([hit, false, hit[-1] - hit, false[-1] - false], axis=1)
-    levels = score[last]
-    middle = levels[1:] + (levels[:-1] - levels[1:]) / 2
-    return Curve(np.concatenate([[math.inf], middle, [-math.inf]])[: len(hit)], counts)
-
-
-def best(verdicts: Verdicts, figure: str = "accuracy") -> Best | None:
-    """Return the threshold that makes one of FIGURES highest, the strictest of equals; None if it is never defined."""
-    thresholds, counts = curve(verdicts)
-    values = figures(counts)[:, FIGURES.index(figure)]
-    if np.isnan(values).all():
-        return None
-    at = int(np.nanargmax(values))
-    return Best(float(thresholds[at]), float(values[at]))
-
-
 def auc_of(verdicts: Verdicts) -> Statistic:
     """Return a function from weights of the questions to the area under the ROC curve (Mann-Whitney, ties half)."""
     order = np.argsort(verdicts.score, kind="stable")
@@ -192,11 +141,6 @@ def auc_of(verdicts: Verdicts) -> Statistic:
         return np.asarray(areas[:, None], np.float64)
 
     return area
-
-
-def halves(questions: Sequence[str], seed: int = 0) -> NDArray[np.bool_]:
-    """Return which answers are in the first of two halves, by the name of the question: its answers stay together."""
-    return np.array([sha256(f"{seed}\0{name}".encode()).digest()[0] < 128 for name in questions], dtype=bool)
 
 
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]

@@ -48,6 +48,14 @@ class Interval(NamedTuple):
     high: Value
 
 
+def ends_of(figure: Interval | Missing) -> Ends | Missing:
+    """Return the interval of a figure, or why there is none."""
+    if isinstance(figure, Missing):
+        return figure
+    _, low, high = figure
+    return low if isinstance(low, Missing) else high if isinstance(high, Missing) else Ends(low, high)
+
+
 _NORMAL = NormalDist()
 
 
@@ -351,9 +359,9 @@ def is_noise(difference: Resampled | Missing) -> bool:
 def share_interval(values: Sequence[float], groups: Sequence[Hashable]) -> Interval | Missing:
     """Return the mean of some shares, with its interval over their groups cut to 0 and 1 (`of_share`)."""
     resampled = interval(values, groups)
-    if isinstance(resampled, Missing) or isinstance(resampled.low, Missing) or isinstance(resampled.high, Missing):
+    if isinstance(resampled, Missing):
         return resampled
-    ends = of_share(resampled.mean, Ends(resampled.low, resampled.high), len(set(groups)))
+    ends = of_share(resampled.mean, ends_of(resampled), len(set(groups)))
     return resampled if isinstance(ends, Missing) else Interval(resampled.mean, *ends)
 
 

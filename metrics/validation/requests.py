@@ -22,8 +22,17 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ctxbench.scenarios.compactions import PlacedCompaction, compacted_start, first_kept, placed_compactions
-from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, Tool
+from ctxbench.scenarios.model import (
+    Call,
+    Compaction,
+    Conversation,
+    Message,
+    PlacedCompaction,
+    Tool,
+    compacted_start,
+    first_kept,
+    placed_compactions,
+)
 from ctxbench.scenarios.readers.messages import rising
 
 from ..cache.mechanisms import FIVE_MINUTES, HOUR, ExplicitRules

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,8 @@ from ctxbench.metrics.survival import Survival
 
 from ..render import count
 from ..tier_actions import TIERS, TierActions
-from .panels import REFERENCE, Line, Maker, from_nothing, linear, logarithmic, look, panels, share, short, times
-from .style import COLOURS, FAINT, MARKERS, ON_COLOUR, by_row, figure, legible, style
+from .panels import REFERENCE, Line, Maker, from_nothing, linear, logarithmic, look, panels
+from .style import COLOURS, FAINT, MARKERS, ON_COLOUR, by_row, duration, figure, legible, share, short, style, times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,64 +58,86 @@ def _panels(
 
     `columns` are those along and up, `words` stand beside the axes.
     """
-    along, up = words
     if "model" not in rows:
-        rows = rows.assign(model=up)
+        rows = rows.assign(model=words[1])
     models, lines = list(rows.model.unique()), dict[str, list[Line]]()
     for (strategy, model), own in rows.groupby(["strategy", "model"], sort=False):
-        x_values, y_values = (own[name].to_numpy(float) for name in columns)
+        x_values, y_values = own[[*columns]].to_numpy(float).T
         line = Line(x_values, y_values, str(model), look(models.index(model)))
         lines.setdefault(str(strategy), []).append(line)
-    drawn = panels(lines, along, up, x, y, rule)
+    drawn = panels(lines, *words, x, y, rule)
     if not lines:
         drawn.text(0.5, 0.5, "nothing to compare with: none was not run", ha="center")
     return drawn
 
 
-def growth_rows(curve: pd.DataFrame, strategies: Sequence[str]) -> pd.DataFrame:
+_TURN = "turn of the conversation"
+_SHARES = linear(share, 0, 1)
+grounding = partial(
+    _panels, columns=("turn", "kept"), words=(_TURN, "grounding recall"), x=logarithmic(short), y=_SHARES
+)
+"""Draws grounding recall by turn."""
+survival = partial(
+    _panels,
+    columns=("rounds", "kept"),
+    words=("rounds of summarising since the fact was replaced", "facts still in the summary"),
+    x=from_nothing(short),
+    y=_SHARES,
+    rule=0.5,
+)
+"""Draws the facts still in the summary by rounds of summarising."""
+cached_share = partial(
+    _panels,
+    columns=("call", "read"),
+    words=("model call of the conversation", "share of the prompt read from the cache"),
+    x=linear(short, low=0),
+    y=_SHARES,
+)
+"""Draws the share of prompt tokens read along a conversation."""
+break_even = partial(
+    _panels,
+    columns=("turn", "ratio"),
+    words=(_TURN, "cost so far, by that of none (median)"),
+    x=linear(short),
+    y=logarithmic(times),
+    rule=1,
+)
+"""Draws the cost of a strategy up to each turn by that of `none`: below 1 it has paid off. The line jumps where some
+conversations end."""
+
+
+def growth_rows(curve: pd.DataFrame) -> pd.DataFrame:
     """Return strategy, turn, whole, sent: mean tokens of a call. `curve` comes from `metrics.figures.growth`."""
     # A call before the first turn has no place on a logarithmic axis.
-    rows = curve[curve.strategy.isin(strategies) & (curve.turn > 0)].sort_values(["strategy", "turn"])
+    rows = curve[curve.turn > 0].sort_values(["strategy", "turn"])
     names = {"tokens_full": "whole", "tokens_sent": "sent"}
     return rows[["strategy", "turn", *names]].rename(columns=names).astype({"strategy": str}).reset_index(drop=True)
 
 
 def growth(rows: pd.DataFrame) -> Figure:
     """Draw the tokens of a model call by turn."""
-    looks: dict[str, tuple[str, Mapping[str, Any]]] = {
-        "whole": ("whole history", REFERENCE),
-        "sent": ("sent", {"color": COLOURS[0]}),
-    }
+    looks = (("whole", "whole history", REFERENCE), ("sent", "sent", {"color": COLOURS[0]}))
     lines = {
-        str(name): [
-            Line(own.turn.to_numpy(float), own[key].to_numpy(float), label, of) for key, (label, of) in looks.items()
-        ]
+        str(name): [Line(own.turn.to_numpy(float), own[key].to_numpy(float), label, of) for key, label, of in looks]
         for name, own in rows.groupby("strategy", sort=False)
     }
     x, y = logarithmic(short), logarithmic(short)
-    return panels(lines, "turn of the conversation", "tokens of a model call (mean)", x, y)
+    return panels(lines, _TURN, "tokens of a model call (mean)", x, y)
 
 
-def grounding_rows(steps: pd.DataFrame, strategies: Sequence[str]) -> pd.DataFrame:
+def grounding_rows(steps: pd.DataFrame) -> pd.DataFrame:
     """Return strategy, turn, kept: the share of the values used next that the context has, by bins of turns.
 
     `steps` has the columns `strategy`, `turn`, `demands` and `demands_kept`.
     """
     edges = np.array(_TURN_EDGES)
     middles = np.array([(low + min(high, 2 * low) - 1) / 2 for low, high in pairwise(edges)])
-    rows = steps[steps.strategy.isin(strategies)]
-    bins = np.searchsorted(edges, rows.turn, side="right") - 1
-    sums = rows.groupby([rows.strategy.astype(str).rename("strategy"), bins])[["demands", "demands_kept"]].sum()
+    bins = np.searchsorted(edges, steps.turn, side="right") - 1
+    sums = steps.groupby([steps.strategy.astype(str).rename("strategy"), bins])[["demands", "demands_kept"]].sum()
     sums = sums[sums.demands >= _LEAST]
     names, at = (sums.index.get_level_values(level) for level in (0, 1))
     kept = (sums.demands_kept / sums.demands).to_numpy()
     return pd.DataFrame({"strategy": names, "turn": middles[at.to_numpy(int)], "kept": kept})
-
-
-def grounding(rows: pd.DataFrame) -> Figure:
-    """Draw grounding recall by turn."""
-    words = ("turn of the conversation", "grounding recall")
-    return _panels(rows, ("turn", "kept"), words, logarithmic(short), linear(share, 0, 1))
 
 
 def survival_rows(facts: Mapping[str, Iterable[Survival]]) -> pd.DataFrame:
@@ -125,12 +148,6 @@ def survival_rows(facts: Mapping[str, Iterable[Survival]]) -> pd.DataFrame:
         counts = counts[counts["values"] >= _LEAST]
         rows += [(name, age, kept / wanted) for age, wanted, kept in counts.itertuples()]
     return pd.DataFrame(rows, columns=["strategy", "rounds", "kept"])
-
-
-def survival(rows: pd.DataFrame) -> Figure:
-    """Draw the facts still in the summary by rounds of summarising."""
-    words = ("rounds of summarising since the fact was replaced", "facts still in the summary")
-    return _panels(rows, ("rounds", "kept"), words, from_nothing(short), linear(share, 0, 1), rule=0.5)
 
 
 def bill_rows(sums: pd.DataFrame) -> pd.DataFrame:
@@ -182,12 +199,6 @@ def cached_share_rows(calls: Calls) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def cached_share(rows: pd.DataFrame) -> Figure:
-    """Draw the share of prompt tokens read along a conversation."""
-    words = ("model call of the conversation", "share of the prompt read from the cache")
-    return _panels(rows, ("call", "read"), words, linear(short, low=0), linear(share, 0, 1))
-
-
 def break_even_rows(calls: Calls) -> pd.DataFrame:
     """Return model, strategy, turn, ratio: the cost up to a turn by that of `none`, the median of conversations.
 
@@ -206,15 +217,6 @@ def break_even_rows(calls: Calls) -> pd.DataFrame:
         frames.append(turns.assign(model=model).rename(columns={"median": "ratio"}))
     columns: list[str] = ["model", "strategy", "turn", "ratio"]
     return pd.concat(frames, ignore_index=True).reindex(columns=columns)
-
-
-def break_even(rows: pd.DataFrame) -> Figure:
-    """Draw the cost of a strategy up to each turn by that of `none`: below 1 it has paid off.
-
-    The line jumps where some conversations end.
-    """
-    words = ("turn of the conversation", "cost so far, by that of none (median)")
-    return _panels(rows, ("turn", "ratio"), words, linear(short), logarithmic(times), rule=1)
 
 
 def gap_rows(calls: Calls) -> pd.DataFrame:
@@ -274,18 +276,10 @@ def latency(rows: pd.DataFrame) -> Figure:
             axes.plot(rows[column], places, label=label, **dots)  # type: ignore[arg-type]
         axes.set_xscale("log")
         axes.set_xlabel("latency")
-        axes.xaxis.set_major_formatter(lambda value, _: duration(value))
+        axes.xaxis.set_major_formatter(duration)
         axes.xaxis.set_minor_locator(NullLocator())
         drawn.legend(loc="outside lower center", ncols=2)
     return drawn
-
-
-def duration(microseconds: float) -> str:
-    """Return the text of a tick: 0.1 µs · 10 µs · 1 ms · 2 s."""
-    for size, unit in ((1e6, "s"), (1e3, "ms")):
-        if microseconds >= size:
-            return f"{microseconds / size:g} {unit}"
-    return f"{microseconds:g} µs"
 
 
 def tier_rows(by_strategy: Mapping[str, TierActions]) -> pd.DataFrame:

@@ -13,10 +13,10 @@ from ctxbench.harness.tune.trial import TOKENS
 from ctxbench.harness.tune.tune import Tuned
 from ctxbench.metrics.frontier import Point
 from ctxbench.metrics.value import Missing
-from ctxbench.scenarios.text import printable
+from ctxbench.scenarios.errors import printable
 
 from ..tune import numbers, unit
-from .style import COLOURS, FAINT, INK, by_row, figure, legible, style
+from .style import COLOURS, FAINT, INK, by_row, figure, legible, share, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,9 +47,10 @@ def frontier(rows: pd.DataFrame, up: str, along: str) -> Figure:
         axes = drawn.subplots()
         ends = [points[name] for name in best]
         corners = [*ends[:1], *(at for here, there in pairwise(ends) for at in ((here.cost, there.quality), there))]
-        (line,) = axes.plot([x for x, _ in corners], [y for _, y in corners], **_LINE)
+        (line,) = axes.plot([x for x, _ in corners], [y for _, y in corners], color=COLOURS[0], linewidth=1.2, zorder=1)
+        size = {"linestyle": "none", "markersize": 6, "markeredgewidth": 0.8}
         for above, (label, mark) in enumerate(reversed(_GROUPS.items()), start=2):  # those worth choosing come last
-            looks: dict[str, Any] = {**mark, "zorder": above}
+            looks: dict[str, Any] = {**mark, **size, "zorder": above}
             axes.plot([], [], **looks, label=label)
             for name in (name for name in points if places[name] == label):
                 axes.plot(*points[name], **looks, gid=NAMED + printable(name))
@@ -59,7 +60,7 @@ def frontier(rows: pd.DataFrame, up: str, along: str) -> Figure:
         axes.set_xlabel(along)
         axes.set_ylabel(up)
         axes.xaxis.set_major_formatter(lambda value, _: f"\\${value:g}")
-        axes.yaxis.set_major_formatter(_percent)
+        axes.yaxis.set_major_formatter(share)
         axes.margins(0.06)
         axes.set_xlim(left=0)
         handles, labels = axes.get_legend_handles_labels()
@@ -68,27 +69,11 @@ def frontier(rows: pd.DataFrame, up: str, along: str) -> Figure:
     return drawn
 
 
-def _percent(value: float, _: object) -> str:
-    return f"{value * 100:g} %"
-
-
-_LINE: dict[str, Any] = {"color": COLOURS[0], "linewidth": 1.2, "zorder": 1}
-
-
 # Shapes differ, not only colours.
 _GROUPS = {
-    label: {
-        "marker": marker,
-        "markerfacecolor": face,
-        "markeredgecolor": edge,
-        "linestyle": "none",
-        "markersize": 6,
-        "markeredgewidth": 0.8,
-    }
-    for label, marker, face, edge in (
-        (PLACES[0], "o", COLOURS[0], COLOURS[0]),
-        (PLACES[1], "o", "white", INK),
-        (PLACES[2], "s", "white", FAINT),
+    label: {"marker": marker, "markerfacecolor": face, "markeredgecolor": edge}
+    for label, marker, face, edge in zip(
+        PLACES, "oos", (COLOURS[0], "white", "white"), (COLOURS[0], INK, FAINT), strict=True
     )
 }
 
@@ -141,7 +126,9 @@ def shares(marks: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
 _BOUNDS = {"floor": ("last_turn", COLOURS[1], ":"), "ceiling": ("evidence_only", COLOURS[2], "--")}
 
 
-def between(rows: pd.DataFrame, bounds: Mapping[str, float], along: str = "correct", *, share: bool = True) -> Figure:
+def between(
+    rows: pd.DataFrame, bounds: Mapping[str, float], along: str = "correct", *, in_percent: bool = True
+) -> Figure:
     """Draw values with their intervals, from `shares`, and the known `bounds`: those of floor and ceiling."""
     with style():
         drawn, (axes,) = by_row(rows.strategy, 6.4, 1.2, _ROW)
@@ -153,20 +140,17 @@ def between(rows: pd.DataFrame, bounds: Mapping[str, float], along: str = "corre
                 axes.axvline(bounds[name], color=colour, linestyle=line, linewidth=1.2, label=f"{name}: {bound}")
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlim(left=0)
-        if share:
-            axes.xaxis.set_major_formatter(_percent)
+        if in_percent:
+            axes.xaxis.set_major_formatter(share)
         axes.set_xlabel(along)
         if bounds:
             drawn.legend(loc="outside upper center", ncols=2)
     return drawn
 
 
-_HELD_OUT: dict[str, Any] = {"marker": "s", "linestyle": "none", "markersize": 4, "elinewidth": 0.8, "zorder": 4}
-
-
 def tuning_frontier(tuned: Tuned) -> Figure:
     """Draw the settings: circles on the conversations searched on, squares with 95 % intervals on those held out."""
-    names = numbers(tuned)
+    names, beside = numbers(tuned), dict[str, Any](textcoords="offset points", fontsize=7)
     tried = [point for _, setting in tuned.tried if (point := setting.point) is not None]
     chosen = [point for of in tuned.settings if of.chosen and (point := of.train.point) is not None]
     with style():
@@ -182,8 +166,9 @@ def tuning_frontier(tuned: Tuned) -> Figure:
                 continue
             if not setting.chosen:
                 axes.plot(*point, marker="o", markersize=5, markerfacecolor="white", color=COLOURS[0], zorder=3)
-            _number(axes, names[setting.spec], point, (-8, 4), COLOURS[0])
+            axes.annotate(names[setting.spec], point, (-8, 4), color=COLOURS[0], **beside)
         label: str | None = "held out"
+        squares: dict[str, Any] = {"marker": "s", "linestyle": "none", "markersize": 4, "elinewidth": 0.8, "zorder": 4}
         for setting in tuned.settings:
             point, quality = setting.held_out.point, setting.held_out.quality
             if point is None or isinstance(quality, Missing):
@@ -191,17 +176,13 @@ def tuning_frontier(tuned: Tuned) -> Figure:
             bars = None
             if not isinstance(quality.low, Missing) and not isinstance(quality.high, Missing):
                 bars = [[max(0.0, quality.mean - quality.low)], [max(0.0, quality.high - quality.mean)]]
-            axes.errorbar([point.cost], [point.quality], yerr=bars, color=COLOURS[1], label=label, **_HELD_OUT)
-            _number(axes, names[setting.spec], point, (5, 3), COLOURS[1])
+            axes.errorbar([point.cost], [point.quality], yerr=bars, color=COLOURS[1], label=label, **squares)
+            axes.annotate(names[setting.spec], point, (5, 3), color=COLOURS[1], **beside)
             label = None
         axes.set_xlabel(legible(f"cost ({unit(tuned.cost)})"))
         axes.set_ylabel(tuned.quality)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if tuned.cost == TOKENS else f"\\${value:g}")
-        axes.yaxis.set_major_formatter(_percent)
+        axes.yaxis.set_major_formatter(share)
         axes.set_xlim(left=0)
         drawn.legend(loc="outside upper center", ncols=3)
     return drawn
-
-
-def _number(axes: Axes, text: str, point: Point, beside: tuple[float, float], colour: str) -> None:
-    axes.annotate(text, point, textcoords="offset points", xytext=beside, fontsize=7, color=colour)

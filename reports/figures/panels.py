@@ -7,7 +7,6 @@ they take many times as long to lay out and to draw.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,8 +54,7 @@ def look(at: int) -> dict[str, Any]:
     return {"color": COLOURS[at], "marker": MARKERS[at], "linestyle": DASHES[at % len(DASHES)], "markersize": 2.5}
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(NamedTuple):
     """Axis that places values between its ends, 0 to 1, with ticks at some values."""
 
     low: float
@@ -70,19 +68,19 @@ class Scale:
     def place(self, values: Floats) -> Floats:
         """Return the places of values; NaN for a value that cannot be shown."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends, places = np.array([self.low, self.high]), np.asarray(values, float)
+            low, high, places = (np.asarray(part, float) for part in (self.low, self.high, values))
             if self.log:
-                ends, places = np.log10(ends + self.shift), np.log10(places + self.shift)
-            places = np.asarray((places - ends[0]) / (ends[1] - ends[0]), float)
-        shown: Floats = np.where(np.isfinite(places), places, np.nan)
-        return shown
+                low, high, places = (np.log10(part + self.shift) for part in (low, high, places))
+            places = (places - low) / (high - low)
+        return np.where(np.isfinite(places), places, np.nan)
 
 
 def linear(text: Callable[[float], str], low: float | None = None, high: float | None = None) -> Maker:
     """Return a maker of linear scales from `low` to `high`, by default from the lowest to the highest value."""
-    from matplotlib.ticker import MaxNLocator
 
     def make(values: Floats) -> Scale:
+        from matplotlib.ticker import MaxNLocator
+
         first = float(np.nanmin(values, initial=np.inf)) if low is None else low
         last = float(np.nanmax(values, initial=-np.inf)) if high is None else high
         if not first < last:
@@ -126,12 +124,7 @@ Maker = Callable[[Floats], Scale]
 
 
 def panels(
-    lines: Mapping[str, Sequence[Line]],
-    along: str,
-    up: str,
-    x: Maker,
-    y: Maker,
-    rule: float | None = None,
+    lines: Mapping[str, Sequence[Line]], along: str, up: str, x: Maker, y: Maker, rule: float | None = None
 ) -> Figure:
     """Draw a panel with lines for each name. `rule` is a value of `y` where a line goes across."""
     names = {name: wrap(legible(name), LETTERS) or [""] for name in lines}
@@ -196,21 +189,3 @@ def _ticks(sheet: Axes, corners: Sequence[tuple[float, float]], scales: Sequence
         if number + across >= len(corners):
             for value, at in xs:
                 sheet.text(a + WIDE * at, b - 0.05, scales[0].text(value), ha="center", va="top", **small)
-
-
-def short(value: float) -> str:
-    """Return a number for a tick: 0 · 500 · 25k · 1.5M."""
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if value >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"
-
-
-def share(value: float) -> str:
-    """Return a share for a tick: 25 %."""
-    return f"{value * 100:g} %"
-
-
-def times(value: float) -> str:
-    """Return a multiple for a tick: 0.5×."""
-    return f"{value:g}×"

@@ -16,19 +16,15 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
-from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.errors import RunError, printable
 from ctxbench.scenarios.files import check_file
-from ctxbench.scenarios.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-FORMATS = {
-    ".svg": {"Date": None, "Creator": None},
-    ".png": {"Software": None},
-}
+FORMATS = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
 """Endings that a figure's file may have, with the metadata that is left out."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, told apart by people who are colour-blind; its yellow, too pale on white, is left out."""
@@ -168,10 +164,31 @@ def check(path: Path) -> None:
 def save(drawn: Figure, path: Path) -> None:
     """Write a figure in the format that its path's ending names. Raises RunError if that cannot be done."""
     check(path)
-    ending = path.suffix.lower()
     try:
         check_file(path)
-        with style():
-            drawn.savefig(path, format=ending[1:], metadata=FORMATS[ending])
+        path.write_bytes(written(drawn, path.suffix.lower()))
     except OSError as error:
         raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def short(value: float, _: object = None) -> str:
+    """Return a number for a tick: 0 · 500 · 25k · 1.5M."""
+    size, letter = next(((size, letter) for size, letter in ((1e6, "M"), (1e3, "k")) if value >= size), (1, ""))
+    return f"{value / size:g}{letter}"
+
+
+def share(value: float, _: object = None) -> str:
+    """Return a share for a tick: 25 %."""
+    return f"{value * 100:g} %"
+
+
+def times(value: float, _: object = None) -> str:
+    """Return a multiple for a tick: 0.5×."""
+    return f"{value:g}×"
+
+
+def duration(microseconds: float, _: object = None) -> str:
+    """Return a time for a tick: 0.1 µs · 10 µs · 1 ms · 2 s."""
+    units = ((1e6, "s"), (1e3, "ms"))
+    size, unit = next(((size, unit) for size, unit in units if microseconds >= size), (1, "µs"))
+    return f"{microseconds / size:g} {unit}"

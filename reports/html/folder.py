@@ -14,7 +14,6 @@ from ctxbench.scenarios.errors import RunError
 
 from ..render import Table, as_csv, line, markdown
 from ..results import Results
-from ..verdict import in_order, verdict
 from .inspector import inspected
 from .page import MARK, ReportSection, page
 from .sections import sections
@@ -31,9 +30,8 @@ def write(results: Results, folder: Path, inspect: Sequence[str] = (), *, figure
     """
     check(folder, figures=figures)
     shown = list(sections(results))
-    order = in_order(verdict(results))
     files = {
-        "report.html": page(results, shown, inspected(results, inspect), order).encode(),
+        "report.html": page(results, shown, inspected(results, inspect)).encode(),
         "report.md": as_markdown(results, shown, figures=figures).encode(),
     }
     for section in shown:

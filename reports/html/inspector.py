@@ -9,20 +9,18 @@ from __future__ import annotations
 import re
 import zlib
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxbench.harness.folder.contexts import values_of
-from ctxbench.harness.folder.run import KEYS, Run
+from ctxbench.harness.folder.run import KEYS, Run, values_of
 from ctxbench.harness.folder.schema import LEFT_OUT
-from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.errors import RunError, printable
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import Conversation, Message, Tool
 from ctxbench.scenarios.spec import nearest
-from ctxbench.scenarios.text import printable
 
 from ..results import Results
 
@@ -33,8 +31,6 @@ CUTS = (2000, 700, 200, 40)
 
 # Steps that are considered for the page, and those of which lists are in memory at a time.
 _MOST_STEPS, _AT_ONCE = 150_000, 20_000
-# Conversations from which on some of them tell how much room all take, and by how much that may be wrong.
-_MANY, _DOUBT = 16, 0.1
 # Characters of an event's field, and items of a list in it, that are in the page.
 _FIELD, _ITEMS = 120, 6
 # Fields of events that have, or may quote, what was said.
@@ -94,36 +90,19 @@ def inspected(results: Results, named: Sequence[str] = ()) -> Inspected:
         rows = _Rows(piece, results)
         for recorded in piece.conversations():
             conversations[recorded.id] = rows.conversation(recorded, int(tools[recorded.id]))
-    packed, left = list[Packed](), ROOM
-    for each in _fitted([conversations[name] for name in chosen]):
-        if len(each.data) <= left:
-            left -= len(each.data)
-            packed.append(each)
+    # The longest texts that leave room for all; with the shortest, as many conversations as there is room for.
+    for cut in CUTS:
+        packed, left = list[Packed](), ROOM
+        for name in chosen:
+            one = conversations[name].packed(cut)
+            if len(one.data) <= left:
+                left -= len(one.data)
+                packed.append(one)
+            elif cut != CUTS[-1]:
+                break
+        else:
+            break
     return Inspected(packed, len(steps), results.models[0])
-
-
-def _fitted(conversations: Sequence[_Conversation]) -> Sequence[Packed]:
-    """Return conversations with the longest texts that leave room for all, or else with the shortest."""
-
-    def fit(some: Iterable[_Conversation], cut: int, room: float, packed: dict[str, Packed]) -> bool:
-        """Pack those that are not packed yet, as long as there is room. Return whether there is for all."""
-        for each in some:
-            if each.id not in packed:
-                packed[each.id] = each.packed(cut)
-            room -= len(packed[each.id].data)
-            if room < 0:
-                return False
-        return True
-
-    # Packing all for each length takes most of a second: every fourth of many shows for which there is surely no room.
-    is_many = len(conversations) >= _MANY
-    sample = sorted(conversations, key=lambda each: each.size, reverse=True)[2::4] if is_many else []
-    share = sum(each.size for each in sample) / max(1, sum(each.size for each in conversations))
-    for cut in CUTS[:-1]:
-        packed: dict[str, Packed] = {}
-        if fit(sample, cut, (1 + _DOUBT) * ROOM * share, packed) and fit(conversations, cut, ROOM, packed):
-            return [packed[each.id] for each in conversations]
-    return [each.packed(CUTS[-1]) for each in conversations]
 
 
 class _Said(NamedTuple):
@@ -137,8 +116,6 @@ class _Conversation(NamedTuple):
     """A conversation for the inspector, whose texts can be cut at any length."""
 
     id: str
-    size: int
-    """Number of its messages."""
     steps: int
     """Most steps under any strategy."""
     plain: Plain
@@ -169,9 +146,10 @@ class _Conversation(NamedTuple):
             more = {at: len(text) - cut for at, text in enumerate(said.texts) if len(text) > cut}
             return {**said.columns, "text": list(map(runs, said.texts)), "more": more}
 
+        name = printable(self.id)
         plain = {
             **self.plain,
-            "id": printable(self.id),
+            "id": name,
             "cut": cut,
             "messages": messages(self.said),
             "strategies": [
@@ -179,7 +157,7 @@ class _Conversation(NamedTuple):
             ],
         }
         data = msgspec.json.encode({**plain, "pieces": list(map(printable, pieces))})
-        return Packed(printable(self.id), self.steps, cut, b64encode(zlib.compress(data, 6)).decode())
+        return Packed(name, self.steps, cut, b64encode(zlib.compress(data, 6)).decode())
 
 
 def _encoded(values: Plain) -> Plain:
@@ -208,11 +186,8 @@ class _Rows:
         self._events = _by_result(run, "events", ("step", "event"))
         # The tokens that the cache has at each step of each result that is billed.
         billed = results.billed
-        self._read, requests = billed.usages[billed.schemes[0]].read, billed.requests
-        names, strategies = requests.steps.conversation, requests.steps.strategy
-        self._billed = {
-            (names.iloc[start], strategies.iloc[start]): slice(start, stop) for start, stop in pairwise(requests.bounds)
-        }
+        self._read = billed.usages[billed.schemes[0]].read
+        self._billed = {(name, strategy): rows for name, strategy, rows in billed.requests.results}
 
     def conversation(self, recorded: Conversation, tools: int) -> _Conversation:
         """Return a conversation with what every strategy did in it; where no text may be shown, nothing that was said.
@@ -230,7 +205,7 @@ class _Rows:
             strategies.append((_encoded(did), self._said(written, rows["tokens"])))
         said = self._said(recorded.messages, self._tokens[recorded.id])
         plain = {"tools": tools, "probes": list(_probes(recorded, places, text=self._text))}
-        return _Conversation(recorded.id, len(recorded.messages), most, plain, said, strategies)
+        return _Conversation(recorded.id, most, plain, said, strategies)
 
     def _said(self, messages: Sequence[Message], tokens: Sequence[int]) -> _Said:
         columns = {
@@ -238,7 +213,7 @@ class _Rows:
             "role": [message.role for message in messages],
             "tokens": list(tokens),
         }
-        return _Said(_encoded(columns), [_text(message) if self._text else _outline(message) for message in messages])
+        return _Said(_encoded(columns), [_text(message, text=self._text) for message in messages])
 
     def _strategy(
         self, conversation: Conversation, key: Key, places: Mapping[str, int], written: Sequence[Message]
@@ -251,6 +226,7 @@ class _Rows:
         rows = self._events.get(key, {"step": [], "event": []})
         events = list(zip(rows["step"], map(msgspec.json.decode, rows["event"]), strict=True))
         recorded = [places.get(message.id, -1) for message in written]
+        originals = [conversation.messages[at] if at >= 0 else None for at in recorded]
         return {
             **{name: steps[name] for name in ("at", "turn", "kept", "marks")},
             "added": [
@@ -268,11 +244,7 @@ class _Rows:
             "read": self._read[self._billed[key]].tolist() if key in self._billed else None,
             "of": recorded,
             # Messages that the strategy wrote as they were recorded.
-            "same": [
-                number
-                for number, (at, message) in enumerate(zip(recorded, written, strict=True))
-                if at >= 0 and conversation.messages[at] == message
-            ],
+            "same": [number for number, pair in enumerate(zip(originals, written, strict=True)) if pair[0] == pair[1]],
             "summarised": [
                 [step, [places[name] for name in event["replaced"] if name in places]]
                 for step, event in events
@@ -300,15 +272,13 @@ def _by_result(run: Run, name: str, columns: Sequence[str]) -> dict[Key, dict[st
     }
 
 
-def _text(message: Message) -> str:
+def _text(message: Message, *, text: bool) -> str:
+    """Return what a message says and calls; without `text` only the tools that it calls."""
+    if not text:
+        return "\n".join(f"→ {call.name}()" for call in message.calls)
     calls = "".join(f"\n→ {call.name}({call.arguments})" for call in message.calls)
     media = f"\n[{media_counts(medium.kind for medium in message.media)}]" if message.media else ""
     return f"{message.text}{calls}{media}".removeprefix("\n")
-
-
-def _outline(message: Message) -> str:
-    """Return the tools that a message calls."""
-    return "\n".join(f"→ {call.name}()" for call in message.calls)
 
 
 def _fields(event: Plain, *, text: bool) -> dict[str, str]:
@@ -319,10 +289,11 @@ def _fields(event: Plain, *, text: bool) -> dict[str, str]:
             continue
         if isinstance(value, list):
             shown = ", ".join(f"{item:.3g}" if isinstance(item, float) else str(item) for item in value[:_ITEMS])
-            fields[name] = printable(shown[:_FIELD]) + (f" … ({len(value)} of them)" if len(value) > _ITEMS else "")
+            more = f" … ({len(value)} of them)" if len(value) > _ITEMS else ""
         else:
-            words = " ".join(str(value)[: 2 * _FIELD].split())
-            fields[name] = printable(words[:_FIELD]) + ("…" if len(words) > _FIELD else "")
+            shown = " ".join(str(value)[: 2 * _FIELD].split())
+            more = "…" if len(shown) > _FIELD else ""
+        fields[name] = printable(shown[:_FIELD]) + more
     return fields
 
 

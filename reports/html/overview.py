@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isnan, nan
@@ -14,7 +14,7 @@ from ctxbench.metrics.frontier import DRAWS
 from ctxbench.metrics.value import Missing
 
 from ..figures.frontier import PLACES, frontier
-from ..render import CROSS, Column, Table, count, dollars, percent, table_of
+from ..render import CROSS, STRATEGY, Column, Table, about, count, dollars, percent, table_of
 from ..results import Results
 from ..verdict import BOUNDS, WHOLE, RunVerdict, verdict
 from ..verdict_text import accepted_points, answer, is_traps, points_of, trap_table
@@ -23,7 +23,6 @@ from .page import Chart, ReportSection, chart_of, left_out, section_of, texts
 # Points of quality below the best of the run.
 _LOSSES = (0, 1, 2, 5, 10, 20, 30, 50)
 _ROUNDING = 1e-12
-_STRATEGY = Column("strategy", "strategy")
 
 
 def overview_section(results: Results) -> ReportSection:
@@ -45,7 +44,7 @@ def _section(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) ->
     rows = _rows(places, order)
     columns = (
         Column("#", "number"),
-        _STRATEGY,
+        STRATEGY,
         Column("verdict", "verdict"),
         Column("what breaks", "breaks", lambda text: text or "–"),
         Column(places.quality.name, "quality", percent),
@@ -57,37 +56,28 @@ def _section(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) ->
         parts[1:2] = [_choices(places), _chart(places, rows, number)]
         parts.append(_by_how_much(places, rows))
         parts += [_under_others(by_model, order)] * (len(by_model) > 1)
-    frame = pd.DataFrame(
-        [
-            {
-                **{key: row[key] for key in ("strategy", "on_frontier", "no_better_than", "how_sure")},
-                places.quality.metric: row["quality"],
-                **{f"cost {model}": costs.get(row["strategy"], nan) for model, costs in places.costs.items()},
-                "breaks": row["breaks"],
-            }
-            for row in rows
-        ]
-    )
-    return section_of("overview", parts, {"frontier": frame}, lead=_lead(places))
+    frame = pd.DataFrame(rows)[["strategy", "on_frontier", "no_better_than", "how_sure", "quality"]]
+    frame = frame.rename(columns={"quality": places.quality.metric})
+    for model, costs in places.costs.items():
+        frame[f"cost {model}"] = [costs.get(name, nan) for name in order]
+    frame["breaks"] = [row["breaks"] for row in rows]
+    return section_of("overview", parts, {"frontier": frame}, _lead(places))
 
 
 def _rows(places: RunVerdict, order: Sequence[str]) -> list[dict[str, Any]]:
     """Return what is said of each strategy, in the order given."""
-    points = places.points
     numbers = {name: at for at, name in enumerate(order, start=1)}
     rows = []
     for name, number in numbers.items():
-        by = places.beaten_by.get(name, "")
+        by, words = places.beaten_by.get(name, ""), PLACES[0]
         if name in BOUNDS:
             words = "a bound, not a strategy"
-        elif name not in points:
+        elif name not in places.points:
             words = "no figure"
         elif name in places.broken:
             words = f"{CROSS} breaks more than {WHOLE}"
         elif by:
             words = "ship: surely good enough" if name == places.shipped else f"no better than {numbers[by]}"
-        else:
-            words = PLACES[0]
         rows.append(
             {
                 "number": number,
@@ -106,14 +96,13 @@ def _rows(places: RunVerdict, order: Sequence[str]) -> list[dict[str, Any]]:
 
 def _lead(places: RunVerdict) -> str:
     """Return the answer in words."""
-    words = texts()["sections"]["overview"]
+    words, shipped, quality = texts()["sections"]["overview"], places.shipped, places.quality
     if not places.points:
         return words["lead_empty"]
     share = f"{len(places.best)} of {count(len(places.points), 'strategy', 'strategies')}"
-    quality = places.quality
     lead = words["lead"].format(places=share, model=places.model, quality=quality.name, about=quality.about)
-    if places.shipped is not None and (other := places.beaten_by.get(places.shipped)):
-        more = words["lead_shipped"].format(shipped=places.shipped, other=other, accepted=accepted_points(places))
+    if shipped is not None and (other := places.beaten_by.get(shipped)):
+        more = words["lead_shipped"].format(shipped=shipped, other=other, accepted=accepted_points(places))
         lead += f" {more}"
     return lead
 
@@ -143,8 +132,7 @@ def _chart(places: RunVerdict, rows: Sequence[dict[str, Any]], number: int) -> C
     for row in rows:
         if (name := row["strategy"]) not in points:
             continue
-        is_good = row["on_frontier"] or name == places.shipped
-        place = PLACES[2] if name in places.broken else PLACES[0] if is_good else PLACES[1]
+        place = PLACES[2 if name in places.broken else 0 if row["on_frontier"] else 1]
         mark = {"strategy": name, "number": row["number"], "place": place, **points[name]._asdict()}
         mark |= dict.fromkeys(("low", "high", "cost_low", "cost_high"), nan)
         if base is not None and name != WHOLE:
@@ -164,36 +152,29 @@ def _by_how_much(places: RunVerdict, rows: Sequence[dict[str, Any]]) -> Table:
     points = places.candidates
     none = places.points[WHOLE].cost if WHOLE in places.points else 0.0
 
-    def beside(text: Any) -> Any:
+    def beside(text: Callable[[str, str], str]) -> Callable[[dict[str, Any]], str]:
         """Return a function of a strategy and the one that it is no better than; – where it is worth choosing."""
         return lambda row: text(row["strategy"], row["no_better_than"]) if row["no_better_than"] else "–"
 
+    def saved(name: str, by: str) -> str:
+        return percent(1 - points[by].cost / (points[name].cost or 1))
+
     columns = (
-        _STRATEGY,
+        STRATEGY,
         Column("how sure", "how_sure", lambda share: "–" if isnan(share) else percent(share)),
         Column("bill against none", lambda row: percent(row["bill"] / none - 1) if none else "–"),
-        Column("no better than", beside(lambda _, by: by)),
-        Column(
-            "which is cheaper by",
-            beside(lambda name, by: percent(1 - points[by].cost / (points[name].cost or 1))),
-        ),
+        Column("no better than", "no_better_than", lambda by: by or "–"),
+        Column("which is cheaper by", beside(saved)),
         Column("and better by, 95 %", beside(lambda name, by: points_of(places.gain(by, name)))),
     )
-    note = (
-        f"How sure: the share of {DRAWS:,} resamples of independent units in which the strategy is on the "
-        "frontier of those that break nothing. No better than: the best of the frontier that costs no more; a gain "
-        "within its interval is none."
-    )
     shown = [row for row in rows if row["strategy"] in points]
-    return table_of("How sure is the verdict, and by how much?", columns, shown, [note])
+    notes = [about("frontier_sure", draws=DRAWS)]
+    return table_of("How sure is the verdict, and by how much?", columns, shown, notes)
 
 
 def _notes(places: RunVerdict) -> Iterator[str]:
     summary = places.results.summary
-    yield (
-        f"Bill: under {places.model} with its prompt cache, and the strategy's own model calls. What breaks: number of "
-        "calls, beyond those of none where it was run."
-    )
+    yield about("frontier_bill", model=places.model)
     if places.results.is_sampled:
         yield from places.results.sampling_notes
         yield f"{places.quality.name.capitalize()} covers the same conversations."
@@ -209,5 +190,5 @@ def _under_others(by_model: Sequence[RunVerdict], order: Sequence[str]) -> Table
         columns.append(Column(places.model, places.cost, dollars))
         columns.append(Column("frontier", places.best.__contains__, lambda there: "yes" if there else "–"))
     shown = [name for name in order if any(name in places.points for places in by_model)]
-    note = "Bill, and whether it is on the frontier there."
-    return table_of("Is it the same under other models?", columns, shown, [note])
+    notes = ["Bill, and whether it is on the frontier there."]
+    return table_of("Is it the same under other models?", columns, shown, notes)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pandas as pd
@@ -18,13 +18,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ctxbench.metrics.figures import BILLED, METRICS
-from ctxbench.scenarios.text import printable
+from ctxbench.scenarios.errors import printable
 
 from ..figures.frontier import NAMED, PLACES
 from ..figures.style import FAINT, GRID, INK, written
 from ..render import CROSS, Table, count, sample, tokens
 from ..results import Results
-from ..verdict import WHOLE
+from ..verdict import WHOLE, in_order, verdict
 from .inspector import Inspected
 
 if TYPE_CHECKING:
@@ -150,11 +150,7 @@ def texts() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
 
 
 def section_of(
-    name: str,
-    parts: Iterable[Table | Chart],
-    frames: Mapping[str, pd.DataFrame] | None = None,
-    *,
-    lead: str = "",
+    name: str, parts: Iterable[Table | Chart], frames: Mapping[str, pd.DataFrame] | None = None, lead: str = ""
 ) -> ReportSection:
     """Return the section of a name with its title, tab and lead from `texts`; `lead` replaces the latter.
 
@@ -172,32 +168,20 @@ def left_out(name: str) -> Table:
     return Table(words["title"], (), (), (words["empty"],))
 
 
-def chart_of(
-    name: str,
-    rows: pd.DataFrame,
-    drawing: Callable[[pd.DataFrame], Figure],
-    **values: str,
-) -> Chart:
+def chart_of(name: str, rows: pd.DataFrame, drawing: Callable[[pd.DataFrame], Figure], **values: str) -> Chart:
     """Return the chart of a name with its title and caption from `texts`, their {braces} filled with the values."""
     words = texts()["figures"][name]
     return Chart(name, words["title"].format(**values), words["about"].format(**values), rows, drawing)
 
 
-def page(
-    results: Results,
-    sections: Sequence[ReportSection],
-    inspector: Inspected,
-    order: Sequence[str] = (),
-    again: int = 0,
-) -> str:
+def page(results: Results, sections: Sequence[ReportSection], inspector: Inspected, again: int = 0) -> str:
     """Return the report as HTML. The same run gives the same text.
 
-    `order` is that of the strategies to choose from, by default that of the run; the inspector opens on its first but
-    for `none`. `again` is after how many seconds the page of a run that goes on reloads itself.
+    Strategies stand in the order of the verdict; the inspector opens on the first but for `none`. `again` is after how
+    many seconds the page of a run that goes on reloads itself.
     """
-    order = order or results.strategies
-    style, early, late = styled(), _file("early.js"), "\n".join(map(_file, _SCRIPTS))
-    there, summary = {section.name for section in sections}, results.summary
+    order, summary = list(map(printable, in_order(verdict(results)))), results.summary
+    there = {section.name for section in sections}
     tabs = [
         {
             "name": name,
@@ -219,53 +203,21 @@ def page(
         f"{tokens(summary.tokens)} tokens of history ({summary.manifest.plan.encoding})",
         count(len(results.strategies), "strategy", "strategies"),
     )
-    return (
-        environment()
-        .get_template("report.html")
-        .render(
-            name=printable(results.run.folder.resolve().name),
-            folder=printable(results.run.name),
-            facts=" · ".join(facts),
-            again=again,
-            tabs=tabs,
-            inspector=inspector,
-            first=printable(next((name for name in order if name != WHOLE), WHOLE)),
-            models=[printable(name) for name in results.models],
-            strategies=[printable(name) for name in order],
-            replayed=[printable(name) for name in results.strategies],
-            style=Markup(style),
-            early=Markup(early),
-            late=Markup(late),
-            policy=policy(style, (early, late)),
-            mark=Markup(MARK),
-        )
+    return rendered(
+        "report.html",
+        {"early": ("early.js",), "late": ("state.js", "page.js", "tables.js", "diff.js", "inspector.js")},
+        name=printable(results.run.folder.resolve().name),
+        folder=printable(results.run.name),
+        facts=" · ".join(facts),
+        again=again,
+        tabs=tabs,
+        inspector=inspector,
+        first=next((name for name in order if name != WHOLE), WHOLE),
+        models=[printable(name) for name in results.models],
+        strategies=order,
+        replayed=[printable(name) for name in results.strategies],
+        mark=Markup(MARK),
     )
-
-
-def environment() -> Environment:
-    """Return the templates of pages. Whatever a text says, it is text."""
-    made = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    made.filters["clean"] = lambda text: printable(str(text))
-    made.filters["tone"] = _tone
-    # By the display name of each metric, as heads of tables have it, its key and its meaning.
-    meanings = {metric.name: (key, metric.about) for key, metric in {**BILLED, **METRICS}.items()}
-    made.globals.update(meanings=meanings, most=_MOST_ROWS)
-    return made
-
-
-def styled() -> str:
-    """Return the style sheet of pages."""
-    return f"{_file('page.css')}\n"
-
-
-_SCRIPTS = ("state.js", "page.js", "tables.js", "diff.js", "inspector.js")
 
 
 # First words of a cell that says how something turned out.
@@ -276,19 +228,34 @@ _TONES = {
 }
 
 
-def _tone(cell: str) -> str:
-    """Return the class of a cell that says how something turned out; else nothing."""
-    return next((tone for tone, words in _TONES.items() if cell.startswith(words)), "")
+def rendered(
+    template: str, files: Mapping[str, Sequence[str]] | None = None, *, forms: str = "none", **values: Any
+) -> str:
+    """Return a page by its template. Whatever a text says, it is text.
 
-
-def policy(style: str, scripts: Sequence[str]) -> str:
-    """Return a content policy that loads nothing and runs only what it names by digest."""
+    `files` are those of each script. The page's policy loads nothing, and runs only what it names by digest; `forms`
+    says whom a form may ask.
+    """
 
     def digest(text: str) -> str:
         return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
-    allowed = " ".join(map(digest, scripts))
-    return f"default-src 'none'; style-src {digest(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
+    def tone(cell: str) -> str:
+        return next((tone for tone, words in _TONES.items() if cell.startswith(words)), "")
+
+    options = {"autoescape": True, "undefined": StrictUndefined, "keep_trailing_newline": True}
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, lstrip_blocks=True, **options)  # type: ignore[arg-type]
+    environment.filters |= {"clean": lambda text: printable(str(text)), "tone": tone}
+    # By the display name of each metric, as heads of tables have it, its key and its meaning.
+    meanings = {metric.name: (key, metric.about) for key, metric in {**BILLED, **METRICS}.items()}
+    style, scripts = f"{_file('page.css')}\n", {name: "\n".join(map(_file, of)) for name, of in (files or {}).items()}
+    policy = (
+        f"default-src 'none'; style-src {digest(style)}; script-src {' '.join(map(digest, scripts.values()))}; "
+        f"base-uri 'none'; form-action '{forms}'"
+    )
+    ours = {name: Markup(text) for name, text in {"style": style, **scripts}.items()}
+    shown = environment.get_template(template)
+    return shown.render(meanings=meanings, most=_MOST_ROWS, policy=policy, **ours, **values)
 
 
 def _file(name: str) -> str:

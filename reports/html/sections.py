@@ -21,15 +21,14 @@ from ctxbench.metrics.value import Missing
 
 from .. import claims, probes
 from ..answers import agreement_table, measures, pairs, run_tables
-from ..bill import HOW, against, assumptions, bill_of, broken, causes
+from ..bill import against, assumptions, bill_of, broken, causes, how
 from ..calibration import corrected_of, corrected_table, profile_tables
 from ..figures import charts
 from ..figures.frontier import between, shares
-from ..render import Column, Table, count, metric_column, percent, table_of
+from ..render import STRATEGY, Column, Table, about, count, integer, metric_column, percent, table_of
 from ..results import Results
 from ..steps import SUMMED
 from ..tables import (
-    STRATEGY,
     action_tables,
     counter_table,
     faults_table,
@@ -43,15 +42,15 @@ from ..tables import (
     rows_of,
     survival_tables,
 )
-from ..tier_actions import TIERS, TierActions, tier_action_tables
+from ..tier_actions import TIERS, tier_action_tables
 from ..verdict_text import is_traps
 from . import overview
 from .page import Chart, ReportSection, chart_of, left_out, section_of, texts
 
 # Conversations that are in the page; all are in the CSV file.
 _MOST_CONVERSATIONS = 200
+_SIZES = {"look_ups": "look-up", "conversations": "conversation"}
 _PLAN_FIELDS = ("names", "form", "encoding", "window", "summariser", "embedder")
-_INTEGER = "{:,}".format
 
 
 def answers_section(results: Results) -> ReportSection | None:
@@ -59,10 +58,9 @@ def answers_section(results: Results) -> ReportSection | None:
     answers = results.summary.answers
     if answers is None:
         return None
-    parts: list[Table | Chart] = [left_out("answers"), *run_tables(answers, by_kind=True)]
+    tables = run_tables(answers, by_kind=True)
     if not answers.figures:
-        return section_of("answers", parts)
-    parts[0] = _answers_chart(answers.figures[0])
+        return section_of("answers", (left_out("answers"), *tables))
     agreement = pairs(measures(results.run, answers, results.summary.uneven), results.run.units)
     names = ("correct", "given", "unknown", "abstained", "normalised_gain", "missing", "ungraded", "paired")
     rows = [
@@ -75,7 +73,8 @@ def answers_section(results: Results) -> ReportSection | None:
         for figures in answers.figures
         for of in figures.strategies
     ]
-    return section_of("answers", (*parts, agreement_table(agreement)), {"answers": pd.DataFrame(rows)})
+    parts: tuple[Table | Chart, ...] = (_answers_chart(answers.figures[0]), *tables, agreement_table(agreement))
+    return section_of("answers", parts, {"answers": pd.DataFrame(rows)})
 
 
 def _answers_chart(answers: AnswerFigures) -> Chart:
@@ -89,8 +88,8 @@ def _answers_chart(answers: AnswerFigures) -> Chart:
             bounds[("floor", "ceiling")[BOUNDS.index(of.strategy)]] = share
         else:
             marks.append((of.strategy, share, *((share, share) if isinstance(ends, Missing) else ends)))
-    values = {"answerer": answers.answerer, "grader": answers.grader}
-    return chart_of("answers", shares(marks), partial(between, bounds=bounds), **values)
+    drawing = partial(between, bounds=bounds)
+    return chart_of("answers", shares(marks), drawing, answerer=answers.answerer, grader=answers.grader)
 
 
 def bill_section(results: Results) -> ReportSection | None:
@@ -103,7 +102,7 @@ def bill_section(results: Results) -> ReportSection | None:
         for model, rows in totals.groupby("model", observed=True, sort=False)
     ]
     saved = [against(totals, without_newest)] if "none" in results.strategies else []
-    notes = (*HOW, *results.sampling_notes, *assumptions(results.billed, results.billed.schemes))
+    notes = (*how(), *results.sampling_notes, *assumptions(results.billed, results.billed.schemes))
     chart = chart_of("bill", charts.bill_rows(totals), charts.bill)
     return section_of("bill", (chart, *saved, *bills, Table("How was it billed?", (), (), notes)), {"bill": totals})
 
@@ -121,7 +120,7 @@ def cache_section(results: Results) -> ReportSection | None:
     )
     table = broken(results.breaks, list(totals.strategy.unique()), int(totals.calls.max()))
     lead = " ".join((texts()["sections"]["cache"]["lead"], *results.sampling_notes))
-    return section_of("cache", (*parts, table), {"prefix_breaks": causes(results.breaks)}, lead=lead)
+    return section_of("cache", (*parts, table), {"prefix_breaks": causes(results.breaks)}, lead)
 
 
 def calibration_section(results: Results) -> ReportSection | None:
@@ -145,7 +144,7 @@ def calibration_section(results: Results) -> ReportSection | None:
         if not isinstance((kappa := quote.profile.quoted.kappa).value, Missing)
         and not isinstance(kappa.interval, Missing)
     ]
-    drawing = partial(between, bounds={}, along="Cohen's kappa with people", share=False)
+    drawing = partial(between, bounds={}, along="Cohen's kappa with people", in_percent=False)
     chart = chart_of("kappa", shares(kappas), drawing)
     parts: list[Table | Chart] = [chart, *profile_tables(by_grader), corrected_table(corrected)]
     return section_of("calibration", parts, {"corrected": pd.DataFrame(rows)})
@@ -162,10 +161,9 @@ def claims_section(results: Results) -> ReportSection | None:
         for row in finding.rows
     ]
     words = texts()["sections"]["claims"]
-    lead = words["lead"] + words["lead_quick"] * stored.quick
-    if stored.recordings:
-        lead += words["lead_recordings"].format(recordings=", ".join(stored.recordings))
-    return section_of("claims", claims.tables(stored.findings, every=True), {"claims": pd.DataFrame(rows)}, lead=lead)
+    of_recordings = words["lead_recordings"].format(recordings=", ".join(stored.recordings))
+    lead = words["lead"] + words["lead_quick"] * stored.quick + of_recordings * bool(stored.recordings)
+    return section_of("claims", claims.tables(stored.findings, every=True), {"claims": pd.DataFrame(rows)}, lead)
 
 
 def conversations_section(results: Results) -> ReportSection:
@@ -175,17 +173,16 @@ def conversations_section(results: Results) -> ReportSection:
     lowest = sums[sums.share < 1].sort_values("share", kind="stable").drop_duplicates("conversation")
     columns = (
         Column("conversation", "conversation"),
-        Column("model calls", "calls", _INTEGER),
-        *(Column(key, key, _INTEGER) for key in ("messages", "tokens", "probes")),
+        Column("model calls", "calls", integer),
+        *(Column(key, key, integer) for key in ("messages", "tokens", "probes")),
         Column("lowest grounding recall", "strategy", lambda name: "–" if pd.isna(name) else name),
         Column("share", "share", lambda share: "–" if pd.isna(share) else percent(share)),
     )
     first = table.head(_MOST_CONVERSATIONS).astype({"conversation": str})
     rows = first.merge(lowest[[*KEYS, "share"]].astype(dict.fromkeys(KEYS, str)), "left", "conversation")
-    notes = ["Lowest grounding recall: the strategy whose contexts lacked most of what the recorded model used next."]
-    if len(table) > _MOST_CONVERSATIONS:
-        total = count(len(table), "conversation")
-        notes.append(f"The first {_MOST_CONVERSATIONS} of {total}: all are in tables/results.csv.")
+    notes, most = [about("conversations")], _MOST_CONVERSATIONS
+    if len(table) > most:
+        notes.append(f"The first {most} of {count(len(table), 'conversation')}: all are in tables/results.csv.")
     shown = table_of("Which conversations were replayed?", columns, rows.to_dict(orient="records"), notes)
     return section_of("conversations", (shown,), {"results": _results_frame(results)})
 
@@ -215,17 +212,11 @@ def latency_section(results: Results) -> ReportSection | None:
 def actions_section(results: Results) -> ReportSection | None:
     """Return what strategies did, or None where they reported nothing and nothing failed."""
     summary = results.summary
-    tables = list(action_tables(summary))
-    if summary.reasons:
-        tables.append(reasons_table(summary))
-    tables += incomplete(summary)
-    if not tables:
+    reasons = [reasons_table(summary)] * bool(summary.reasons)
+    if not (tables := [*action_tables(summary), *reasons, *incomplete(summary)]):
         return None
-    frames = {
-        "reasons": summary.reasons,
-        "failed": summary.failed,
-        "left_out": msgspec.to_builtins(summary.manifest.problems),
-    }
+    left = msgspec.to_builtins(summary.manifest.problems)
+    frames = {"reasons": summary.reasons, "failed": summary.failed, "left_out": left}
     return section_of("actions", tables, {name: pd.DataFrame(rows) for name, rows in frames.items()})
 
 
@@ -235,32 +226,27 @@ def evidence_section(results: Results) -> ReportSection | None:
     if summary is None:
         return None
     rows = [{"strategy": name, **figures} for name, figures in (summary.strategies | summary.bounds).items()]
-    return section_of("evidence", tuple(probes.tables(summary, by_kind=True)), {"evidence": pd.DataFrame(rows)})
+    return section_of("evidence", probes.tables(summary, by_kind=True), {"evidence": pd.DataFrame(rows)})
 
 
 def grounding_section(results: Results) -> ReportSection | None:
     """Return grounding recall, or None where no recorded call or answer uses a value that was given before."""
     summary = results.summary
-    if not any(summary.grounding.values()):
+    by_kind = [(name, kind, of) for name, kinds in summary.grounding.items() for kind, of in kinds.items()]
+    if not by_kind:
         return None
-    taking_part = [name for name, kinds in summary.grounding.items() if kinds]
-    rows = [
-        {"strategy": name, "kind": kind, **of._asdict()}
-        for name, kinds in summary.grounding.items()
-        for kind, of in kinds.items()
-    ]
-    chart = chart_of("grounding", charts.grounding_rows(summary.steps.by_turn, taking_part), charts.grounding)
-    return section_of("grounding", (chart, grounding_table(summary)), {"grounding": pd.DataFrame(rows)})
+    rows = pd.DataFrame([{"strategy": name, "kind": kind, **of._asdict()} for name, kind, of in by_kind])
+    chart = chart_of("grounding", charts.grounding_rows(summary.steps.by_turn), charts.grounding)
+    return section_of("grounding", (chart, grounding_table(summary)), {"grounding": rows})
 
 
 def growth_section(results: Results) -> ReportSection | None:
     """Return the tokens of a call by turn, or None without steps."""
-    summary = results.summary
-    if summary.steps.growth.empty:
+    curve = results.summary.steps.growth
+    if curve.empty:
         return None
-    taking_part = [name for name in results.strategies if (summary.steps.growth.strategy == name).any()]
-    chart = chart_of("growth", charts.growth_rows(summary.steps.growth, taking_part), charts.growth)
-    return section_of("growth", (chart, growth_table(summary)), {"growth": summary.steps.growth})
+    chart = chart_of("growth", charts.growth_rows(curve), charts.growth)
+    return section_of("growth", (chart, growth_table(results.summary)), {"growth": curve})
 
 
 def method_section(results: Results) -> ReportSection:
@@ -273,8 +259,8 @@ def method_section(results: Results) -> ReportSection:
         "digest of the recordings": manifest.digest,
         "run folder format": str(manifest.format),
     }
-    rows = {name: value for name, value in rows.items() if value not in ("None", "")}
-    run = Table("What was run?", ("what", "value"), tuple(rows.items()), names=2, prose=True)
+    shown = tuple((name, value) for name, value in rows.items() if value not in ("None", ""))
+    run = Table("What was run?", ("what", "value"), shown, names=2, prose=True)
     tables = [counter_table(results.summary)] if counter else []
     return section_of("method", (*tables, run), {"counter": pd.DataFrame(counter)})
 
@@ -306,25 +292,17 @@ def survival_section(results: Results) -> ReportSection | None:
 def tiers_section(results: Results) -> ReportSection | None:
     """Return what memory tiers did, or None where no strategy has tiers and the recordings go back to nothing."""
     tiers, ratios = results.summary.tiers, results.miss_ratios
-    with_hits = {name: actions for name, actions in tiers.items() if actions.hits.total() and actions.has_quotas}
     if not tiers and ratios.empty:
         return None
-    look_ups, conversations = ("", "")
-    if not ratios.empty:
-        look_ups = count(int(ratios.look_ups.iloc[0]), "look-up")
-        conversations = count(int(ratios.conversations.iloc[0]), "conversation")
-    values = {"look_ups": look_ups, "conversations": conversations}
+    with_quotas = {name: actions for name, actions in tiers.items() if actions.has_quotas}
+    with_hits = {name: actions for name, actions in with_quotas.items() if actions.hits.total()}
+    words = {key: "" if ratios.empty else count(int(ratios[key].iloc[0]), one) for key, one in _SIZES.items()}
     parts: tuple[Table | Chart, ...] = (
         chart_of("tiers", charts.tier_rows(with_hits), charts.tiers),
         *tier_action_tables(tiers),
-        chart_of("miss_ratios", charts.miss_rows(ratios), charts.miss_ratios, **values),
+        chart_of("miss_ratios", charts.miss_rows(ratios), charts.miss_ratios, **words),
     )
-    return section_of("tiers", parts, {**_tier_frames(tiers), "miss_ratios": ratios})
-
-
-def _tier_frames(tiers: dict[str, TierActions]) -> dict[str, pd.DataFrame]:
-    """Return the exact figures of the tiers."""
-    hits = [(name, tier, actions.hits[tier]) for name, actions in tiers.items() if actions.has_quotas for tier in TIERS]
+    hits = [(name, tier, actions.hits[tier]) for name, actions in with_quotas.items() for tier in TIERS]
     moves = [
         {
             "strategy": name,
@@ -338,16 +316,14 @@ def _tier_frames(tiers: dict[str, TierActions]) -> dict[str, pd.DataFrame]:
         for name, actions in tiers.items()
         for (source, to), edge in sorted(actions.moves.items())
     ]
-    limits = [
-        (name, *limit, times)
-        for name, actions in tiers.items()
-        for limit, times in sorted(actions.limits_reached.items())
-    ]
-    return {
+    limits = [(name, *limit, times) for name, of in tiers.items() for limit, times in sorted(of.limits_reached.items())]
+    frames = {
         "tier_hits": pd.DataFrame(hits, columns=["strategy", "tier", "messages"]),
         "migrations": pd.DataFrame(moves),
         "limits": pd.DataFrame(limits, columns=["strategy", "tier", "limit", "times"]),
+        "miss_ratios": ratios,
     }
+    return section_of("tiers", parts, frames)
 
 
 SECTIONS: tuple[Callable[[Results], ReportSection | None], ...] = (

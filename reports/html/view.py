@@ -13,12 +13,10 @@ from pathlib import Path
 from threading import Lock
 from time import time
 from traceback import print_exc
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote
 
-from markupsafe import Markup
-
-from ctxbench.harness.bill.recorded import billed_models
+from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.compare.compare import compare, strategies
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
@@ -30,9 +28,8 @@ from ctxbench.scenarios.errors import RunError, UserError
 from ..compare import tables
 from ..render import count
 from ..results import Results
-from ..verdict import in_order, verdict
 from .inspector import inspected
-from .page import environment, page, policy, styled
+from .page import page, rendered
 from .sections import sections
 
 # Seconds after which the report of a run that goes on reloads itself.
@@ -144,20 +141,20 @@ class Site:
             if known != state:
                 opened = load_so_far(run.folder)
                 results = Results(opened, billed_models(opened, self._models), text=self._text)
-                shown, order = list(sections(results)), in_order(verdict(results))
-                made = page(results, shown, inspected(results), order, _AGAIN if run.goes_on else 0).encode()
+                again = _AGAIN if run.goes_on else 0
+                made = page(results, list(sections(results)), inspected(results), again).encode()
                 self._pages[run.folder] = (state, made)
         return Response(HTTPStatus.OK, made)
 
     def _compare(self, before: ListedRun, after: ListedRun) -> Response:
-        sides = []
-        for run in (before, after):
-            opened = load(run.folder)
-            side = measured(opened, billed_models(opened, self._models))
-            if not self._text:
-                side = replace(side, failed={name: dict.fromkeys(of, LEFT_OUT) for name, of in side.failed.items()})
-            sides.append(side)
-        one, two = sides
+        opened = [load(run.folder) for run in (before, after)]
+        sides = (measured(run, billed_models(run, self._models)) for run in opened)
+        one, two = (
+            side
+            if self._text
+            else replace(side, failed={name: dict.fromkeys(of, LEFT_OUT) for name, of in side.failed.items()})
+            for side in sides
+        )
         pairs = [(name, name) for name in two.sums if name in one.sums]
         compared = compare(one, two, pairs, GatePolicy({REST: MetricPolicy()}).rule)
         compared = replace(compared, unpaired=(*strategies(one, two), *compared.unpaired))
@@ -169,12 +166,9 @@ _NAMES = {"report": ("run",), "compare": ("before", "after")}
 
 
 def _said(status: HTTPStatus, text: str) -> Response:
-    return Response(status, _page(status.phrase, "said.html", text=text).body)
+    return _page(status.phrase, "said.html", status, text=text)
 
 
-def _page(title: str, template: str, **values: object) -> Response:
+def _page(title: str, template: str, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Response:
     """Return a page of ours that is no report. It runs no script; its one form may ask this server."""
-    style = styled()
-    allowed = policy(style, ()).replace("form-action 'none'", "form-action 'self'")
-    shown = environment().get_template(template)
-    return Response(HTTPStatus.OK, shown.render(title=title, style=Markup(style), policy=allowed, **values).encode())
+    return Response(status, rendered(template, forms="self", title=title, **values).encode())

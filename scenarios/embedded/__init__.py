@@ -19,7 +19,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import Annotated
 
 import msgspec
@@ -27,7 +27,7 @@ import zstandard
 
 from ..errors import SetupError, SpecError
 from ..model import Conversation
-from ..spec import build, nearest, single
+from ..spec import build, single
 
 LANGUAGES = ("en", "zh")
 DIGESTS = {
@@ -86,60 +86,40 @@ def named_scenario(text: str) -> Iterator[Conversation]:
     call = single(text, "scenario")
     if call.name in SCENARIOS and call.name not in GENERATED and call.parameters:
         raise SpecError(f"{call.name} is recorded: only {', '.join(GENERATED)} take parameters")
-    numbers = build(call, {call.name: Generated}, "scenario")
+    numbers = build(call, dict.fromkeys(SCENARIOS, Generated), "scenario")
     return scenario(call.name, numbers.turns, numbers.seed, numbers.conversations)
 
 
 def scenario(
     name: str, turns: int | None = None, seed: int = 0, conversations: int | None = None
 ) -> Iterator[Conversation]:
-    """Return the conversations of a scenario, in a fixed order, each decoded or made when it is asked for.
+    """Return the conversations of one of SCENARIOS, in a fixed order, each decoded or made when it is asked for.
 
-    The numbers are for generated scenarios alone: `turns` is the user turns per conversation; `conversations` is how
-    many there are, instead of the two of one seed: they come from this seed, the one after it, and so on. Raises
-    SpecError for a name that is not in SCENARIOS, for less than one turn or conversation, and for a number that a
-    recorded scenario cannot have; SetupError if a set's file is not the one that ctxbench came with.
+    The numbers are for generated scenarios alone, as in `Generated`. Raises SetupError if a set's file is not the one
+    that ctxbench came with.
     """
-    if name not in SCENARIOS:
-        raise SpecError(f"unknown scenario {name!r}{nearest(name, SCENARIOS)}; there are {', '.join(SCENARIOS)}")
-    for what, number in (("turns", turns), ("conversations", conversations)):
-        if number is not None and number < 1:
-            raise SpecError(f"{number} {what}: ask for 1 or more")
     if name in GENERATED:
-        made = (_made(name, turns, each, language) for each in count(seed) for language in LANGUAGES)
-        return islice(made, len(LANGUAGES) if conversations is None else conversations)
-    if turns is not None or seed or conversations is not None:
-        raise SpecError(
-            f"{name} is recorded: turns, seed and number of conversations can be given for {', '.join(GENERATED)}"
-        )
-    return _recorded(name)
+        made = (_made(name, turns or GENERATED[name], each, language) for each in count(seed) for language in LANGUAGES)
+        return islice(made, conversations or len(LANGUAGES))
+    if name in KINDS:
+        return (conversation for conversation in _read("standard") if conversation.id.startswith(f"{name}/"))
+    traps = (trap for trap in _read("traps") if trap.id != ENORMOUS)
+    return chain(_read("smoke"), traps) if name == "smoke" else _read(name)
 
 
-def _made(name: str, turns: int | None, seed: int, language: str) -> Conversation:
-    turns = GENERATED[name] if turns is None else turns
+def _made(name: str, turns: int, seed: int, language: str) -> Conversation:
     if name in ("mem_001", "mem_002"):
         from . import memory
 
         conversation = (memory.mem_001 if name == "mem_001" else memory.mem_002)(seed, turns, language)
     else:
-        from . import assistant  # reads many forms, so it is imported for the first conversation
+        from . import assistant
 
         number = f"{language}-{seed}-{turns}" if name == "load" else f"{language}-{seed}"
         conversation = msgspec.structs.replace(assistant.make(seed, turns, language), id=f"{name}/{number}")
     # The two languages of a seed of `load` are twins; another seed draws another world, people and order of events.
     unit = f"{name}-{seed}" if name == "load" else name
     return msgspec.structs.replace(conversation, meta={**conversation.meta, "unit": unit})
-
-
-def _recorded(name: str) -> Iterator[Conversation]:
-    if name in KINDS:
-        return (conversation for conversation in _read("standard") if conversation.id.startswith(f"{name}/"))
-    return _smoke() if name == "smoke" else _read(name)
-
-
-def _smoke() -> Iterator[Conversation]:
-    yield from _read("smoke")
-    yield from (trap for trap in _read("traps") if trap.id != ENORMOUS)
 
 
 def _read(name: str) -> Iterator[Conversation]:

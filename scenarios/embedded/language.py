@@ -1,52 +1,149 @@
-"""Languages of the assistant: their forms, how they write days and money, and the writer who fills the forms.
+"""Languages of the generated conversations: their forms, how they write days and money, and the writer of texts.
 
-A slot that the caller does not fill is filled by chance: `${n3_9}` is a number from 3 to 9, `${m20_90}` an amount of
-money, `${t8_17}` a time of day, `${d5_40}` a day that far ahead, `${p5_40}` one that long ago, `${c}` a capital
-letter, and any other name a text under that key. In a form that is a record, ` = ` stands between the fields.
+A data file has forms under keys. An indented line is a further line of the same form; nothing else is stripped. A line
+that starts with `#` is a comment:
+
+    @greeting                          a key
+    - «Hello|Good morning», $name.     a form
+      Your order $number has arrived.  its second line
+    - Hi $name!                        another form under the same key
+    -                                  an empty form
+
+`«a|b|c»` is one of several wordings; `$name` or `${name}` is a slot. A slot that the caller does not fill is filled by
+chance: `${n3_9}` is a number from 3 to 9, `${m20_90}` an amount of money, `${t8_17}` a time of day, `${d5_40}` a day
+that far ahead, `${p5_40}` one that long ago, `${c}` a capital letter, and any other name a text under that key. In a
+form that is a record, ` = ` stands between the fields.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
+from importlib.resources import files
 from random import Random
+from typing import TypeVar
 
-from . import forms
-from .forms import Forms
-
+T = TypeVar("T")
+Forms = Mapping[str, tuple[str, ...]]
+_CHOICE = re.compile("«([^»]*)»")
+_SLOT = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))", re.ASCII)
+_CHANCE = re.compile(r"([nmtdp])(\d+)_(\d+)")
+_CAPITALS = "ABCDEFGHJKLMNPRSTUVWXYZ"
 _PARTS = ("world", "offers", "plans", "habits", "home", "howto", "questions")
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October"),
     *("November", "December"),
 )
 _SENTENCE_START = re.compile(r"(?:^|(?<=[.?!] )|(?<=\n)|(?<=\n- )|(?<=\n> ))[a-z]")
-_CHANCE = re.compile(r"([nmtdp])(\d+)_(\d+)")
-_CAPITALS = "ABCDEFGHJKLMNPRSTUVWXYZ"
+
+
+@cache
+def load(*names: str) -> Forms:
+    """Return the forms of the data files `data/<name>.txt` by key."""
+    forms_by_key: dict[str, list[str]] = {}
+    for name in names:
+        blank, forms = 0, list[str]()
+        for line in (files(__package__) / "data" / f"{name}.txt").read_text(encoding="utf-8").split("\n"):
+            if line.startswith("@"):
+                forms = forms_by_key[line[1:]] = []
+            elif line == "-" or line.startswith("- "):
+                forms.append(line[2:])
+            elif line.startswith("  "):
+                # Blank lines within a form are a part of it, those behind its last line are none.
+                forms[-1] += "\n" * (blank + 1) + line[2:]
+            blank = 0 if line else blank + 1
+    return {key: tuple(forms) for key, forms in forms_by_key.items()}
+
+
+def fill(form: str, choose: Callable[[Sequence[str]], str], fact: Callable[[str], str]) -> str:
+    """Return the form with its choices made, from left to right, and then its slots filled, from left to right."""
+    chosen = _CHOICE.sub(lambda choice: choose(choice[1].split("|")), form) if "«" in form else form
+    return _SLOT.sub(lambda slot: fact(slot[1] or slot[2]), chosen)
+
+
+def one(rng: Random, options: Sequence[T]) -> T:
+    """Return one of the options: `Random.choice`, but twice as fast."""
+    return options[int(rng.random() * len(options))]
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """Language of a conversation: its forms, and how it writes days and money."""
+    """A language, with the spellings that count as right, the one that it writes first."""
 
-    forms: Forms
+    code: str
     space: str
     """Text between two sentences."""
-    day: Callable[[date], str]
-    day_spellings: Callable[[date], tuple[str, ...]]
-    """All spellings of a day that count as right; the first is `day`'s."""
-    month: Callable[[date], str]
-    day_count: Callable[[int], tuple[str, ...]]
-    """All spellings of a number of days."""
-    money: Callable[[int], str]
-    money_spellings: Callable[[int], tuple[str, ...]]
-    """All spellings of an amount that count as right; the first is `money`'s."""
+    days: tuple[str, ...]
+    amounts: tuple[str, ...]
+    """Spellings of an amount of money."""
+    counts: tuple[str, ...]
+    """Spellings of a number of days."""
+    months: str
     pound: int
     """Units of the currency that are worth a pound."""
-    finish: Callable[[str], str]
-    """Last touch on a text: capitals where sentences start."""
+
+    @property
+    def forms(self) -> Forms:
+        """All forms of the language, by key."""
+        return load(*(f"{self.code}_{part}" for part in _PARTS))
+
+    def spellings(self, value: date | int) -> tuple[str, ...]:
+        """Return the spellings of a day, or of an amount of money."""
+        forms = self.days if isinstance(value, date) else self.amounts
+        return tuple(dict.fromkeys(_filled(form, value) for form in forms))
+
+    def text(self, value: object) -> str:
+        """Return a value as this language writes it: days, and whole numbers as amounts of money."""
+        if isinstance(value, (date, int)):
+            return _filled(self.days[0] if isinstance(value, date) else self.amounts[0], value)
+        return str(value)
+
+    def day_count(self, days: int) -> tuple[str, ...]:
+        """Return the spellings of a number of days."""
+        return tuple(form.format(days) for form in self.counts)
+
+    def month(self, day: date) -> str:
+        """Return the month of a day, with its year."""
+        return _filled(self.months, day)
+
+    def finish(self, text: str) -> str:
+        """Return a text with capitals where English sentences start."""
+        return _SENTENCE_START.sub(lambda letter: letter[0].upper(), text) if self.code == "en" else text
+
+
+def _filled(form: str, value: date | int) -> str:
+    return form.format(day=value, name=_MONTHS[value.month - 1]) if isinstance(value, date) else form.format(value)
+
+
+LANGUAGES = {
+    "en": Language(
+        "en",
+        space=" ",
+        days=(
+            "{day.day} {name}",
+            "{name} {day.day}",
+            "{day.day} {name} {day.year}",
+            "{name} {day.day}, {day.year}",
+            "{day}",
+        ),
+        amounts=("£{:,}", "£{}", "{} pounds", "{:,}", "GBP {}"),
+        counts=("{} days", "{}"),
+        months="{name} {day.year}",
+        pound=1,
+    ),
+    "zh": Language(
+        "zh",
+        space="",
+        days=("{day.month}月{day.day}日", "{day.month}月{day.day}号", "{day.year}年{day.month}月{day.day}日", "{day}"),
+        amounts=("{}元", "{}块", "{}", "{:,}元", "¥{}"),
+        counts=("{}天", "{} 天", "{}"),
+        months="{day.year}年{day.month}月",
+        pound=4,
+    ),
+}
 
 
 class Writer:
@@ -55,16 +152,12 @@ class Writer:
     def __init__(self, rng: Random, language: Language, cast: Forms, today: Callable[[], date]) -> None:
         """Take the forms of the language, with those of the cast in their place. Days are relative to `today()`."""
         self._rng, self._language, self._today = rng, language, today
-        self._forms = {**language.forms, **cast}
+        self.forms = {**language.forms, **cast}
         self._decks: dict[str, list[str]] = {}
 
     def __call__(self, key: str, **facts: object) -> str:
         """Return one text under the key. Raises KeyError for an unknown key, or a slot that is none either."""
         return self.fill(self.draw(key), facts)
-
-    def has(self, key: str) -> bool:
-        """Return whether there are forms under the key."""
-        return key in self._forms
 
     def fields(self, key: str, **facts: object) -> list[str]:
         """Return the fields of one record under the key."""
@@ -76,27 +169,26 @@ class Writer:
 
     def bullets(self, key: str, count: int, **facts: object) -> str:
         """Return `count` texts under the key as a list, one per line."""
-        return "\n".join(f"- {text}" for text in self._texts(key, count, facts))
+        return bullets(self._texts(key, count, facts))
 
     def draw(self, key: str) -> str:
         """Return the next form under the key, not filled yet."""
         deck = self._decks.setdefault(key, [])
         if not deck:
-            deck.extend(self._forms[key])
+            deck.extend(self.forms[key])
             self._rng.shuffle(deck)
         return deck.pop()
 
     def fill(self, form: str, facts: Mapping[str, object]) -> str:
         """Return the form with its slots filled with the facts, the others by chance."""
-        return forms.fill(
-            form, self._rng.choice, lambda name: str(facts[name]) if name in facts else self._by_chance(name)
-        )
+        text = self._language.text
+        return fill(form, self._rng.choice, lambda slot: text(facts[slot]) if slot in facts else self._by_chance(slot))
 
     def _texts(self, key: str, count: int, facts: Mapping[str, object]) -> list[str]:
         hand: list[str] = []
         repeats: list[str] = []
         # With fewer forms than are wanted some have to stand twice, or this would never end.
-        enough = len(self._forms[key]) >= count
+        enough = len(self.forms[key]) >= count
         while len(hand) < count:
             form = self.draw(key)
             (repeats if enough and form in hand else hand).append(form)
@@ -107,81 +199,16 @@ class Writer:
     def _by_chance(self, slot: str) -> str:
         if slot == "c":
             return self._rng.choice(_CAPITALS)
-        span = _span(slot)
-        if span is None:
+        if not (span := _CHANCE.fullmatch(slot)):
             return self(slot)
-        kind, low, high = span
-        value = self._rng.randint(low, high)
-        match kind:
-            case "n":
-                return str(value)
-            case "m":
-                return self._language.money(value)
-            case "t":
-                return f"{value:02d}:{5 * self._rng.randrange(12):02d}"
-            case "d":
-                return self._language.day(self._today() + timedelta(days=value))
-            case _:
-                return self._language.day(self._today() - timedelta(days=value))
+        kind, value = span[1], self._rng.randint(int(span[2]), int(span[3]))
+        if kind == "t":
+            return f"{value:02d}:{5 * self._rng.randrange(12):02d}"
+        if kind in "dp":
+            return self._language.text(self._today() + timedelta(days=value if kind == "d" else -value))
+        return str(value) if kind == "n" else self._language.text(value)
 
 
-@cache
-def _span(slot: str) -> tuple[str, int, int] | None:
-    match = _CHANCE.fullmatch(slot)
-    return (match[1], int(match[2]), int(match[3])) if match else None
-
-
-def _forms(code: str) -> Forms:
-    return {key: texts for part in _PARTS for key, texts in forms.load(f"{code}_{part}").items()}
-
-
-def _english_day(day: date) -> str:
-    return f"{day.day} {_MONTHS[day.month - 1]}"
-
-
-def _english_days(day: date) -> tuple[str, ...]:
-    short, month = _english_day(day), _MONTHS[day.month - 1]
-    return short, f"{month} {day.day}", f"{short} {day.year}", f"{month} {day.day}, {day.year}", str(day)
-
-
-def _pounds(amount: int) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((f"£{amount:,}", f"£{amount}", f"{amount} pounds", f"{amount:,}", f"GBP {amount}")))
-
-
-def _chinese_day(day: date) -> str:
-    return f"{day.month}月{day.day}日"
-
-
-def _chinese_days(day: date) -> tuple[str, ...]:
-    return _chinese_day(day), f"{day.month}月{day.day}号", f"{day.year}年{_chinese_day(day)}", str(day)
-
-
-def _yuan(amount: int) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((f"{amount}元", f"{amount}块", str(amount), f"{amount:,}元", f"¥{amount}")))
-
-
-ENGLISH = Language(
-    forms=_forms("en"),
-    space=" ",
-    day=_english_day,
-    day_spellings=_english_days,
-    month=lambda day: f"{_MONTHS[day.month - 1]} {day.year}",
-    day_count=lambda days: (f"{days} days", str(days)),
-    money=lambda amount: f"£{amount:,}",
-    money_spellings=_pounds,
-    pound=1,
-    finish=lambda text: _SENTENCE_START.sub(lambda letter: letter[0].upper(), text),
-)
-CHINESE = Language(
-    forms=_forms("zh"),
-    space="",
-    day=_chinese_day,
-    day_spellings=_chinese_days,
-    month=lambda day: f"{day.year}年{day.month}月",
-    day_count=lambda days: (f"{days}天", f"{days} 天", str(days)),
-    money=lambda amount: f"{amount}元",
-    money_spellings=_yuan,
-    pound=4,
-    finish=lambda text: text,
-)
-LANGUAGES = {"en": ENGLISH, "zh": CHINESE}
+def bullets(texts: Sequence[str]) -> str:
+    """Return texts as a list, one per line."""
+    return "\n".join(f"- {text}" for text in texts)

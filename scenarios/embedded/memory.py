@@ -11,14 +11,12 @@ texts that people write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
 from ..model import Conversation
-from .forms import Forms, fill, load, one
+from .language import LANGUAGES, fill, load, one
 from .script import Script
 
 HOT, HOT_SHARE = 0.2, 0.8
@@ -29,14 +27,16 @@ SENTENCES = {"en": 7, "zh": 6}
 """Sentences around a record's fields: some 200 tokens with them."""
 PREFIXES = ("INS", "DEL", "REP", "CAL", "AUD", "LOG")
 """The starts of record numbers."""
+_SLOTS = dict.fromkeys(("thing", "other"), "things") | {"place": "places"}
+_SLOTS |= dict.fromkeys(("person", "colleague"), "people") | {"shift": "shifts", "state": "states"}
+"""Slots of the sentences, in the order in which they are drawn, and where their words stand."""
 
 
 def mem_001(seed: int, turns: int, language: str) -> Conversation:
     """Return a log to which records are added one by one."""
-    rng = Random(f"mem_001 {seed} {language}")
-    log = _Log(f"mem_001/{language}-{seed}", rng, language)
-    script = log.script
-    house = (f"{number}. {rule}" for number, rule in enumerate(log.words.forms["house rules"] * 5, 1))
+    log = _Log("mem_001", seed, language)
+    script, rng = log.script, log.rng
+    house = (f"{number}. {rule}" for number, rule in enumerate(log.forms["house rules"] * 5, 1))
     script.system("\n".join((log.form("system"), *house)))
     for turn in range(turns):
         record = log.report(script.user)
@@ -49,9 +49,8 @@ def mem_001(seed: int, turns: int, language: str) -> Conversation:
 
 def mem_002(seed: int, turns: int, language: str) -> Conversation:
     """Return a log of records, and the questions that follow: every sixth user turn."""
-    rng = Random(f"mem_002 {seed} {language}")
-    log = _Log(f"mem_002/{language}-{seed}", rng, language)
-    script, questions = log.script, turns // 6
+    log = _Log("mem_002", seed, language)
+    script, rng, questions = log.script, log.rng, turns // 6
     script.system(log.form("system"))
     for _ in range(turns - questions):
         log.report(script.user)
@@ -67,111 +66,65 @@ def mem_002(seed: int, turns: int, language: str) -> Conversation:
     return script.done()
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Forms and words that the records of one language are made of."""
-
-    forms: Forms
-    sentences: tuple[str, ...]
-    """Forms of sentences."""
-    places: tuple[str, ...]
-    people: tuple[str, ...]
-    things: tuple[str, ...]
-    states: tuple[str, ...]
-    shifts: tuple[str, ...]
-    fields: tuple[tuple[str, str], ...]
-    """Names and units."""
-    space: str
-    """Text between words, and between sentences."""
-
-
-@cache
-def _words(language: str) -> Words:
-    forms, space = load(f"{language}_memory"), "" if language == "zh" else " "
-
-    def pairs(key: str) -> tuple[str, ...]:
-        first, second = forms[key]
-        return tuple(f"{start}{space}{end}" for start in first.split() for end in second.split())
-
-    return Words(
-        forms=forms,
-        sentences=forms["sentences"],
-        places=pairs("places"),
-        people=pairs("people"),
-        things=pairs("things"),
-        states=tuple(forms["states"][0].split()),
-        shifts=forms["shifts"],
-        fields=tuple((name, unit) for name, unit in (line.split() for line in forms["fields with units"])),
-        space=space,
-    )
-
-
 class Record(NamedTuple):
     """Content of one message of the log, and its id."""
 
     message: str
     number: str
-    fields: tuple[tuple[str, str], ...]
-    sentences: tuple[str, ...]
+    fields: list[tuple[str, str]]
+    sentences: list[str]
 
 
 class _Log:
     """A log of plant records that is being written."""
 
-    def __init__(self, name: str, rng: Random, language: str) -> None:
-        self.script = Script(name, language=language, start="2026-03-02T08:00:00")
-        self.words, self._rng, self._length = _words(language), rng, SENTENCES[language]
+    def __init__(self, name: str, seed: int, language: str) -> None:
+        self.script = Script(f"{name}/{language}-{seed}", language=language, start="2026-03-02T08:00:00")
+        self.rng, self._length = Random(f"{name} {seed} {language}"), SENTENCES[language]
+        self._space = LANGUAGES[language].space
+        self.forms = load(f"{language}_memory")
+        self._words = {"shifts": self.forms["shifts"], "states": self.forms["states"][0].split()}
+        for key in ("places", "people", "things"):
+            first, second = map(str.split, self.forms[key])
+            self._words[key] = [f"{start}{self._space}{end}" for start in first for end in second]
         self.records: list[Record] = []
         self._sentences: set[str] = set()
 
     def report(self, speak: Callable[[str], str]) -> Record:
         """Write one record more, by a method of the script, and return it."""
-        rng, words = self._rng, self.words
+        rng = self.rng
         number = f"{one(rng, PREFIXES)}-{10_000 + 7 * len(self.records) + int(7 * rng.random())}"
-        names = rng.sample(words.fields, 3)
-        fields = tuple((name, f"{rng.randint(100, 99_999) / 10:.1f} {unit}") for name, unit in names)
-        sentences = tuple(self._sentence() for _ in range(self._length))
-        head = self.form("head", number=number, place=one(rng, words.places), person=one(rng, words.people))
-        values = (self.form("field", field=name, value=value) for name, value in fields)
+        units = [line.split() for line in rng.sample(self.forms["fields with units"], 3)]
+        fields = [(name, f"{rng.randint(100, 99_999) / 10:.1f} {unit}") for name, unit in units]
+        sentences = [self._sentence() for _ in range(self._length)]
+        place, person = one(rng, self._words["places"]), one(rng, self._words["people"])
+        head = self.form("head", number=number, place=place, person=person)
+        values = [self.form("field", field=name, value=value) for name, value in fields]
         middle = self._length // 2
-        text = words.space.join((head, *sentences[:middle], *values, *sentences[middle:]))
-        record = Record(speak(text), number, fields, sentences)
-        self.records.append(record)
-        return record
+        text = self._space.join((head, *sentences[:middle], *values, *sentences[middle:]))
+        self.records.append(Record(speak(text), number, fields, sentences))
+        return self.records[-1]
 
     def ask(self, record: Record) -> tuple[str, str]:
         """Ask about a record, as a probe; return the question and what the assistant answers."""
-        rng = self._rng
-        field, value = one(rng, record.fields)
-        form = "question by number" if rng.random() < 0.5 else "question by quote"
-        quote = one(rng, record.sentences).rstrip(".。")
+        field, value = one(self.rng, record.fields)
+        form = "question by number" if self.rng.random() < 0.5 else "question by quote"
+        quote = one(self.rng, record.sentences).rstrip(".。")
         question = self.form(form, number=record.number, quote=quote, field=field)
         self.script.probe(question, [value], [record.message], "single_hop")
         return question, self.form("answer", field=field, value=value, number=record.number)
 
     def form(self, key: str, **facts: str) -> str:
         """Return the form of a key with its slots filled."""
-        return self._say(self.words.forms[key][0], facts)
+        return fill(self.forms[key][0], lambda options: one(self.rng, options), facts.__getitem__)
 
     def _sentence(self) -> str:
         """Return a sentence that is in no record yet."""
-        rng, words = self._rng, self.words
         while True:
-            form = one(rng, words.sentences)
-            facts = {
-                "thing": one(rng, words.things),
-                "other": one(rng, words.things),
-                "place": one(rng, words.places),
-                "person": one(rng, words.people),
-                "colleague": one(rng, words.people),
-                "shift": one(rng, words.shifts),
-                "state": one(rng, words.states),
-                "count": str(rng.randint(11, 99)),
-            }
-            sentence = self._say(form, facts)
+            form = one(self.rng, self.forms["sentences"])
+            facts = {slot: one(self.rng, self._words[key]) for slot, key in _SLOTS.items()}
+            facts["count"] = str(self.rng.randint(11, 99))
+            sentence = fill(form, lambda options: one(self.rng, options), facts.__getitem__)
             if sentence not in self._sentences:
                 self._sentences.add(sentence)
                 return sentence
-
-    def _say(self, form: str, facts: Mapping[str, str]) -> str:
-        return fill(form, lambda options: one(self._rng, options), facts.__getitem__)

@@ -1,12 +1,10 @@
 """Write a conversation: messages with ids and a clock, and the probes.
 
 script = Script("load/en-1", language="en", start="2026-03-02T09:00:00")
-script.system("You answer from the documentation …")
 script.user("How long are audit logs kept?")
 search = script.call("search_docs", {"query": "audit log retention"})
 script.assistant("", [search])
 page = script.result(search, long_text)
-script.assistant("Audit logs are kept for 400 days.")
 script.wait(hours=2)
 script.probe("For how many days are audit logs kept?", ["400 days", "400"], [page], "single_hop")
 conversation = script.done()
@@ -16,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
@@ -36,7 +35,7 @@ class Script:
         self._probes: list[Probe] = []
         self._computed: list[str] = []
         self._calls = 0
-        self._meta: dict[str, Scalar] = {}
+        self.meta: dict[str, Scalar] = {}
 
     @property
     def now(self) -> datetime:
@@ -62,8 +61,7 @@ class Script:
     def call(self, name: str, arguments: Mapping[str, object]) -> ToolCall:
         """Return a tool call with an id of its own, for `assistant(…, calls=[…])`."""
         self._calls += 1
-        text = msgspec.json.encode(dict(arguments)).decode()
-        return ToolCall(id=f"call_{self._calls:04d}", name=name, arguments=text)
+        return ToolCall(f"call_{self._calls:04d}", name, msgspec.json.encode(dict(arguments)).decode())
 
     def result(self, call: ToolCall, text: str) -> str:
         """Add the result of a tool call."""
@@ -81,23 +79,9 @@ class Script:
         name = f"p{len(self._probes)}"
         if computed:
             self._computed.append(name)
-            self.note("computed_probes", " ".join(self._computed))
-        self._probes.append(
-            Probe(
-                id=name,
-                question=question,
-                answers=tuple(answers),
-                evidence=tuple(evidence),
-                category=category,
-                after=self._messages[-1].id,
-                answerable=category != "unanswerable",
-                time=self._now,
-            )
-        )
-
-    def note(self, key: str, value: Scalar) -> None:
-        """Set a value of `Conversation.meta`."""
-        self._meta[key] = value
+        probe = Probe(name, question, tuple(answers), tuple(evidence), category, after=self._messages[-1].id)
+        is_answerable = category != "unanswerable"
+        self._probes.append(msgspec.structs.replace(probe, answerable=is_answerable, time=self._now))
 
     def done(self) -> Conversation:
         """Return the finished conversation."""
@@ -109,27 +93,11 @@ class Script:
             source=f"embedded:{self._name}",
             licence="Apache-2.0",
             language=self._language,
-            meta=self._meta,
+            meta=self.meta | ({"computed_probes": " ".join(self._computed)} if self._computed else {}),
         )
 
-    def _say(
-        self,
-        role: Role,
-        text: str,
-        seconds: float,
-        calls: tuple[ToolCall, ...] = (),
-        answers: str | None = None,
-        name: str = "",
-    ) -> str:
+    def _say(self, role: Role, text: str, seconds: float, **fields: Any) -> str:
         self._now += round(seconds, 3)
-        message = Message(
-            id=f"m{len(self._messages)}",
-            role=role,
-            text=text,
-            calls=calls,
-            answers=answers,
-            name=name,
-            time=round(self._now, 3),
-        )
+        message = Message(f"m{len(self._messages)}", role, text, time=round(self._now, 3), **fields)
         self._messages.append(message)
         return message.id

@@ -16,7 +16,17 @@ from ..media import media_of, sized
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode, objects, records
 from . import LIST, OBJECT, Fields, Reader, Recordings, as_object
-from .messages import Block, History, Moment, assistant_message, joined, moment_seconds, texts, user_messages
+from .messages import (
+    Block,
+    History,
+    Moment,
+    assistant_message,
+    joined,
+    moment_seconds,
+    texts,
+    tool_call,
+    user_messages,
+)
 from .requests import dollars, usage
 
 
@@ -60,10 +70,7 @@ def _gemini_messages(message: Fields, problems: Problems) -> Iterator[Message]:
         yield Message("", "user", text, time=time, media=media)
     elif kind == "gemini":
         tools = list(message.each("toolCalls"))
-        calls = (
-            ToolCall(tool.needed("id", str, blank=True), tool.needed("name", str), as_text(tool.at("args") or {}))
-            for tool in tools
-        )
+        calls = (tool_call(tool, "id", "name", "args") for tool in tools)
         told = message.typed("thoughts", list[dict[str, str]]) or ()
         thinking = "\n".join(f"{thought.get('subject', '')}\n{thought.get('description', '')}" for thought in told)
         call = Call(message.typed("model", str) or "", usage=_gemini_usage(message, problems))
@@ -71,11 +78,8 @@ def _gemini_messages(message: Fields, problems: Problems) -> Iterator[Message]:
         for tool in tools:
             if tool.at("result") is not None:
                 text, media = _gemini_text(tool, "result", problems)
-                time, (name, answers) = (
-                    moment_seconds(tool.typed("timestamp", Moment)),
-                    (tool.at("name"), tool.at("id")),
-                )
-                yield Message("", "tool", text, answers=answers, name=name, time=time, media=media)
+                time = moment_seconds(tool.typed("timestamp", Moment))
+                yield Message("", "tool", text, (), tool.at("id"), tool.at("name"), time, media=media)
     elif kind not in ("info", "warning", "error"):  # what only the screen shows
         problems.unknown(f"gemini_cli: message of type {kind!r}", place)
 
@@ -237,12 +241,10 @@ def _cline_messages(
                 before = turn.typed("metadata.tokensBefore", int)
                 compactions.append(Compaction(history.last, summary, None, before, time))
             elif kind == "compaction" and added:
-                texts = (
-                    [turn.at("content")]
-                    if isinstance(turn.at("content"), str)
-                    else [str(block.get("text") or "") for block in turn.at("content") if block.get("type") == "text"]
-                )
-                notice = Compaction(added[-1].id, (texts or [""])[-1], added[0].id)
+                said = turn.at("content")
+                blocks = [{"type": "text", "text": said}] if isinstance(said, str) else said
+                told = [str(block.get("text") or "") for block in blocks if block.get("type") == "text"]
+                notice = Compaction(added[-1].id, (told or [""])[-1], added[0].id)
             elif turn.at("metadata.compaction") == "preserved" and notice is not None:
                 notice = replace(notice, after=history.last)
     if notice is not None:
@@ -276,10 +278,8 @@ def _cline_converted(turn: Fields, used: Usage | None, problems: Problems) -> It
         if (metrics := turn.typed("metrics", OBJECT)) is not None:
             cost = dollars(metrics.get("cost"), turn.below("metrics.cost"), problems)
             used = usage(metrics, turn.below("metrics"), problems, cost, whole_prompt=True)
-        model, provider = (
-            turn.text("modelInfo.id|modelInfo.modelId"),
-            turn.text("modelInfo.provider|modelInfo.providerId"),
-        )
+        model = turn.text("modelInfo.id|modelInfo.modelId")
+        provider = turn.text("modelInfo.provider|modelInfo.providerId")
         parts = blocks if isinstance(blocks, list) else [Block("text", blocks)]
         message = assistant_message(parts, "", where, problems, time, Call(model, provider, used))
         yield replace(message, thinking=message.thinking or turn.text("reasoning_content"))
@@ -338,7 +338,7 @@ class Goose(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            session = _GooseSession(problems)
+            session = _GooseSession(problems, History(problems))
             for place, raw in records(path, problems):
                 with problems.collect():
                     record = Fields(decode(raw, OBJECT, place), place)
@@ -358,7 +358,7 @@ class _GooseSession:
     """A session, to which its messages are added one by one."""
 
     problems: Problems
-    history: History = field(init=False)
+    history: History
     name: str = ""
     meta: dict[str, Scalar] = field(default_factory=dict)
     compactions: list[Compaction] = field(default_factory=list)
@@ -366,9 +366,6 @@ class _GooseSession:
     _hidden: bool = False
     _ended: bool = True
     """Whether the next message for the agent alone begins another compaction."""
-
-    def __post_init__(self) -> None:
-        self.history = History(self.problems)
 
     def describe(self, record: Fields) -> None:
         """Take what a record says of the session as a whole."""

@@ -355,10 +355,7 @@ class OpenAIBatch(Reader):
     """
 
     about = "OpenAI batches (JSON Lines of requests and of responses)"
-    shapes = (
-        frozenset({".custom_id", ".url", ".body"}),
-        frozenset({".custom_id", ".response", ".response.body"}),
-    )
+    shapes = (frozenset({".custom_id", ".url", ".body"}), frozenset({".custom_id", ".response", ".response.body"}))
     folder = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:

@@ -70,11 +70,8 @@ class OpenAIChat(Reader):
 
     about = "OpenAI chat messages (JSON or JSON Lines)"
     shapes = (
-        frozenset({".messages", ".messages[].role"}),
-        frozenset({"[].messages", "[].messages[].role"}),
-        frozenset({"[].role", "[].content"}),
-        frozenset({"[][].role", "[][].content"}),
-        frozenset({".role", ".content"}),
+        *anywhere((".messages", ".messages[].role")),
+        *anywhere((".role", ".content"), under=("", "[]", "[][]")),
     )
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
@@ -171,14 +168,11 @@ class ShareGpt(Reader):
     """
 
     about = "ShareGPT conversations ({from, value})"
-    shapes = (
-        frozenset({".conversations", ".conversations[].from", ".conversations[].value"}),
-        frozenset({"[].conversations", "[].conversations[].from", "[].conversations[].value"}),
+    shapes = anywhere(
         *(
-            frozenset({f"{outer}.conversations", f"{outer}.conversations[].role", f"{outer}.conversations[].{said}"})
-            for outer in ("", "[]")
-            for said in ("value", "content")
-        ),
+            (".conversations", f".conversations[].{speaker}", f".conversations[].{said}")
+            for speaker, said in (("from", "value"), ("role", "value"), ("role", "content"))
+        )
     )
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:

@@ -114,7 +114,7 @@ class Codex(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            session = _Rollout(problems)
+            session = _Rollout(problems, History(problems))
             for place, raw in objects(path, problems):
                 with problems.collect():
                     session.add(decode(raw, _Row, place), place)
@@ -127,7 +127,7 @@ class _Rollout:
     """A session, to which its rows are added one by one."""
 
     problems: Problems
-    history: History = field(init=False)
+    history: History
     session: _Session | None = None
     parent: str | None = None
     turn: _Turn = field(default_factory=_Turn)
@@ -147,9 +147,6 @@ class _Rollout:
     _tier: str = ""
     # Places in the history at which the user's turns begin.
     _turns: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.history = History(self.problems)
 
     def add(self, row: _Row, place: Place) -> None:
         """Add the next row. Raises RecordingError if it cannot be read."""

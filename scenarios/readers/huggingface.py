@@ -17,8 +17,7 @@ import msgspec
 
 from ..errors import MissingExtra, Place, RecordingError
 from ..model import Conversation, Message
-from ..source import Problems, convert, decode, records, table_rows
-from ..tables import is_table, without_nulls
+from ..source import Problems, convert, decode, is_table, records, table_rows, without_nulls
 from . import OBJECT, Reader, Recordings, decoded
 from .chats import Share, ShareMessages, share_tools
 from .messages import ChatMessage, chat_messages

@@ -129,11 +129,8 @@ def chat_message(
     if message.function_call is not None and not calls:
         calls = (_call(ChatCall(message.function_call), f"{name}c0"),)
     text, media, thinking = texts(message.content, place.at(f"{place.field}.content".removeprefix(".")), problems)
-    answers, thinking = (
-        (message.tool_call_id or last_call) if role == "tool" else None,
-        message.reasoning_content or thinking,
-    )
-    speaker = message.name or ""
+    answers = (message.tool_call_id or last_call) if role == "tool" else None
+    speaker, thinking = message.name or "", message.reasoning_content or thinking
     return Message(name, role, text, calls, answers, speaker, time, thinking, media=media, call=call)
 
 
@@ -205,6 +202,12 @@ def _check_known(kind: Any, place: Place, problems: Problems) -> None:
         problems.unknown(f"content block of type {kind!r}", place)
 
 
+def tool_call(fields: Fields, name: str, function: str, arguments: str) -> ToolCall:
+    """Return the tool call whose id, function and arguments stand at these paths."""
+    made = as_text(fields.at(arguments) or {})
+    return ToolCall(fields.needed(name, str, blank=True), fields.needed(function, str), made)
+
+
 def chat_tools(tools: Iterable[ChatTool] | None) -> tuple[Tool, ...]:
     """Return tool schemas in our form."""
     return tuple(tool(schema.function) for schema in tools or ())
@@ -230,16 +233,13 @@ def tool(function: dict[str, Any]) -> Tool:
     """Return a tool from `{name, description, parameters | input_schema}`."""
     schema = function.get("parameters") or function.get("input_schema") or {}
     return Tool(
-        name=str(function.get("name", "")),
-        description=str(function.get("description") or ""),
-        parameters=msgspec.json.encode(schema).decode(),
+        str(function.get("name", "")), str(function.get("description") or ""), msgspec.json.encode(schema).decode()
     )
 
 
 def _call(call: ChatCall, name: str) -> ToolCall:
     arguments = call.function.arguments
-    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments or {}).decode()
-    return ToolCall(id=call.id or name, name=call.function.name, arguments=text)
+    return ToolCall(call.id or name, call.function.name, as_text({} if arguments is None else arguments))
 
 
 class Block(msgspec.Struct):
@@ -542,11 +542,7 @@ def item_text(content: ItemContent, place: Place, problems: Problems) -> tuple[s
 
 
 def reply(
-    items: Sequence[RecordedItem],
-    name: str,
-    problems: Problems,
-    time: float | None = None,
-    call: Call | None = None,
+    items: Sequence[RecordedItem], name: str, problems: Problems, time: float | None = None, call: Call | None = None
 ) -> tuple[Message, int]:
     """Return the items of a reply as one message with the id `name`, and the number of hosted tool calls."""
     text, thinking, calls, media, hosted, hidden = [], [], list[ToolCall](), list[Media](), 0, False

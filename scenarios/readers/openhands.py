@@ -117,11 +117,9 @@ class _Conversation:
                         compactions.append(_compaction(event, history, message_of))
                     continue
                 if event.kind == "SystemPromptEvent":
-                    offered = event.each("tools")
-                    tools = tools or tuple(
-                        Tool(*(tool.typed(names, str) or "" for names in ("title|kind", "description")))
-                        for tool in offered
-                    )
+                    keys = ("title|kind", "description")
+                    offered = (Tool(*(one.typed(key, str) or "" for key in keys)) for one in event.each("tools"))
+                    tools = tools or tuple(offered)
                 if event.kind == "ActionEvent" and event is not (first := self._actions[event.response or event.id][0]):
                     message_of[event.id] = message_of.get(first.id, "")
                 elif (message := self._message(event)) is not None:
@@ -158,19 +156,15 @@ class _Conversation:
 
     def _answer(self, event: _Event) -> Message:
         """Return the answer that the actions of one response are."""
-        calls = tuple(
-            ToolCall(
-                action.needed("tool_call.id", str),
-                action.needed("tool_call.name", str),
-                action.text("tool_call.arguments") or "{}",
-            )
-            for action in self._actions[event.response or event.id]
-            if action.at("tool_call") is not None
-        )
+        calls = list[ToolCall]()
+        for action in self._actions[event.response or event.id]:
+            if action.at("tool_call") is not None:
+                called, name = (action.needed(f"tool_call.{key}", str) for key in ("id", "name"))
+                calls.append(ToolCall(called, name, action.text("tool_call.arguments") or "{}"))
         text, media, thinking = texts(event.typed("thought", _Content), event.place.at("thought"), self._problems)
         thinking, name = event.text("reasoning_content") or thinking, next(self._names)
         call, time = self._call(event), event.time
-        return Message(name, "assistant", text, calls, time=time, thinking=thinking, media=media, call=call)
+        return Message(name, "assistant", text, tuple(calls), time=time, thinking=thinking, media=media, call=call)
 
     def _call(self, event: _Event) -> Call:
         model, used = self._reported.get(event.response, ("", None))

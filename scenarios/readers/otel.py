@@ -145,26 +145,17 @@ def _unpacked(record: Fields) -> Iterator[tuple[Callable[[Fields], _Recorded], F
 
 
 def _otlp(span: Fields) -> _Recorded:
-    start, end = (
-        seconds_of(span.at(name), span.place.below(name)) for name in ("startTimeUnixNano", "endTimeUnixNano")
-    )
-    own, trace, parent = (
-        span.needed("spanId", str, blank=True),
-        span.typed("traceId", str),
-        span.typed("parentSpanId", str),
-    )
+    names = ("startTimeUnixNano", "endTimeUnixNano")
+    start, end = (seconds_of(span.at(name), span.place.below(name)) for name in names)
+    own = span.needed("spanId", str, blank=True)
+    trace, parent = (span.typed(name, str) or "" for name in ("traceId", "parentSpanId"))
     return _Recorded(
-        _timed(TraceSpan(span.place, own, trace or "", parent or ""), start, end),
+        TraceSpan(span.place, own, trace, parent, end=end, call=Call(started=start)),
         span.text("name"),
         _typed(span),
         [(event.text("name"), _typed(event)) for event in span.each("events")],
         span.at("status.code") in _ERRORS,
     )
-
-
-def _timed(span: TraceSpan, start: float | None, end: float | None) -> TraceSpan:
-    """Return a span that has its times."""
-    return replace(span, call=Call(started=start), end=end)
 
 
 def _typed(fields: Fields) -> Attributes:
@@ -181,17 +172,13 @@ def _value(typed: Any) -> Any:
         return None  # no text: JSON has it in base64
     if kind == "intValue" and isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20:
         return int(value)
-    if kind == "arrayValue" and isinstance(value, dict):
-        values = value.get("values")
-        return [_value(one) for one in values] if isinstance(values, list) else []
-    if kind == "kvlistValue" and isinstance(value, dict):
-        pairs = value.get("values")
-        return {
-            str(pair.get("key")): _value(pair.get("value"))
-            for pair in (pairs if isinstance(pairs, list) else [])
-            if isinstance(pair, dict)
-        }
-    return value
+    if kind not in ("arrayValue", "kvlistValue") or not isinstance(value, dict):
+        return value
+    values: Any = value.get("values")
+    values = values if isinstance(values, list) else []
+    if kind == "arrayValue":
+        return list(map(_value, values))
+    return {str(pair.get("key")): _value(pair.get("value")) for pair in values if isinstance(pair, dict)}
 
 
 def _jaeger(span: Fields) -> _Recorded:
@@ -203,8 +190,9 @@ def _jaeger(span: Fields) -> _Recorded:
     attributes = Attributes({tag.key: tag.value for tag in span.typed("tags", list[_KeyValue]) or ()})
     logs = (log.typed("fields", list[_KeyValue]) or () for log in span.each("logs"))
     events = [{field.key: field.value for field in log} for log in logs]
+    parent = references[0].text("spanID") if references else ""
     return _Recorded(
-        _timed(TraceSpan(span.place, own, trace, references[0].text("spanID") if references else ""), start_time, end),
+        TraceSpan(span.place, own, trace, parent, end=end, call=Call(started=start_time)),
         span.text("operationName"),
         attributes,
         [(str(event.get("event") or ""), Attributes(event)) for event in events],
@@ -227,8 +215,9 @@ def _object(span: Fields) -> _Recorded:
     named = [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
     start = _moment(fields.get("startTime", "start_time", "start_timestamp"), place.below("startTime"))
     end = _moment(fields.get("endTime", "end_time", "end_timestamp"), place.below("endTime"))
+    trace, parent = fields.text(*_TRACE_IDS), fields.text(*_PARENT_IDS)
     return _Recorded(
-        _timed(TraceSpan(place, own, fields.text(*_TRACE_IDS), fields.text(*_PARENT_IDS)), start, end),
+        TraceSpan(place, own, trace, parent, end=end, call=Call(started=start)),
         fields.text("name", "span_name"),
         attributes,
         [
@@ -603,10 +592,7 @@ def _event(name: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     message = {key: decoded(value) if key != "content" else value for key, value in fields.items() if value is not None}
     if kind == "choice":
         inner = message.get("message", message)
-        yield (
-            kind,
-            {"role": "assistant", **inner} if isinstance(inner, dict) else {"role": "assistant", "content": inner},
-        )
+        yield kind, {"role": "assistant", **(inner if isinstance(inner, dict) else {"content": inner})}
     elif kind in ("system", "user", "assistant", "tool"):
         if kind == "tool" and "id" in message:
             message["tool_call_id"] = message["id"]

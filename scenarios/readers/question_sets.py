@@ -16,17 +16,8 @@ from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Fact, Media, Message, Probe, Role, Scalar
 from ..packed import is_file
 from ..source import Problems, convert, decode, elements, file_head, lines, records, unique_name, whole_file
-from . import LIST, OBJECT, Fields, Reader, Recordings
+from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere
 from .messages import forward, in_order, role_of, seconds
-
-
-class _Turn(msgspec.Struct):
-    message: str
-
-
-class _Dialogue(msgspec.Struct):
-    messages: list[_Turn]
-    name: str = ""
 
 
 class KdConv(Reader):
@@ -45,11 +36,14 @@ class KdConv(Reader):
             domain = path.resolve().parent.name
             for at, (place, raw) in enumerate(records(path, problems)):
                 with problems.collect():
-                    dialogue = decode(raw, _Dialogue, place)
-                    turns = enumerate(turn.message for turn in dialogue.messages)
-                    messages = tuple(Message(f"m{n}", "assistant" if n % 2 else "user", text) for n, text in turns)
-                    name, meta = f"{domain}/{path.stem}/{at}", {"topic": dialogue.name, "domain": domain}
-                    yield place, Conversation(name, messages, licence="Apache-2.0", language="zh", meta={**meta})
+                    dialogue = Fields(decode(raw, OBJECT, place), place)
+                    dialogue.needed("messages", LIST)
+                    said = (turn.needed("message", str, blank=True) for turn in dialogue.each("messages"))
+                    roles: tuple[Role, Role] = ("user", "assistant")
+                    messages = tuple(Message(f"m{n}", roles[n % 2], text) for n, text in enumerate(said))
+                    meta: dict[str, Scalar] = {"topic": dialogue.typed("name", str) or "", "domain": domain}
+                    name = f"{domain}/{path.stem}/{at}"
+                    yield place, Conversation(name, messages, licence="Apache-2.0", language="zh", meta=meta)
 
 
 _LANGUAGES = {"cn": "zh", "en": "en"}
@@ -137,26 +131,6 @@ def _conversation(name: str, user: _User, questions: Mapping[str, list[str]], pa
     )
 
 
-class _Author(msgspec.Struct):
-    author_type: str = ""
-    author_id: str = ""
-    created_at: float | None = None
-
-
-class _Target(msgspec.Struct):
-    text: str
-    metadata: _Author | None = None
-
-
-class _MtragTurn(_Target, kw_only=True):
-    speaker: str
-
-
-class _Document(msgspec.Struct):
-    document_id: str
-    text: str | None = None
-
-
 class Mtrag(Reader):
     """MT-RAG: questions to a document-grounded assistant, each with the turns before it and a reference answer.
 
@@ -182,35 +156,35 @@ class Mtrag(Reader):
     )
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        record = decode(raw, OBJECT, place)
-        if "tasks" not in record:
-            yield place, _mtrag_conversation(Fields(record, place), {})
+        record = Fields(decode(raw, OBJECT, place), place)
+        if record.at("tasks") is None:
+            yield place, _mtrag_conversation(record, {})
             return
-        documents = convert(record.get("documents"), list[_Document], place.at("documents"))
-        texts = {document.document_id: document.text or "" for document in documents}
-        for at, task in enumerate(convert(record["tasks"], LIST, place.at("tasks"))):
-            where = place.at(f"tasks[{at}]")
+        record.needed("documents", LIST)
+        documents = record.each("documents")
+        texts = {document.needed("document_id", str): document.typed("text", str) or "" for document in documents}
+        for task in record.each("tasks"):
             with problems.collect():
-                yield where, _mtrag_conversation(Fields(convert(task, OBJECT, where), where), texts)
+                yield task.place, _mtrag_conversation(task, texts)
 
 
 def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversation:
     place, name = task.place, task.needed("task_id", str)
-    targets = task.needed("targets", list[_Target])
+    task.needed("targets", LIST)
+    task.needed("input", LIST)
+    targets = list(task.each("targets"))
     if not targets:
         raise RecordingError(place.below("targets"), "there is no reference answer", "give one, or drop the task")
-    turns: list[_Target] = [*task.needed("input", list[_MtragTurn]), targets[0]]
-    times, dropped = forward(turn.metadata.created_at if turn.metadata else None for turn in turns)
+    turns = [*((turn, turn.needed("speaker", str)) for turn in task.each("input")), (targets[0], "agent")]
+    times, dropped = forward(turn.typed("metadata.created_at", float) for turn, _ in turns)
     messages = []
-    for at, (turn, time) in enumerate(zip(turns, times, strict=True)):
-        speaker = turn.speaker if isinstance(turn, _MtragTurn) else "agent"
+    for at, ((turn, speaker), time) in enumerate(zip(turns, times, strict=True)):
         if speaker not in ("user", "agent"):
-            where = place.below(f"input[{at}].speaker")
-            raise RecordingError(where, f"unknown speaker {speaker!r}", "use user or agent")
-        author = turn.metadata or _Author()
-        call = Call(model=author.author_id) if (speaker, author.author_type) == ("agent", "model") else None
+            raise RecordingError(turn.below("speaker"), f"unknown speaker {speaker!r}", "use user or agent")
+        is_model = (speaker, turn.at("metadata.author_type")) == ("agent", "model")
+        call = Call(turn.text("metadata.author_id")) if is_model else None
         role: Role = "assistant" if speaker == "agent" else "user"
-        messages.append(Message(f"m{at}", role, turn.text, time=time, call=call))
+        messages.append(Message(f"m{at}", role, turn.needed("text", str, blank=True), time=time, call=call))
     questions = [message for message in messages if message.role == "user"]
     if not questions:
         raise RecordingError(place.below("input"), "nobody asks anything", "let the last turn be the user's")
@@ -220,11 +194,11 @@ def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversat
     probe = Probe(
         id="q",
         question=questions[-1].text,
-        answers=tuple(target.text for target in targets) if answerable else (),
+        answers=tuple(target.needed("text", str, blank=True) for target in targets) if answerable else (),
         category=kinds,
         after=questions[-1].id,
         answerable=answerable,
-        passages=tuple(_passages(task.typed("contexts", list[_Document]) or (), documents, place.below("contexts"))),
+        passages=tuple(_passages(task.each("contexts"), documents)),
     )
     meta: dict[str, Scalar] = {
         "conversation": name.partition("<::>")[0],
@@ -237,12 +211,12 @@ def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversat
     return Conversation(name, tuple(messages), probes=(probe,), licence="Apache-2.0", language="en", meta=meta)
 
 
-def _passages(contexts: Sequence[_Document], documents: Mapping[str, str], place: Place) -> Iterator[str]:
-    for at, context in enumerate(contexts):
-        text = documents.get(context.document_id) if context.text is None else context.text
+def _passages(contexts: Iterable[Fields], documents: Mapping[str, str]) -> Iterator[str]:
+    for context in contexts:
+        name, own = context.needed("document_id", str), context.typed("text", str)
+        text = documents.get(name) if own is None else own
         if text is None:
-            field = place.at(f"{place.field}[{at}].document_id")
-            raise RecordingError(field, f"{context.document_id!r} names no document", "add it to documents")
+            raise RecordingError(context.below("document_id"), f"{name!r} names no document", "add it to documents")
         yield text
 
 
@@ -285,11 +259,9 @@ class LongMemEval(Reader):
     """
 
     about = "LongMemEval (questions over a haystack of sessions)"
-    shapes = (
-        frozenset({"[].question_id", "[].haystack_dates", "[].haystack_sessions"}),
-        frozenset({".question_id", ".haystack_dates", ".haystack_sessions"}),
-        frozenset({"[].questions", "[].questions[].question", "[].haystack_dates", "[].haystack_sessions"}),
-        frozenset({".questions", ".questions[].question", ".haystack_dates", ".haystack_sessions"}),
+    shapes = anywhere(
+        (".question_id", ".haystack_dates", ".haystack_sessions"),
+        (".questions", ".questions[].question", ".haystack_dates", ".haystack_sessions"),
     )
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
@@ -542,10 +514,8 @@ def _corrections(path: Path, problems: Problems) -> dict[str, _Correction]:
     place = Place(str(path))
     if not is_file(path):
         raise RecordingError(place, "there is no such file of corrections", "give the path of the audit's errors.json")
-    return {
-        correction.question_id: correction
-        for correction in decode(whole_file(path, problems), list[_Correction], place)
-    }
+    corrections = decode(whole_file(path, problems), list[_Correction], place)
+    return {correction.question_id: correction for correction in corrections}
 
 
 def _corrections_of(
@@ -580,11 +550,7 @@ def _locomo_conversation(sample: _Sample, corrections: Mapping[int, _Correction]
         repaired, dropped = repaired + mends, dropped + drops
         answer = correction.correct_answer if correction else question.answer
         probes.append(_locomo_probe(f"qa{at}", question, answer, evidence, place.at(f"qa[{at}].category")))
-    counts: dict[str, Scalar] = {
-        "evidence_repaired": repaired,
-        "evidence_dropped": dropped,
-        "facts_dropped": facts_dropped,
-    }
+    meta |= {"evidence_repaired": repaired, "evidence_dropped": dropped, "facts_dropped": facts_dropped}
     return Conversation(
         id=sample.sample_id,
         messages=messages,
@@ -592,14 +558,12 @@ def _locomo_conversation(sample: _Sample, corrections: Mapping[int, _Correction]
         facts=facts,
         licence="CC BY-NC 4.0",
         language="en",
-        meta=meta | counts | {"corrections_applied": len(corrections)},
+        meta=meta | {"corrections_applied": len(corrections)},
     )
 
 
 def _messages(spoken: Mapping[str, Any], place: Place) -> tuple[tuple[Message, ...], dict[str, Scalar]]:
-    user, assistant = (
-        convert(spoken.get(key), str, place.at(f"conversation.{key}")) for key in ("speaker_a", "speaker_b")
-    )
+    user, assistant = (convert(spoken.get(f"speaker_{x}"), str, place.at(f"conversation.speaker_{x}")) for x in "ab")
     sessions = sorted((int(match[1]), key) for key in spoken if (match := _SESSION.fullmatch(key)))
     times, dropped = forward(_locomo_time(spoken, f"{key}_date_time", place) for _, key in sessions)
     messages = []
@@ -621,21 +585,15 @@ def _messages(spoken: Mapping[str, Any], place: Place) -> tuple[tuple[Message, .
                     media=(Media("image"),) if shared else (),
                 )
             )
-    return tuple(messages), {
-        "speaker_a": user,
-        "speaker_b": assistant,
-        "sessions": len(sessions),
-        "session_times_dropped": dropped,
-    }
+    meta: dict[str, Scalar] = {"speaker_a": user, "speaker_b": assistant, "sessions": len(sessions)}
+    return tuple(messages), meta | {"session_times_dropped": dropped}
 
 
 def _locomo_time(spoken: Mapping[str, Any], key: str, place: Place) -> float | None:
+    if key not in spoken:
+        return None
     where = place.at(f"conversation.{key}")
-    return (
-        None
-        if key not in spoken
-        else seconds(convert(spoken[key], str, where), "%I:%M %p on %d %B, %Y", where, "1:56 pm on 8 May, 2023")
-    )
+    return seconds(convert(spoken[key], str, where), "%I:%M %p on %d %B, %Y", where, "1:56 pm on 8 May, 2023")
 
 
 def _locomo_probe(
@@ -763,11 +721,8 @@ def _beam_messages(batches: Sequence[_Batch], place: Place) -> tuple[tuple[Messa
                 unique = name if counts[name] == 1 else f"{name}~{counts[name]}"
                 messages.append(Message(unique, role_of(said.role, where), said.content, time=time))
     times, dropped = forward(message.time for message in messages)
-    return (
-        tuple(msgspec.structs.replace(said, time=time) for said, time in zip(messages, times, strict=True)),
-        counts,
-        dropped,
-    )
+    timed = (msgspec.structs.replace(said, time=time) for said, time in zip(messages, times, strict=True))
+    return tuple(timed), counts, dropped
 
 
 def _day(anchor: str | None, place: Place) -> float | None:

@@ -73,10 +73,7 @@ class TraceSpan:
 
 
 def traces(
-    files: Sequence[Path],
-    read: Callable[[Path, Problems], Iterable[TraceSpan]],
-    problems: Problems,
-    format_name: str,
+    files: Sequence[Path], read: Callable[[Path, Problems], Iterable[TraceSpan]], problems: Problems, format_name: str
 ) -> Recordings:
     """Yield the conversations in all files, whose spans `read` yields. A file that cannot be read costs only itself."""
     yield from conversations(_spans_of(files, read, problems), problems, format_name)
@@ -313,10 +310,7 @@ def _request(call: _ModelCall, values: _Values, read: dict[int, Message]) -> Log
     read |= {number: values.get(number, Message) for number in numbers if number not in read}
     answer = values.get(call.answer, Message) if call.answer else Message(f"m{len(numbers)}", "assistant")
     recorded = msgspec.structs.replace(
-        span.call,
-        stop=span.call.stop or call.stop,
-        marks=call.marks,
-        request_id=span.call.request_id or span.response,
+        span.call, stop=span.call.stop or call.stop, marks=call.marks, request_id=span.call.request_id or span.response
     )
     answer = msgspec.structs.replace(answer, call=recorded, time=span.end)
     tools = values.get(call.tools, tuple[Tool, ...]) if call.tools else ()

@@ -316,9 +316,8 @@ class AiSdk(StoredChats):
 
     def logged(self, record: Any, place: Place, problems: Problems) -> LoggedCall:
         name, messages = self.listed(record)
-        stored = (
-            (f"{name}[{at}]", part, Call()) for at, message in enumerate(messages) for part in _model_messages(message)
-        )
+        parts = ((at, part) for at, message in enumerate(messages) for part in _model_messages(message))
+        stored = ((f"{name}[{at}]", part, Call()) for at, part in parts)
         return LoggedCall(stored_messages(stored, place, problems, "ai_sdk"))
 
 

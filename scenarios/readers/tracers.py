@@ -650,10 +650,8 @@ class MlflowTraces(Tracer):
         return "ERROR" in (fields.at("status_code"), fields.text("status.code")[-5:])
 
     def reported(self, fields: Fields) -> tuple[Any, str]:
-        (counts, where), hour = (
-            super().reported(fields),
-            fields.at("chat_tokenUsage.cache_creation_input_tokens_above_1hr"),
-        )
+        counts, where = super().reported(fields)
+        hour = fields.at("chat_tokenUsage.cache_creation_input_tokens_above_1hr")
         return counts and counts | ({} if hour is None else {"ephemeral_1h_input_tokens": hour}), where
 
 

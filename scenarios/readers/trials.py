@@ -32,6 +32,7 @@ from .messages import (
     role_of,
     texts,
     tool,
+    tool_call,
 )
 from .requests import LoggedRequest, Responses, dollars, effort, numbered, other_than, series, usage
 
@@ -180,46 +181,13 @@ def _tau2_message(message: Fields, name: str, time: float | None, side: _Side, p
         cost = dollars(message.at("cost"), place.below("cost"), problems)
         where = place.below("raw_data.usage" if message.at("raw_data.usage") else "usage")
         call = Call(model=message.text("raw_data.model") or side.model, usage=usage(reported, where, problems, cost))
-    calls = (
-        ToolCall(
-            called.typed("id", str) or "",
-            called.needed("name", str),
-            as_text(called.one_of("arguments", dict[str, Any] | str) or {}),
-        )
-        for called in message.each("tool_calls")
-    )
+    calls = list[ToolCall]()
+    for called in message.each("tool_calls"):
+        arguments = as_text(called.one_of("arguments", dict[str, Any] | str) or {})
+        calls.append(ToolCall(called.typed("id", str) or "", called.needed("name", str), arguments))
     answers = message.typed("id", str) or "" if role == "tool" else None
     text = message.one_of("content", str | None) or ""
     return Message(name, role, text, tuple(calls), answers=answers, time=time, call=call)
-
-
-class _Choice(msgspec.Struct):
-    finish_reason: str | None = None
-
-
-class _Response(msgspec.Struct):
-    id: str | None = None
-    model: str = ""
-    created: float | None = None
-    usage: Any = None
-    choices: list[_Choice] = []
-
-
-class _Extra(msgspec.Struct):
-    response: _Response | None = None
-    cost: Any = None
-    timestamp: float | None = None
-    exit_status: str | None = None
-
-
-class _MiniMessage(ChatMessage):
-    extra: _Extra = msgspec.field(default_factory=_Extra)
-
-
-class _MiniRun(msgspec.Struct):
-    messages: list[_MiniMessage]
-    info: dict[str, Any]
-    instance_id: str | None = None
 
 
 class MiniSwe(Reader):
@@ -239,30 +207,34 @@ class MiniSwe(Reader):
     )
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        run = decode(raw, _MiniRun, place)
-        info = Fields(run.info, place.at("info"))
-        status = info.typed("exit_status", str)
-        name = run.instance_id or Path(place.file).name.partition(".")[0]
-        provider, slash, _ = info.text("config.model.model_name").partition("/")
+        run = Fields(decode(raw, OBJECT, place), place)
+        run.needed("info", OBJECT)
+        run.needed("messages", LIST)
+        status = run.typed("info.exit_status", str)
+        name = run.typed("instance_id", str) or Path(place.file).name.partition(".")[0]
+        provider, slash, _ = run.text("info.config.model.model_name").partition("/")
         history, responses = History(problems), Responses(problems)
-        for at, message in enumerate(run.messages):
-            where = place.at(f"messages[{at}]")
-            extra, response, call = message.extra, message.extra.response, None
+        for at, recorded in enumerate(run.each("messages")):
+            message, where, call = convert(recorded.record, ChatMessage, recorded.place), recorded.place, None
             if message.role == "exit":
-                status = extra.exit_status or status
+                status = recorded.typed("extra.exit_status", str) or status
                 continue
-            if message.role == "assistant" and response and responses.new(response.id, where):
-                cost = dollars(extra.cost, where.below("extra.cost"), problems)
+            recorded.typed("extra", OBJECT)
+            answered, response = recorded.typed("extra.response", OBJECT), recorded.typed("extra.response.id", str)
+            if message.role == "assistant" and answered is not None and responses.new(response, where):
+                cost = dollars(recorded.at("extra.cost"), where.below("extra.cost"), problems)
+                used = usage(answered.get("usage"), where.below("extra.response.usage"), problems, cost)
                 call = Call(
-                    model=response.model,
-                    provider=provider if slash else "",
-                    usage=usage(response.usage, where.below("extra.response.usage"), problems, cost),
-                    started=response.created,
-                    stop=(response.choices[0].finish_reason if response.choices else None) or "",
-                    request_id=response.id or "",
+                    recorded.typed("extra.response.model", str) or "",
+                    provider if slash else "",
+                    used,
+                    recorded.typed("extra.response.created", float),
+                    stop=recorded.typed("extra.response.choices.0.finish_reason", str) or "",
+                    request_id=response or "",
                 )
-            history.add(chat_message(message, f"m{at}", where, problems, time=extra.timestamp, call=call), where)
-        meta = {"task": name, "exit_status": status, "agent_version": info.typed("mini_version", str)}
+            time = recorded.typed("extra.timestamp", float)
+            history.add(chat_message(message, f"m{at}", where, problems, time=time, call=call), where)
+        meta = {"task": name, "exit_status": status, "agent_version": run.typed("info.mini_version", str)}
         named: dict[str, Scalar] = {key: value for key, value in meta.items() if value is not None}
         yield place, Conversation(name, history.in_order(), meta=named)
 
@@ -396,14 +368,7 @@ def _atif_messages(step: Fields, trajectory: Fields, problems: Problems) -> Iter
         role: Role = "system" if source == "system" else "user"
         yield Message("", role, text, time=time, media=media)
     elif source == "agent":
-        made = (
-            ToolCall(
-                call.needed("tool_call_id", str, blank=True),
-                call.needed("function_name", str),
-                as_text(call.at("arguments") or {}),
-            )
-            for call in calls
-        )
+        made = (tool_call(call, "tool_call_id", "function_name", "arguments") for call in calls)
         thinking = step.text("reasoning_content") or thinking
         answered = None if step.at("is_copied_context") is True else _atif_call(step, trajectory, problems)
         yield Message("", "assistant", text, tuple(made), time=time, thinking=thinking, media=media, call=answered)
@@ -662,12 +627,7 @@ class _Sample(Fields):
         text, media, thinking = texts(content, place.below("content"), self._problems)
         if message.at("error") is not None:  # it is sent in the place of the result
             text = message.text("error.message")
-        calls = (
-            ToolCall(
-                call.needed("id", str, blank=True), call.needed("function", str), as_text(call.at("arguments") or {})
-            )
-            for call in message.each("tool_calls")
-        )
+        calls = (tool_call(call, "id", "function", "arguments") for call in message.each("tool_calls"))
         answers = message.typed("tool_call_id", str) or "" if role == "tool" else None
         tool_name = message.typed("function", str) or ""
         return Message(name, role, text, tuple(calls), answers, tool_name, thinking=thinking, media=media)

@@ -10,14 +10,13 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from ctxbench.cli import app
-from ctxbench.cli.configuration import _kind
 from ctxbench.harness.engine.plan import execute
 from ctxbench.scenarios.errors import UserError
 from tests.cli.test_options import commands
@@ -53,7 +52,8 @@ def parameters() -> Iterator[Parameter]:
     for path, command in commands():
         for parameter in command.params:
             if parameter.name != "help":
-                yield path.removeprefix("ctxbench "), command, parameter, _kind(command, parameter.name)[1]
+                kind = parameter.type_descriptor.annotation
+                yield path.removeprefix("ctxbench "), command, parameter, (*get_args(kind), kind)[0]
 
 
 ALL = tuple(parameters())

@@ -29,7 +29,7 @@ def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(EXAMPLES)
 
     def text(what: str, name: str | None = None, as_json: bool = False) -> str:
-        list_(what, name, as_json)
+        list_(what, name, as_json=as_json)
         return capsys.readouterr().out
 
     return text

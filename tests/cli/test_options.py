@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from ctxbench.cli import app
+from ctxbench.harness.bill import MODELS
 
 # Options whose help differs between commands although their meaning is the same, and what that is.
 SAME = {
@@ -59,6 +60,14 @@ def test_an_option_has_one_meaning() -> None:
     for short, long in SHORT.items():
         for path, command in commands():
             assert all(long in parameter.opts for parameter in command.params if short in parameter.opts), path
+
+
+def test_the_models_of_a_bill_are_named() -> None:
+    """The help of --model names those that a run is billed under."""
+    for _, command in commands():
+        for parameter in command.params:
+            if parameter.name == "model" and parameter.multiple:
+                assert parameter.show_default == f"the recorded one, {', '.join(MODELS)}"
 
 
 def test_out_makes_folders_and_to_writes_files() -> None:

@@ -10,8 +10,7 @@ from ctxbench.api.frames import summary
 from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import Run, load
-from ctxbench.harness.folder.steps import steps_of
+from ctxbench.harness.folder.run import Run, load, steps_of
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing

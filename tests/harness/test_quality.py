@@ -12,8 +12,8 @@ from ctxbench.cli import app
 from ctxbench.harness import quality
 from ctxbench.harness.answers.store import answered
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.models.cassette import FOLDER, Cassette, Shipped, entries, prompt_of, read_lines, write_lines
-from ctxbench.harness.models.weights import NAME
+from ctxbench.harness.models.cassette import FOLDER, Cassette, Shipped, entries, prompt_of, write_lines
+from ctxbench.harness.models.local import NAME
 from ctxbench.harness.quality import (
     GRADERS,
     STRATEGIES,
@@ -44,7 +44,7 @@ def test_no_reply_that_comes_along_is_stale(made: tuple[Path, quality.Replies]) 
     nothing is there that is not asked for."""
     _, replies = made
     assert not replies.lacking
-    assert {entry.key for entry in Shipped([FOLDER / RECORDED]).entries()} <= replies.asked
+    assert set(Shipped([FOLDER / RECORDED])) <= replies.asked
     assert len(replies.asked) > 200
 
 
@@ -102,13 +102,13 @@ def test_brief_lines_go_through_a_cassette(tmp_path: Path) -> None:
     """A brief line is imported and exported as it is; a request that is there has to be that of the key."""
     lines = (FOLDER / RECORDED).read_bytes().splitlines(keepends=True)[:5]
     with Cassette(tmp_path / "c") as cassette:
-        assert read_lines(cassette, lines, "some.jsonl") == 5
+        assert cassette.put_many(entries(lines, "some.jsonl")) == 5
         assert list(write_lines(cassette)) == lines
         assert list(write_lines(cassette, brief=True)) == lines
         assert list(write_lines(cassette, {json.loads(lines[2])["key"]})) == lines[2:3]
         changed = lines[0].replace(b'"request":{', b'"request":{"kind":"chat",')
         with pytest.raises(SetupError, match=r"some\.jsonl:1: is no line of a cassette: the key is not that"):
-            read_lines(cassette, [changed], "some.jsonl")
+            cassette.put_many(entries([changed], "some.jsonl"))
 
 
 @pytest.fixture

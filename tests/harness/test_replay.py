@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from ctxbench.harness.engine.tables import cell_of
-from ctxbench.harness.folder.contexts import rebuild
+from ctxbench.harness.folder.run import rebuild
 from ctxbench.harness.invariants import conversations
 from ctxbench.harness.replay import ContextLog, ConversationIndex, RecordedContext, replay
 from ctxbench.metrics.measure import RaggedArray, measure

@@ -84,7 +84,7 @@ def _import_ctxbench() -> None:
     import ctxbench
 
     for module in pkgutil.walk_packages(ctxbench.__path__, "ctxbench."):
-        if module.name not in ("ctxbench.__main__", "ctxbench.harness.graders.ragas_models"):  # the latter needs ragas
+        if module.name != "ctxbench.__main__":
             import_module(module.name)
     from ctxbench.harness.folder import derived
     from ctxbench.scenarios.readers import readers

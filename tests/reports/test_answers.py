@@ -19,7 +19,7 @@ from ctxbench.harness.models import Models, Settings
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.answers import Measure, answers_of, by_graders, pairs
+from ctxbench.reports.answers import answers_of, by_graders, pairs
 from ctxbench.reports.calibration import corrected_of, corrected_table
 from ctxbench.reports.html.sections import sections
 from ctxbench.reports.verdict import quality
@@ -146,6 +146,6 @@ def test_orders_by_hand() -> None:
         columns=["conversation", "strategy", "got", "wanted"],
     )
     other = one[one.strategy != "only"].assign(got=lambda rows: rows.got + 1)
-    [pair] = pairs([Measure("one", one), Measure("other", other[other.conversation != "c"])], {})
+    [pair] = pairs({"one": one, "other": other[other.conversation != "c"]}, {})
     assert (pair.strategies, pair.conversations) == (3, 2)
     assert pair.found.kendall == 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ctxbench.harness.graders.calibration import Calibrated, Options, calibrated
-from ctxbench.harness.graders.labels import sets_of
+from ctxbench.harness.graders.calibration import Calibrated, Options, calibrated, sets_of
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.agreement import Estimate
 from ctxbench.metrics.value import Missing
@@ -20,8 +19,7 @@ NAME = "llm(model='m', variant='{}', prompt='ab')"
 
 def found(*graders: Stub, answers: list[Labelled] | None = None) -> Calibrated:
     [labels] = sets_of(answers or labelled())
-    scores = {"words": lambda item: float("yes" in item.candidate)}
-    return calibrated(labels, graders, scores, Options(resamples=200), lambda _: None)
+    return calibrated(labels, graders, Options(resamples=200), lambda _: None)
 
 
 def shown(*calibrations: Calibrated) -> dict[str, Table]:
@@ -37,14 +35,13 @@ def rows(table: Table) -> dict[str, dict[str, str]]:
 
 
 def test_the_main_table() -> None:
-    """A row for each grader, for what needs none, and for the raters; the title says who labelled."""
+    """A row for each grader, and for the raters; the title says who labelled."""
     answers = [msgspec.structs.replace(each, votes=(2, 2 + each.correct), passing=3) for each in labelled()]
     made = shown(found(Stub(unsure), answers=answers))
     [main] = [each for title, each in made.items() if title.startswith("240 answers to 80 questions")]
     assert main.title.endswith("right, as labelled by people")
     by = rows(main)
-    assert list(by) == ["stub(1)", "words, at best", "people among themselves"]
-    assert by["words, at best"]["accuracy"] == "1.000 (0.954 to 1.000)"
+    assert list(by) == ["stub(1)", "people among themselves"]
     assert by["stub(1)"]["kappa"].startswith("0.")
     assert by["people among themselves"]["AUC"] == "–"
     assert any("labelled 2 times" in note for note in main.notes)

@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import Run, load
-from ctxbench.harness.folder.steps import steps_of
+from ctxbench.harness.folder.run import Run, load, steps_of
 from ctxbench.metrics.figures import METRICS, figures, growth
 from ctxbench.reports.results import summarise
-from ctxbench.reports.steps import SUMMED, MetricSums, ValueCounts, step_figures
+from ctxbench.reports.steps import SUMMED, MetricSums, step_figures
 from ctxbench.scenarios.model import Call, Conversation, Usage
 from ctxbench.strategies.window import Window
 from tests.harness.runs import fail, plan, recording
@@ -105,14 +104,3 @@ def test_dollars_add_up_as_in_one_column(pieces: list[list[float]]) -> None:
     for piece in pieces:
         sums.add(pd.DataFrame({"own_cost": np.array(piece, float)}))
     assert sums.value() == metric(pd.DataFrame({"own_cost": np.array([each for piece in pieces for each in piece])}))
-
-
-@given(st.lists(st.lists(st.integers(0, 50) | st.integers(0, 10**12), max_size=9), max_size=9), st.floats(0, 100))
-def test_percentiles_of_counted_values(pieces: list[list[int]], percent: float) -> None:
-    """They are those that numpy has of the whole column."""
-    counts = ValueCounts()
-    for piece in pieces:
-        counts.add(np.array(piece, np.int64))
-    values = [value for piece in pieces for value in piece]
-    if values:
-        assert counts.percentile(percent) == np.percentile(values, percent) / 1000

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ctxbench.scenarios.errors import SpecError
-from ctxbench.scenarios.labelled import FORMATS, Columns, Labelled, read
+from ctxbench.scenarios.labelled import Labelled, parse_columns, read
 from ctxbench.scenarios.source import Problems
 
 ROW: dict[str, Any] = {"question": "Who?", "accepted": ["Ann"], "candidate": "Ann Lee", "correct": True}
@@ -266,7 +266,7 @@ def table(folder: Path, form: str) -> Path:
 
 def in_columns(path: Path, spec: str = SPEC) -> tuple[list[Labelled], Problems]:
     problems = Problems()
-    return list(read([path], problems, Columns.parse(spec))), problems
+    return list(read([path], problems, parse_columns(spec))), problems
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "json", "jsonl"])
@@ -312,7 +312,7 @@ def test_json_values_need_no_quotes(tmp_path: Path) -> None:
 def test_columns_that_cannot_be(spec: str, said: str) -> None:
     """A misspelt name, one that is missing or there twice: the error says what to write."""
     with pytest.raises(SpecError) as error:
-        Columns.parse(spec)
+        parse_columns(spec)
     assert said in str(error.value)
 
 
@@ -376,8 +376,3 @@ def test_the_sample_sets(recordings: Path) -> None:
     assert sum(right) / len(right) == pytest.approx(0.732, abs=5e-4)
     systems = Counter(each.system for each in answers if each.set == "evouna-nq")
     assert systems == {"fid": 3019, "gpt35": 3020, "chatgpt": 3020, "gpt4": 3020, "newbing": 3019}
-
-
-def test_every_format_says_what_it_is() -> None:
-    """One line each, and the keys that tell it apart."""
-    assert all(form.about and all(form.shapes) for form in FORMATS.values())

@@ -15,8 +15,7 @@ import pandas as pd
 from ctxbench.harness.bill.bill import conversation_bills
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.compare.figures import measured, overall
-from ctxbench.harness.folder.run import Run, uneven
-from ctxbench.harness.folder.steps import steps_of
+from ctxbench.harness.folder.run import Run, steps_of, uneven
 from ctxbench.metrics import figures
 from ctxbench.metrics.figures import display_name, metric_of
 from ctxbench.metrics.value import Missing

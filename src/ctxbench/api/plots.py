@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ctxbench.reports.figures.style import INK, row_name, style
 from ctxbench.reports.html import overview, sections
+from ctxbench.reports.html.page import ReportSection, left_out
 from ctxbench.reports.render import Table
 from ctxbench.reports.results import Results
 from ctxbench.scenarios.errors import RunError
@@ -15,11 +16,24 @@ from ctxbench.scenarios.errors import RunError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ctxbench.reports.html.page import ReportSection
-
 
 _WIDTH_OF_NAMES = 2.6
 """Inches beside the frontier for the names of the strategies."""
+
+
+def _drawing(section: Callable[[Results], ReportSection | None], chart: str, about: str) -> Callable[[Plots], Figure]:
+    """Return the method that draws a chart of a section."""
+
+    def draw(plots: Plots) -> Figure:
+        found = section(plots.results)
+        for drawn in found.charts if found is not None else ():
+            if drawn.name == chart:
+                _show_inline()
+                return drawn.draw()
+        raise RunError(f"{plots.results.run.folder}: there is nothing to draw: {left_out(chart).notes[0]}")
+
+    draw.__doc__ = about
+    return draw
 
 
 class Plots:
@@ -29,83 +43,32 @@ class Plots:
     """
 
     def __init__(self, results: Results) -> None:
-        self._results = results
+        self.results = results
 
     def frontier(self) -> Figure:
         """Draw quality and cost of every strategy, numbered, and the line of those worth choosing."""
-        drawn = self._draw(overview.overview_section, "frontier", "no strategy has both a cost and a quality")
-        _name_the_numbers(drawn, overview.overview_section(self._results))
+        from matplotlib.lines import Line2D
+
+        drawn = _drawing(overview.overview_section, "frontier", "")(self)
+        # The names beside the numbers; in the report its table has them.
+        parts = overview.overview_section(self.results).parts
+        rows = next((part.rows for part in parts if isinstance(part, Table) and part.heads[0] == "#"), ())
+        look = {"linestyle": "none", "markersize": 5, "markeredgewidth": 0.2, "color": INK}
+        names = [Line2D([], [], marker=f"${number}$", label=row_name(name), **look) for number, name, *_ in rows]  # type: ignore[arg-type]
+        with style():
+            drawn.set_figwidth(drawn.get_figwidth() + _WIDTH_OF_NAMES)
+            drawn.legend(handles=names, loc="outside right center")
         return drawn
 
-    def growth(self) -> Figure:
-        """Draw the tokens of a call by turn."""
-        return self._draw(sections.growth_section, "growth", "no model call was replayed")
-
-    def bill(self) -> Figure:
-        """Draw the parts of each strategy's bill: cache reads, cache writes, other input, output, own calls."""
-        return self._draw(sections.bill_section, "bill", _NOT_BILLED)
-
-    def cache(self) -> Figure:
-        """Draw the share of each call that the provider reads from its cache, by turn."""
-        return self._draw(sections.cache_section, "cached_share", _NOT_BILLED)
-
-    def break_even(self) -> Figure:
-        """Draw what each strategy has cost up to each turn, against the whole history."""
-        return self._draw(sections.cache_section, "break_even", f"{_NOT_BILLED}, or `none` was not run")
-
-    def grounding(self) -> Figure:
-        """Draw grounding recall by turn."""
-        return self._draw(sections.grounding_section, "grounding", "no recorded call uses earlier values, or too few")
-
-    def answers(self) -> Figure:
-        """Draw the share of questions that each strategy's contexts let the model answer, with intervals."""
-        return self._draw(sections.answers_section, "answers", "no question was answered and graded")
-
-    def survival(self) -> Figure:
-        """Draw the share of facts that are still in the summary, by round of summarising."""
-        return self._draw(sections.survival_section, "survival", "no strategy summarises facts, or too few to draw")
-
-    def latency(self) -> Figure:
-        """Draw how long each strategy takes to build a context."""
-        return self._draw(sections.latency_section, "decisions", "no model call was replayed")
-
-    def miss_ratios(self) -> Figure:
-        """Draw miss ratios of caches of messages, by policy and size."""
-        return self._draw(sections.tiers_section, "miss_ratios", "the recordings go back to nothing")
-
-    def _draw(self, section: Callable[[Results], ReportSection | None], name: str, why: str) -> Figure:
-        whole = section(self._results)
-        for chart in whole.charts if whole is not None else ():
-            if chart.name == name:
-                _show_inline()
-                return chart.draw()
-        raise RunError(f"{self._results.run.folder}: there is nothing to draw: {why}")
-
-
-_NOT_BILLED = "no conversation was finished by every strategy"
-
-
-def _name_the_numbers(drawn: Figure, section: ReportSection) -> None:
-    """Put the names beside the numbers of the frontier; in the report its table has them."""
-    from matplotlib.lines import Line2D
-
-    rows = next((part.rows for part in section.parts if isinstance(part, Table) and part.heads[0] == "#"), ())
-    names = [
-        Line2D(
-            [],
-            [],
-            linestyle="none",
-            marker=f"${number}$",
-            markersize=5,
-            markeredgewidth=0.2,
-            color=INK,
-            label=row_name(name),
-        )
-        for number, name, *_ in rows
-    ]
-    with style():
-        drawn.set_figwidth(drawn.get_figwidth() + _WIDTH_OF_NAMES)
-        drawn.legend(handles=names, loc="outside right center")
+    growth = _drawing(sections.growth_section, "growth", "Draw the tokens of a call by turn.")
+    bill = _drawing(sections.bill_section, "bill", "Draw the parts of each strategy's bill.")
+    cache = _drawing(sections.cache_section, "cached_share", "Draw the share of calls read from the cache, by turn.")
+    break_even = _drawing(sections.cache_section, "break_even", "Draw the cost up to each turn against `none`.")
+    grounding = _drawing(sections.grounding_section, "grounding", "Draw grounding recall by turn.")
+    answers = _drawing(sections.answers_section, "answers", "Draw the share of right answers, with intervals.")
+    survival = _drawing(sections.survival_section, "survival", "Draw the facts still in the summary, by round.")
+    latency = _drawing(sections.latency_section, "decisions", "Draw how long each strategy takes at a call.")
+    miss_ratios = _drawing(sections.tiers_section, "miss_ratios", "Draw misses of caches of messages, by size.")
 
 
 def _show_inline() -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import pandas as pd
 
 from ctxbench.harness.bill import check_priced
-from ctxbench.harness.bill.recorded import billed_models
+from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import write_baseline
 from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
@@ -32,9 +32,8 @@ from ctxbench.harness.models.base import usual_access
 from ctxbench.reports.render import count
 from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import verdict
-from ctxbench.scenarios.errors import RunError, SetupError, SpecError
+from ctxbench.scenarios.errors import RunError, SetupError, SpecError, printable
 from ctxbench.scenarios.model import Conversation
-from ctxbench.scenarios.text import printable
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.chain import listed, spec, use_pythons

@@ -24,9 +24,8 @@ from ctxbench.harness.answers.store import SCHEMAS as ANSWER_SCHEMAS
 from ctxbench.harness.answers.store import answered
 from ctxbench.harness.folder.run import Run, refuse_damage
 from ctxbench.harness.folder.schema import SCHEMAS
-from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
+from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError, printable
 from ctxbench.scenarios.spec import nearest
-from ctxbench.scenarios.text import printable
 
 if TYPE_CHECKING:
     import duckdb

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 
 import pandas as pd
 
-from ctxbench.harness.bill.recorded import billed_models
+from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.compare.compare import Rules, RunComparison, compare
 from ctxbench.harness.compare.compare import strategies as on_one_side
 from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured, worst_step
 from ctxbench.harness.compare.gate import REST, Gate, GatePolicy, MetricPolicy, Result, gate, read_baseline, read_policy
 from ctxbench.harness.folder.run import Run
 from ctxbench.metrics.figures import METRICS
-from ctxbench.metrics.statistics.comparison import Difference
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.reports import gate as gate_tables
 from ctxbench.reports.compare import as_json
@@ -34,7 +33,22 @@ MORE = "report() of the run writes it as a page"
 """How to see all figures of a run in a temporary folder, which no command will find."""
 
 
-class BenchmarkVerdict:
+class _Shown:
+    """Something that prints as tables, and that a notebook shows as such."""
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables that the command prints."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return plain(self.tables)
+
+    def _repr_html_(self) -> str:
+        return html(self.tables)
+
+
+class BenchmarkVerdict(_Shown):
     """Verdict on a run: the strategy to ship, and how sure that is.
 
     `print(verdict)` prints what `ctxbench report` prints; a notebook shows the same as tables. In a test:
@@ -94,17 +108,20 @@ class BenchmarkVerdict:
 
     def _row(self, name: str) -> dict[str, object]:
         places = self._places
-        points = places.points
-        changes = dict.fromkeys(_CHANGES, float("nan"))
-        if name in points and WHOLE in points and name != WHOLE:
-            changes |= _columns("cost_saved", places.cost_change(name), -1)
-            changes |= _columns("tokens_saved", places.token_change(name), -1)
-            changes |= _columns("quality_gain", places.gain(name, WHOLE), 1)
-        return {
-            "cost": places.cost(name),
-            "quality": _number(places.values[name]),
-            **changes,
-            "sure": places.keeps.get(name, float("nan")),
+        is_compared = {name, WHOLE} <= places.points.keys() and name != WHOLE
+        row: dict[str, object] = {"cost": places.cost(name), "quality": _number(places.values[name])}
+        for key, change, sign in (
+            ("cost_saved", places.cost_change, -1),
+            ("tokens_saved", places.token_change, -1),
+            ("quality_gain", lambda name: places.gain(name, WHOLE), 1),
+        ):
+            found = change(name) if is_compared else None
+            ends = found.shown if found is not None and not isinstance(found.shown, Missing) else (nan, nan)
+            low, high = [0.0 + sign * end for end in ends][::sign]
+            row[key] = nan if found is None else 0.0 + sign * _number(found.value)
+            row |= {f"{key}_low": low, f"{key}_high": high}
+        return row | {
+            "sure": places.keeps.get(name, nan),
             "on_frontier": name in self.frontier,
             "breaks": "; ".join(places.broken.get(name, ())),
         }
@@ -125,55 +142,36 @@ class BenchmarkVerdict:
             return objections
         if places.units < FEWEST:
             return [*objections, too_few(places)]
-        sure = places.keeps.get(strategy, float("nan"))
+        sure, value = places.keeps.get(strategy, nan), places.values[strategy]
         if isnan(sure):
-            objections.append(f"it cannot be compared with {WHOLE}: {self._missing(strategy)}")
+            why = "one conversation has no interval"
+            if WHOLE not in places.results.strategies:
+                why = "the whole history was not run"
+            elif isinstance(value, Missing):
+                why = f"{self.quality} is not known ({value.detail or value.why})"
+            objections.append(f"it cannot be compared with {WHOLE}: {why}")
         elif sure < SURE:
-            wanted = f"{100 * SURE:g} % are needed"
-            bound = f"at most {accepted_points(places)} worse"
-            objections.append(f"cheaper, and {bound}, in {percent(sure)} of the resamples: {wanted}")
+            shown = f"cheaper, and at most {accepted_points(places)} worse, in {percent(sure)} of the resamples"
+            objections.append(f"{shown}: {100 * SURE:g} % are needed")
         elif not places.is_cheaper(strategy):
             objections.append(f"few conversations decide its bill: it saves {less(places.cost_change(strategy))}")
         return objections
 
-    def _missing(self, strategy: str) -> str:
-        if WHOLE not in self._places.results.strategies:
-            return "the whole history was not run"
-        value = self._places.values[strategy]
-        if isinstance(value, Missing):
-            return f"{self.quality} is not known ({value.detail or value.why})"
-        return "one conversation has no interval"
-
     @property
-    def _tables(self) -> list[Table]:
+    def tables(self) -> list[Table]:
+        """The tables that `ctxbench report` prints."""
         places = self._places
         return [answer(places, self._more), five_measures(places), *incomplete(places.results.summary)]
-
-    def __str__(self) -> str:
-        return plain(self._tables)
 
     def __repr__(self) -> str:
         return f"<BenchmarkVerdict: {answer(self._places).title}>"
 
-    def _repr_html_(self) -> str:
-        return html(self._tables)
-
-
-_CHANGES = [f"{name}{end}" for name in ("cost_saved", "tokens_saved", "quality_gain") for end in ("", "_low", "_high")]
-
-
-def _columns(name: str, change: Difference, sign: int) -> dict[str, float]:
-    """Return a difference and its 95 % interval as columns; `sign` -1 turns a change into what is saved."""
-    ends = [float("nan")] * 2 if isinstance(change.shown, Missing) else [0.0 + sign * end for end in change.shown]
-    low, high = ends[::sign]
-    return {name: 0.0 + sign * _number(change.value), f"{name}_low": low, f"{name}_high": high}
-
 
 def _number(value: Value) -> float:
-    return float("nan") if isinstance(value, Missing) else float(value)
+    return nan if isinstance(value, Missing) else float(value)
 
 
-class BenchmarkGate:
+class BenchmarkGate(_Shown):
     """The answer of the gate: whether a run is as good as its baseline."""
 
     def __init__(self, decision: Gate, step: gate_tables.Step) -> None:
@@ -199,23 +197,16 @@ class BenchmarkGate:
         """The tables that `ctxbench gate` prints."""
         return list(gate_tables.tables(self.decision, self.step))
 
-    def __str__(self) -> str:
-        return plain(self.tables)
-
     def __repr__(self) -> str:
         failing = ", ".join(f"{each.strategy}: {each.metric}" for each in self.decision.failing[:4])
         return f"<BenchmarkGate: {self.result}{' · ' * bool(failing)}{failing}>"
-
-    def _repr_html_(self) -> str:
-        return html(self.tables)
 
 
 def gate_of(run: Run, baseline: Path, policy: Path | None = None) -> BenchmarkGate:
     """Compare a run with a baseline file under a policy file, as `ctxbench gate` does."""
     before = read_baseline(baseline)
-    rules = GatePolicy()
-    if policy is not None:
-        rules = read_policy(policy, before.metrics, [*before.sums, *run.manifest.plan.strategies])
+    strategies = [*before.sums, *run.manifest.plan.strategies]
+    rules = GatePolicy() if policy is None else read_policy(policy, before.metrics, strategies)
     models = {name: billed_model(name) for name in before.metrics}
     guarded = [model for name, model in models.items() if model and rules.rule(name, before.metrics[name])]
     after = measured(run, list(dict.fromkeys(guarded)))  # a bill that nothing guards is not made
@@ -271,17 +262,13 @@ def comparison_frame(compared: RunComparison) -> pd.DataFrame:
     `low` and `high` are the 95 % interval of `difference`, which is a share of `before` where `relative` says so.
     `attrs["unpaired"]` names the conversations and strategies that only one side has.
     """
-    rows = []
+    rows, about = [], ("strategy", "against", "metric", "unit", "verdict", "why")
     for row in as_json(compared)["comparisons"]:
         interval = row.get("interval_95")
-        low, high = (float("nan"),) * 2 if not isinstance(interval, dict) else (interval["low"], interval["high"])
-        figures = {name: _number(row.get(name, _ABSENT)) for name in ("before", "after", "difference")}
-        about = {name: row[name] for name in ("strategy", "against", "metric", "unit", "verdict", "why")}
-        changes = {"relative": row.get("relative", False), "low": low, "high": high}
-        rows.append(about | figures | changes | {"p": _number(row.get("p_adjusted", _ABSENT))})
+        ends = interval if isinstance(interval, dict) else {"low": nan, "high": nan}
+        figures = {name: _number(row.get(name, nan)) for name in ("before", "after", "difference")}
+        changes = {"relative": row.get("relative", False), **ends, "p": _number(row.get("p_adjusted", nan))}
+        rows.append({name: row[name] for name in about} | figures | changes)
     frame = pd.DataFrame(rows)
     frame.attrs["unpaired"] = [f"{group.word}: {group.what} {', '.join(group.names)}" for group in compared.unpaired]
     return frame
-
-
-_ABSENT = Missing("undefined", "nothing could be paired")

@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 import traceback
+from pathlib import Path
 
 import typer
 
@@ -69,7 +70,7 @@ def _options(
         for name, value in settings.environment.items():
             os.environ.setdefault(name, value)
         # A file that is out of sight must not change figures without a word.
-        if settings.is_elsewhere and context.invoked_subcommand in context.default_map:
+        if settings.file.parent != Path() and context.invoked_subcommand in context.default_map:
             streams.say(f"settings: {settings.file}")
 
 

@@ -5,40 +5,24 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from . import completion
 from .answering import answered_by
-from .arguments import (
-    AnswererOption,
-    BriefOption,
-    GraderOption,
-    JsonOption,
-    ModelOptions,
-    OverwriteOption,
-    RunArgument,
-    RunOutOption,
-    StrictOption,
-    flat,
-    run_folder,
-)
+from .arguments import ModelOptions, run_folder
 from .replies import end
 from .streams import command, same_command, say, say_stopped
 
 
-@flat
 def answer(
-    run: RunArgument = Path("runs"),
-    answerer: AnswererOption = "offline",
-    grader: GraderOption = "rules",
-    overwrite: OverwriteOption = False,
-    corrected: Annotated[
-        bool, typer.Option("--corrected", help="Correct the shares for the grader's known errors against human labels.")
-    ] = False,
-    strict: StrictOption = False,
-    as_json: JsonOption = False,
+    run: Path = Path("runs"),
+    *,
+    answerer: str = "offline",
+    grader: str = "rules",
+    overwrite: bool = False,
+    corrected: bool = False,
+    strict: bool = False,
+    as_json: bool = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Answer a run's probes from the context of each strategy, and grade the answers.
@@ -47,6 +31,9 @@ def answer(
     offers. Answers and grades are stored in the run folder and reused; the same command asks again for those alone that
     a model failed to give. The bounds last_turn and evidence_only are answered as well. The exit code is 2, after the
     tables, if the answer model or the grader gave no usable reply, and with --strict if any reply is missing.
+
+    Args:
+        corrected: Correct the shares for the grader's known errors against human labels.
     """
     from ctxbench.harness.answers.figures import figures as of
     from ctxbench.harness.folder.remote import located
@@ -87,37 +74,15 @@ def answer(
     end(figures.replies, strict, settings, opened.folder)
 
 
-@flat
 def quality(
-    out: RunOutOption = Path("runs/quality"),
-    in_brief: BriefOption = False,
-    answerer: Annotated[
-        str,
-        typer.Option(
-            "--answerer",
-            "-a",
-            metavar="MODEL",
-            help="A model of your own, by its litellm name.",
-            show_default="the small one, from its recorded replies",
-            autocompletion=completion.models,
-        ),
-    ] = "",
-    grader: Annotated[
-        str,
-        typer.Option(
-            "--grader", "-g", metavar="GRADER", help="A grader of its answers beside `rules`.", show_default=False
-        ),
-    ] = "",
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Call the model where a reply is missing, and write the replies to this file (`make record`). Needs "
-            "the weights of `make local-model`; a stopped recording continues.",
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-    strict: StrictOption = False,
+    *,
+    out: Path = Path("runs/quality"),
+    in_brief: bool = False,
+    answerer: str = "",
+    grader: str = "",
+    record: Path | None = None,
+    as_json: bool = False,
+    strict: bool = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Answer and grade the scenario `questions` with a small model, from recorded replies.
@@ -126,10 +91,17 @@ def quality(
     model itself; all is stored in a run folder as usual. With --answerer a model of your own answers:
 
         ctxbench lab quality --answerer "openai/qwen3(api_base='http://127.0.0.1:11434/v1')"
+
+    Args:
+        answerer (-a MODEL): A model of your own, by its litellm name. [default: the small one, from its recorded
+            replies]
+        grader (-g GRADER): A grader of its answers beside `rules`.
+        record (FILE): Call the model where a reply is missing, and write the replies to this file (`make record`).
+            Needs the weights of `make local-model`; a stopped recording continues.
     """
     from ctxbench.harness.answers.tally import Tally, answer_tallies
     from ctxbench.harness.folder.run import load
-    from ctxbench.harness.models.weights import NAME
+    from ctxbench.harness.models.local import NAME
     from ctxbench.harness.quality import contexts, conversations, replayed
     from ctxbench.harness.quality import record as recorded
     from ctxbench.reports.answers import all_json, answers_of, by_graders

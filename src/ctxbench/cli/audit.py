@@ -12,51 +12,36 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec import Meta
 
 from ctxbench.scenarios.errors import RunError, Stopped, UserError
 
-from . import completion
-from .arguments import (
-    MOST_OF_ANYTHING,
-    BilledModelsOption,
-    FormatOption,
-    JobsOption,
-    JsonOption,
-    OverwriteOption,
-)
+from .arguments import MOST_OF_ANYTHING, Jobs
 from .configuration import found_agents
 from .streams import command, say, say_stopped
 
-_OUT = Path("runs/audit")
-
 
 def audit(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="PATH",
-            help="Recorded sessions: files or folders.",
-            show_default="the folders of known agents on this machine",
-            autocompletion=completion.inputs,
-        ),
-    ] = None,
-    last: Annotated[
-        int, typer.Option("--last", min=1, max=MOST_OF_ANYTHING, metavar="N", help="Read the newest N sessions.")
-    ] = 100,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="The run folder.", show_default=str(_OUT))
-    ] = None,
-    model: BilledModelsOption = None,
-    jobs: JobsOption = 0,
-    overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-    form: FormatOption = None,
+    paths: list[Path] | None = None,
+    *,
+    last: Annotated[int, Meta(ge=1, le=MOST_OF_ANYTHING)] = 100,
+    out: Path | None = None,
+    model: list[str] | None = None,
+    jobs: Jobs = 0,
+    overwrite: bool = False,
+    as_json: bool = False,
+    form: str | None = None,
 ) -> None:
     """Say what your agent's own compaction saved, cost and dropped, and which strategy would have done better.
 
     Without a path it looks for the session folders of known agents, lists them and asks before it reads. Nothing leaves
     this machine. The sessions are replayed as the agent sent them, whole, and through ten alternatives, into a run
     folder.
+
+    Args:
+        paths (PATH): Recorded sessions: files or folders. [default: the folders of known agents on this machine]
+        last (N): Read the newest N sessions.
+        out (-o FOLDER): The run folder. [default: runs/audit]
     """
     from ctxbench.harness.bill import check_priced
     from ctxbench.harness.engine.plan import Plan, RunInputs
@@ -64,7 +49,7 @@ def audit(
     from ctxbench.reports.audit import Audit, audit_table
     from ctxbench.reports.audit import as_json as audit_json
     from ctxbench.reports.verdict_text import five_measures
-    from ctxbench.scenarios.compactions import RECORDED
+    from ctxbench.scenarios.model import RECORDED
 
     from .output import put, results_of
     from .progress import watching
@@ -76,7 +61,7 @@ def audit(
     check_priced(model or ())
     sessions = _newest(paths or _found(), last, form)
     alternatives = tomllib.loads(files(__package__).joinpath("data/audit.toml").read_text("utf-8"))["alternatives"]
-    folder = out or _OUT
+    folder = out or Path("runs/audit")
     # Sessions grow and new ones come: a finished audit in its own place is made anew, one that was stopped goes on.
     overwrite = overwrite or (out is None and is_complete(folder))
     with redirect_stdout(sys.stderr), watching() as watcher:
@@ -94,11 +79,11 @@ def audit(
 
 def _found() -> list[Path]:
     """Return the session folders of known agents, once the user agrees. Raises UserError without an answer."""
-    agents = [found for found in found_agents() if found.is_readable]
+    agents = found_agents()
     if not agents:
         raise UserError("no session folder of a known agent is here (ctxbench list formats): give a PATH")
     say("found on this machine:")
-    rows = [(found.agent.name, found.agent.folder, found.number, f"{found.size / 1e6:,.1f} MB") for found in agents]
+    rows = [(agent.name, agent.folder, agent.number, f"{agent.size / 1e6:,.1f} MB") for agent in agents]
     name, folder, count, size = (max(map(len, column)) for column in zip(*rows, strict=True))
     for row in rows:
         say(f"  {row[0]:<{name}}  {row[1]:<{folder}}  {row[2]:>{count}}  {row[3]:>{size}}")
@@ -106,7 +91,7 @@ def _found() -> list[Path]:
         raise UserError("nobody is here to be asked whether to read them: give a PATH")
     if not typer.confirm("Read them? Nothing leaves this machine.", default=True, err=True):
         raise typer.Exit
-    return [Path(os.path.expanduser(found.agent.folder)) for found in agents]
+    return [Path(os.path.expanduser(agent.folder)) for agent in agents]
 
 
 def _newest(paths: Sequence[Path], last: int, form: str | None) -> tuple[str, ...]:

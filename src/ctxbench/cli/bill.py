@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from msgspec import Meta
 
 from ctxbench.harness.bill import CacheRules
 
-from .arguments import BilledModelsOption, JsonOption, RunArgument, run_folder
+from .arguments import run_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,44 +24,16 @@ Placing = StrEnum("Placing", ["automatic", "marked", "hour", "document", "system
 
 
 def bill(
-    run: RunArgument = Path("runs"),
-    model: BilledModelsOption = None,
-    rules: Annotated[
-        CacheRules,
-        typer.Option(
-            help="Cache rules: of the recording's date, the latest, those of content stored by the hour (Gemini), or "
-            "the simplified ones of the specification."
-        ),
-    ] = "recording",
-    placement: Annotated[
-        list[Placing] | None,
-        typer.Option(
-            help="Placement of cache marks, for providers that need them; repeat it to compare.",
-            show_default="automatic; document under the rules document",
-        ),
-    ] = None,
-    reuse: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Probability that a call finds the newest cached prefix, where the provider caches by itself.",
-            show_default="by the provider's evidence; `ctxbench lab validate` fits it",
-        ),
-    ] = None,
-    thinking: Annotated[
-        bool,
-        typer.Option("--thinking", help="Bill recorded reasoning in later prompts, as the model's provider keeps it."),
-    ] = False,
-    batch: Annotated[bool, typer.Option("--batch", help="Use the prices of batch calls.")] = False,
-    calls: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write a row for every call, and where its prefix broke, to this .csv or .parquet file.",
-            metavar="FILE",
-        ),
-    ] = None,
-    as_json: JsonOption = False,
+    run: Path = Path("runs"),
+    *,
+    model: list[str] | None = None,
+    rules: CacheRules = "recording",
+    placement: list[Placing] | None = None,
+    reuse: Annotated[float | None, Meta(ge=0, le=1)] = None,
+    thinking: bool = False,
+    batch: bool = False,
+    calls: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Bill a run's requests under models' prompt-cache rules and prices, without calling any model.
 
@@ -76,14 +48,23 @@ def bill(
     [bold]tail[/bold]        that, and the last two messages of the user or the tools
     [bold]anchor[/bold]      that, and before what the strategy is about to rewrite
     [bold]hindsight[/bold]   the offline optimum: the lowest bill that any placement could reach
+
+    Args:
+        rules: Cache rules: of the recording's date, the latest, those of content stored by the hour (Gemini), or the
+            simplified ones of the specification.
+        placement: Placement of cache marks, for providers that need them; repeat it to compare. [default: automatic;
+            document under the rules document]
+        reuse: Probability that a call finds the newest cached prefix, where the provider caches by itself. [default: by
+            the provider's evidence; `ctxbench lab validate` fits it]
+        thinking: Bill recorded reasoning in later prompts, as the model's provider keeps it.
+        batch: Use the prices of batch calls.
+        calls (FILE): Write a row for every call, and where its prefix broke, to this .csv or .parquet file.
     """
     from ctxbench.harness.bill import usual_prices
     from ctxbench.harness.bill.bill import bill as billed_as
-    from ctxbench.harness.bill.recorded import billed_models
-    from ctxbench.harness.bill.requests import RunRequests, breaks
+    from ctxbench.harness.bill.requests import RunRequests, billed_models, breaks
     from ctxbench.harness.bill.simulation import Scheme
-    from ctxbench.harness.folder.run import load
-    from ctxbench.harness.folder.steps import lacking_newest
+    from ctxbench.harness.folder.run import lacking_newest, load
     from ctxbench.reports.bill import assumptions, causes, tables, totals
 
     from .output import put

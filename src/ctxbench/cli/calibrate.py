@@ -6,23 +6,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from .arguments import (
-    LAST_SEED,
-    FormatOption,
-    JsonOption,
-    ModelOptions,
-    StrictOption,
-    flat,
-)
+from .arguments import ModelOptions, Seed
 from .replies import end
 from .streams import report_ignored, same_command, say, say_stopped
 
 if TYPE_CHECKING:
-    from ctxbench.harness.graders.labels import LabelledSet
+    from ctxbench.harness.graders.calibration import LabelledSet
     from ctxbench.harness.graders.profiles import Profile
     from ctxbench.scenarios.errors import RecordingError
 
@@ -31,49 +22,17 @@ if TYPE_CHECKING:
 _MOST_NAMED = 8
 
 
-@flat
 def calibrate(
-    inputs: Annotated[
-        list[Path], typer.Argument(help="Answers with labels: files, or folders of them.", metavar="PATH")
-    ],
-    grader: Annotated[
-        list[str] | None,
-        typer.Option("--grader", "-g", metavar="SPEC", help="A grader; repeat it to compare.", show_default="rules"),
-    ] = None,
-    sample: Annotated[
-        str,
-        typer.Option(
-            metavar="N[,by=system]",
-            help="Use a sample of N answers of each set, spread over the questions, or drawn equally from each system.",
-            show_default="all",
-        ),
-    ] = "",
-    where: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME=VALUE,…",
-            help="Only answers with these values of language, kind and system: language=zh,kind=temporal.",
-            show_default="all",
-        ),
-    ] = "",
-    seed: Annotated[int, typer.Option(min=0, max=LAST_SEED, help="Seed of the sample, the halves, the resamples.")] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FOLDER", help="Folder of the profiles.", show_default="~/.cache/ctxbench/profiles"
-        ),
-    ] = None,
-    columns: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME=COLUMN,…",
-            help="Read CSV, TSV or JSON by columns: question=Q,gold=G,answer=A,label=L; also id, system, kind and "
-            "exact_dates (true where the question is about a conversation: a date less exact than the gold is wrong).",
-            show_default=False,
-        ),
-    ] = "",
-    as_json: JsonOption = False,
-    strict: StrictOption = False,
+    inputs: list[Path],
+    *,
+    grader: list[str] | None = None,
+    sample: str = "",
+    where: str = "",
+    seed: Seed = 0,
+    out: Path | None = None,
+    columns: str = "",
+    as_json: bool = False,
+    strict: bool = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Compare graders with human labels, answer by answer.
@@ -82,13 +41,24 @@ def calibrate(
     answers: EVOUNA, HalluQA, MT-RAG's ratings, LoCoMo's recorded answers, and JSON Lines of your own
     ({"question", "accepted", "candidate", "correct"}). Any other CSV, TSV or JSON is read by --columns. The exit code
     is 2, after the tables, if a grader graded nothing, and with --strict if any reply of its model is missing.
+
+    Args:
+        inputs (PATH): Answers with labels: files, or folders of them.
+        grader (-g GRADER): A grader; repeat it to compare. [default: rules]
+        sample (N[,by=system]): Use a sample of N answers of each set, spread over the questions, or drawn equally from
+            each system. [default: all]
+        where (NAME=VALUE,…): Only answers with these values of language, kind and system: language=zh,kind=temporal.
+            [default: all]
+        seed: Seed of the sample and the resamples.
+        out (-o FOLDER): Folder of the profiles. [default: ~/.cache/ctxbench/profiles]
+        columns (NAME=COLUMN,…): Read CSV, TSV or JSON by columns: question=Q,gold=G,answer=A,label=L; also id, system,
+            kind and exact_dates (true where the question is about a conversation: a date less exact than the gold is
+            wrong).
     """
     from ctxbench.harness.answers.tally import profile_tally
-    from ctxbench.harness.graders.calibration import Options, calibrated
-    from ctxbench.harness.graders.labels import sample_of
+    from ctxbench.harness.graders.calibration import Options, calibrated, sample_of
     from ctxbench.harness.graders.registry import grader as named
     from ctxbench.harness.models import Models
-    from ctxbench.metrics.grading.baselines import BASELINES
     from ctxbench.reports.calibration import as_json as exact
     from ctxbench.reports.calibration import tables
     from ctxbench.scenarios.errors import RunError, Stopped, UserError
@@ -113,7 +83,7 @@ def calibrate(
     try:
         # Standard output is for figures, whatever a library prints.
         with redirect_stdout(sys.stderr), counting(size, "answers") as done:
-            results = [calibrated(part, graders, BASELINES, options, done) for part in sets]
+            results = [calibrated(part, graders, options, done) for part in sets]
     except (Stopped, KeyboardInterrupt):
         say_stopped(f"replies of models are in {settings.path()}. To continue: {same_command()}")
         raise
@@ -129,13 +99,13 @@ def calibrate(
 
 def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSet]:
     """Return the labelled sets of all files, and print problems of the reading. Raises UserError if there are none."""
-    from ctxbench.harness.graders.labels import sets_of
+    from ctxbench.harness.graders.calibration import sets_of
     from ctxbench.scenarios.errors import RunError
-    from ctxbench.scenarios.labelled import FORMATS, Columns, read
+    from ctxbench.scenarios.labelled import FORMATS, parse_columns, read
     from ctxbench.scenarios.source import Problems
 
     problems = Problems(strict=strict)
-    sets = sets_of(read(inputs, problems, Columns.parse(columns) if columns else None))
+    sets = sets_of(read(inputs, problems, parse_columns(columns) if columns else None))
     if columns and not sets and problems.errors:
         raise problems.errors[0]
     for problem in problems.errors[:_MOST_NAMED]:
@@ -150,7 +120,7 @@ def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSe
 
 def _parts(sets: Sequence[LabelledSet], text: str) -> list[LabelledSet]:
     """Return the matching answers of each set, and name sets without any. Raises RunError if no set has any."""
-    from ctxbench.harness.graders.labels import GROUPS, part_of
+    from ctxbench.harness.graders.calibration import GROUPS, part_of
     from ctxbench.scenarios.errors import RunError, UserError
 
     pairs = [part.partition("=") for part in text.split(",") if part]
@@ -189,22 +159,21 @@ def _keep(profiles: Sequence[Profile], folder: Path | None) -> bool:
     return bool(empty)
 
 
-def validate(
-    inputs: Annotated[list[str], typer.Argument(help="Recordings that hold the provider's usage.", metavar="PATH")],
-    form: FormatOption = None,
-    strict: StrictOption = False,
-    json: JsonOption = False,
-) -> None:
+def validate(inputs: list[str], *, form: str | None = None, strict: bool = False, as_json: bool = False) -> None:
     """Check the cache models against recorded usage, call by call.
 
     The prompt cache of each model is simulated under the rules of the recording's date. Its cache reads are compared
     with those that the provider reported, and recorded costs with the cost of the reported usage.
+
+    Args:
+        inputs (PATH): Recordings that hold the provider's usage.
     """
     from ctxbench.harness.bill import usual_prices
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.metrics.validation.calibration import Counters
     from ctxbench.metrics.validation.validation import validation
-    from ctxbench.reports.validation import as_json, tables
+    from ctxbench.reports.validation import as_json as exact
+    from ctxbench.reports.validation import tables
     from ctxbench.scenarios.errors import RunError
     from ctxbench.scenarios.source import Problems
 
@@ -219,8 +188,8 @@ def validate(
     report_ignored(problems.ignored, problems.notes)
     if validated.empty:
         raise RunError("no recorded call reports its usage: there is nothing to compare with")
-    if json:
-        print_json({**as_json(validated), "problems": [str(problem) for problem in problems.errors]})
+    if as_json:
+        print_json({**exact(validated), "problems": [str(problem) for problem in problems.errors]})
     else:
         print_tables(tables(validated))
 

@@ -6,15 +6,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from .arguments import CassetteOption, ToOption
 from .streams import say
 
 
-def export(to: ToOption, cassette: CassetteOption = None) -> None:
+def export(*, to: Path, cassette: Path | None = None) -> None:
     """Write every reply of a cassette as one JSON line."""
     from ctxbench.harness.folder.files import placed
     from ctxbench.harness.models.cassette import Cassette, write_lines
@@ -29,16 +25,17 @@ def export(to: ToOption, cassette: CassetteOption = None) -> None:
     say(f"written: {to}")
 
 
-def import_(
-    file: Annotated[Path, typer.Argument(help="Lines that `ctxbench lab cassette export` wrote.", metavar="FILE")],
-    cassette: CassetteOption = None,
-) -> None:
-    """Add exported lines to a cassette. Replies that it has already stay."""
-    from ctxbench.harness.models.cassette import Cassette, read_lines
+def import_(file: Path, *, cassette: Path | None = None) -> None:
+    """Add exported lines to a cassette. Replies that it has already stay.
+
+    Args:
+        file (FILE): Lines that `ctxbench lab cassette export` wrote.
+    """
+    from ctxbench.harness.models.cassette import Cassette, entries
     from ctxbench.scenarios.files import lines_of
 
     with _named(file), Cassette(_path(cassette)) as into:
-        new = read_lines(into, lines_of(file), str(file))
+        new = into.put_many(entries(lines_of(file), str(file)))
     say(f"{new:,} new replies in {_path(cassette)}")
 
 

@@ -5,44 +5,26 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import redirect_stdout
-from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Literal
 
 import typer
 
-from .arguments import BriefOption, EmbedderOption, JsonOption, ModelOptions, flat, run_folder
+from .arguments import ModelOptions, run_folder
 from .replies import report_spending
 from .streams import say
 
-Effort = StrEnum("Effort", ["quick", "usual", "slow"])
 
-
-@flat
 def claims(
-    run: Annotated[
-        Path | None,
-        typer.Argument(metavar="RUN", help="The run folder.", show_default="a run of `standard`, made for the claims"),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(metavar="C05", help="Show this claim only, with every setting; repeat it.", show_default="all"),
-    ] = None,
-    recordings: Annotated[
-        list[str] | None,
-        typer.Option("--recordings", "-r", metavar="PATH", help="Recordings for claims that can use them; repeat it."),
-    ] = None,
-    effort: Annotated[
-        Effort,
-        typer.Option(
-            help="quick: leave out what takes a minute (hybrid scores, large indexes). slow: also build an index of a "
-            "million vectors (15 minutes, 3 GiB)."
-        ),
-    ] = Effort.usual,
-    embedder: EmbedderOption = "offline",
-    in_brief: BriefOption = False,
-    as_json: JsonOption = False,
+    run: Path | None = None,
+    *,
+    only: list[str] | None = None,
+    recordings: list[str] | None = None,
+    effort: Literal["quick", "usual", "slow"] = "usual",
+    embedder: str = "offline",
+    in_brief: bool = False,
+    as_json: bool = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Measure each claim by its protocol: it holds, fails, or cannot be told, and why.
@@ -51,6 +33,13 @@ def claims(
     measured, they are stored in the run folder and `ctxbench report` shows them. Every core has its claims: what is
     timed is least disturbed by itself (--only C28). The exit code is 2, after the tables, if the embedder gave no
     usable reply.
+
+    Args:
+        run (RUN): The run folder. [default: a run of `standard`, made for the claims]
+        only (C05): Show this claim only, with every setting; repeat it. [default: all]
+        recordings (-r PATH): Recordings for claims that can use them; repeat it.
+        effort: quick: leave out what takes a minute (hybrid scores, large indexes). slow: also build an index of a
+            million vectors (15 minutes, 3 GiB).
     """
     from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings
     from ctxbench.harness.claims.registry import chosen, measure, write
@@ -70,8 +59,8 @@ def claims(
             run=own,
             strategies=strategies,
             recordings=tuple(recordings or ()),
-            quick=effort is Effort.quick,
-            slow=effort is Effort.slow,
+            quick=effort == "quick",
+            slow=effort == "slow",
             models=models,
             jobs=os.cpu_count() or 1,
         )

@@ -7,13 +7,16 @@ from collections import UserDict
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.resources import files
-from inspect import getdoc
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import typer
 from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
+
+from ctxbench.scenarios.errors import UserError
+from ctxbench.scenarios.files import check_file
 
 
 class CommandEntry(msgspec.Struct, forbid_unknown_fields=True, rename={"command_class": "class"}):
@@ -41,21 +44,21 @@ def entries() -> dict[str, CommandEntry]:
 
 def load(path: str, entry: CommandEntry) -> Any:
     """Import a command and return it."""
-    from .arguments import with_files
+    from .arguments import about, command_of
 
     function = _named(entry.function)
-    first, *rest = (getdoc(function) or "").split("\n\n")
+    first, *rest = about(function).split("\n\n")
     # typer keeps line breaks: only lists and examples are laid out, sentences are filled to the terminal's width.
-    about = [part if "[bold]" in part or part.startswith(" ") else " ".join(part.split()) for part in (first, *rest)]
+    parts = [part if "[bold]" in part or part.startswith(" ") else " ".join(part.split()) for part in (first, *rest)]
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     alone.command(
         name=path.split()[-1],
         cls=_named(entry.command_class) if entry.command_class else PlainCommand,
         context_settings={"allow_interspersed_args": False} if entry.takes_all else None,
-        help=f"[bold]{escape(f'ctxbench {path} {entry.example}'.rstrip())}[/bold]\n\n" + "\n\n".join(about),
-        short_help=f"{about[0].partition(':')[0].rstrip('.')}.",
+        help=f"[bold]{escape(f'ctxbench {path} {entry.example}'.rstrip())}[/bold]\n\n" + "\n\n".join(parts),
+        short_help=f"{parts[0].partition(':')[0].rstrip('.')}.",
         rich_help_panel=entry.panel,
-    )(with_files(function))
+    )(command_of(function))
     return typer.main.get_command(alone)
 
 
@@ -91,7 +94,36 @@ class _PlainFlags:
 
 
 class PlainCommand(_PlainFlags, TyperCommand):
-    """A command of the program."""
+    """A command of the program, which looks at every text and path on its command line before it does any work."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command.
+
+        Raises UserError for a text that is not UTF-8, for a path that no file can have, and for a pipe or a device that
+        is to be a FILE, whether it would be read or written. A folder is the command's to judge: it may make one.
+        """
+        for parameter in self.params:
+            values = ctx.params.get(parameter.name)
+            for value in values if isinstance(values, list | tuple) else (values,):
+                _check(value, is_file=parameter.metavar == "FILE")
+        return super().invoke(ctx)
+
+
+def _check(value: object, is_file: bool) -> None:
+    if not isinstance(value, str | Path):
+        return
+    try:
+        str(value).encode()
+        if isinstance(value, Path):
+            value.stat()
+            if is_file:
+                check_file(value)
+    except UnicodeEncodeError:
+        raise UserError(f"{value}: is not UTF-8: rename the file, or type it anew") from None
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
+        pass  # it is said where it is used
+    except OSError as error:
+        raise UserError(f"{value}: cannot be used: {error.strerror or error}") from None
 
 
 class LazyGroup(_PlainFlags, TyperGroup):

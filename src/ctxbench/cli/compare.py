@@ -3,43 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from .arguments import ComparedModelsOption, JsonOption, MarkdownOption, RunArgument, run_folder
+from .arguments import run_folder
 from .streams import say
 
 
 def compare(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder to compare with, or the only one.")],
-    other: Annotated[
-        Path | None,
-        typer.Argument(metavar="OTHER", help="The other run folder. Without it, compare the strategies of RUN."),
-    ] = None,
-    against: Annotated[
-        str, typer.Option(help="Within one run: the strategy to compare the others with.", metavar="STRATEGY")
-    ] = "none",
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--strategy", "-s", metavar="SPEC", help="Compare this strategy only; repeat it.", show_default="all"
-        ),
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option("--metric", help="Compare by this metric only; repeat it.", show_default="all except latency"),
-    ] = None,
-    model: ComparedModelsOption = None,
-    clock: Annotated[
-        bool, typer.Option("--clock", help="Compare latency too, for runs on the same idle machine.")
-    ] = False,
-    markdown: MarkdownOption = None,
-    as_json: JsonOption = False,
+    run: Path,
+    other: Path | None = None,
+    *,
+    against: str = "none",
+    strategy: list[str] | None = None,
+    metric: list[str] | None = None,
+    model: list[str] | None = None,
+    clock: bool = False,
+    markdown: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Compare two runs of the same recordings, or the strategies of one run: better, same, worse, or cannot tell.
 
     Differences are in pairs of conversations, and intervals over conversations. What only one side has is counted.
+
+    Args:
+        run (RUN): The run folder to compare with, or the only one.
+        other (OTHER): The other run folder. Without it, compare the strategies of RUN.
+        against (STRATEGY): Within one run: the strategy to compare the others with.
+        strategy (-s SPEC): Compare this strategy only; repeat it. [default: all]
+        metric: Compare by this metric only; repeat it. [default: all except latency]
+        model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: the recorded
+            one, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
+        clock: Compare latency too, for runs on the same idle machine.
     """
     from ctxbench.api.verdict import comparison_of
     from ctxbench.harness.folder.remote import fetched
@@ -57,26 +52,15 @@ def compare(
 
 def gate(
     context: typer.Context,
-    run: RunArgument = Path("runs"),
-    baseline: Annotated[Path, typer.Option("--baseline", "-b", help="The file of the baseline.", metavar="FILE")] = (
-        Path("baseline.json")
-    ),
-    update: Annotated[
-        bool, typer.Option("--update", help="Write the baseline from the run, to be reviewed and committed.")
-    ] = False,
-    policy: Annotated[
-        Path | None,
-        typer.Option(
-            "--policy",
-            help="File of guarded metrics and their margins (docs/ci.md).",
-            metavar="FILE",
-            show_default="everything in the baseline, with the usual margins",
-        ),
-    ] = None,
-    markdown: MarkdownOption = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.", metavar="FILE")] = None,
-    as_json: JsonOption = False,
-    model: ComparedModelsOption = None,
+    run: Path = Path("runs"),
+    *,
+    baseline: Path = Path("baseline.json"),
+    update: bool = False,
+    policy: Path | None = None,
+    markdown: Path | None = None,
+    junit: Path | None = None,
+    as_json: bool = False,
+    model: list[str] | None = None,
 ) -> None:
     """Compare a run with a baseline: exit code 0 if it passes, 1 if it fails, 2 if it cannot decide.
 
@@ -85,6 +69,15 @@ def gate(
 
     The gate fails if a metric is worse or is no longer measured. If it cannot tell, it passes, unless the policy says
     otherwise. It cannot decide if the recordings, a metric's formula or a model's prices differ from the baseline.
+
+    Args:
+        baseline (-b FILE): The file of the baseline.
+        update: Write the baseline from the run, to be reviewed and committed.
+        policy (FILE): File of guarded metrics and their margins (docs/ci.md). [default: everything in the baseline,
+            with the usual margins]
+        junit (FILE): Write JUnit XML to this file.
+        model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: the recorded
+            one, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
     """
     from ctxbench.api.verdict import compared_models, gate_of
     from ctxbench.harness.compare.figures import measured

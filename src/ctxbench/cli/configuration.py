@@ -7,17 +7,14 @@ command line and the environment win over the file. A value is checked before an
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import tomllib
-from collections.abc import Iterator
+from contextlib import suppress
 from copy import copy
-from enum import Enum
 from importlib.resources import files
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 import typer
@@ -26,8 +23,6 @@ from ctxbench.scenarios.errors import Place, UserError
 from ctxbench.scenarios.files import read_file
 from ctxbench.scenarios.spec import nearest, suggestion
 
-from . import completion
-from .arguments import JsonOption
 from .streams import command as command_line
 
 FILE, PYPROJECT = "ctxbench.toml", "pyproject.toml"
@@ -51,7 +46,7 @@ VARIABLES = {"prices": "CTXBENCH_PRICES", "models": "CTXBENCH_MODELS", "tracking
 _WITHOUT = ("init", "config")
 
 Setting = tuple[str, str]
-"""Path of a command, such as `export mlflow`, and the name of its parameter."""
+"""Path of a command, such as `export mlflow`, and the name of its parameter; or no path, and the name of a variable."""
 
 
 def _has_table(text: str) -> bool:
@@ -105,39 +100,30 @@ def configuration(app: Any) -> Configuration | None:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{shown}: not TOML: {error}") from None
-    prefix: tuple[str, ...] = ()
     if file.name == PYPROJECT:
-        table, prefix = table["tool"]["ctxbench"], ("tool", "ctxbench")
-    settings = Configuration(app, shown, text, prefix)
-    for key, value in table.items():
-        if key in app.commands:
-            settings.command(app.commands[key], (key,), value)
-        else:
-            settings.shared(key, value)
-    return settings
+        return Configuration(app, shown, text, table["tool"]["ctxbench"], ("tool", "ctxbench"))
+    return Configuration(app, shown, text, table, ())
 
 
 class Configuration:
     """A file with what it sets, checked as it is read."""
 
-    def __init__(self, app: Any, file: Path, text: str, prefix: tuple[str, ...]) -> None:
+    def __init__(self, app: Any, file: Path, text: str, table: dict[str, Any], prefix: tuple[str, ...]) -> None:
         self.file = file
-        self._app, self._lines_of_text, self._prefix = app, text.splitlines(), prefix
         self.values: dict[Setting, Any] = {}
-        """Values by command and parameter."""
-        self.lines: dict[Setting, int] = {}
-        """Line of each value in the file; 0 = not known."""
-        self.environment: dict[str, str] = {}
-        """Variables that the file sets, by name."""
-
-    def place(self, setting: Setting) -> str:
-        """Return the file of a setting, with the line where it is known."""
-        return str(Place(str(self.file), self.lines[setting]))
+        self.places: dict[Setting, str] = {}
+        """File of each value, with the line where it is known."""
+        self._app, self._lines_of_text, self._prefix = app, text.splitlines(), prefix
+        for key, value in table.items():
+            if key in app.commands:
+                self._command(app.commands[key], (key,), value)
+            else:
+                self._shared(key, value)
 
     @property
-    def is_elsewhere(self) -> bool:
-        """Whether the file is in a folder above the working directory."""
-        return self.file.parent != Path()
+    def environment(self) -> dict[str, str]:
+        """Variables that the file sets, by name."""
+        return {name: value for (path, name), value in self.values.items() if not path}
 
     def default_map(self) -> dict[str, Any]:
         """Return the values as the command line takes them: a mapping for each command, nested like the commands."""
@@ -149,7 +135,7 @@ class Configuration:
             level[parameter] = value
         return root
 
-    def shared(self, key: str, value: Any) -> None:
+    def _shared(self, key: str, value: Any) -> None:
         """Read a key at the top of the file."""
         if key in VARIABLES:
             if isinstance(value, dict) is not (key == "models"):
@@ -157,95 +143,101 @@ class Configuration:
                 raise self._error((key,), what)
             if key == "models":
                 value = ", ".join(f"{name}={parameter!r}" for name, parameter in value.items())
-            self.environment[VARIABLES[key]] = self._located(str(value), Path if key == "prices" else str, "")
-            self.lines["", VARIABLES[key]] = self._line((key,))
+            self._keep("", VARIABLES[key], (key,), self._located(str(value)) if key == "prices" else str(value))
         elif key in SHARED:
-            parameter, paths = SHARED[key]
+            name, paths = SHARED[key]
             for path in paths:
-                command = command_at(self._app, path)
-                one = isinstance(value, list) and not _kind(command, parameter)[0]
-                if (path, parameter) not in self.values:
-                    self._set(command, path, parameter, (key,), value[0] if one and value else value)
+                parameter = next(each for each in command_at(self._app, path).params if each.name == name)
+                is_first = isinstance(value, list) and not _is_list(parameter)
+                if (path, name) not in self.values:
+                    self._set(path, parameter, (key,), value[0] if is_first and value else value)
         else:
             known = dict.fromkeys([*SHARED, *VARIABLES, *(name for name in self._app.commands if name not in _WITHOUT)])
             raise self._error((key,), f"there is no such key{suggestion(key, known)}")
 
-    def command(self, command: Any, path: tuple[str, ...], table: Any) -> None:
+    def _command(self, command: Any, path: tuple[str, ...], table: Any) -> None:
         """Read the table of a command, or of a group with the tables of its commands."""
+        named = f"ctxbench {' '.join(path)}"
         if path[0] in _WITHOUT:
-            raise self._error(path, "has no settings", "leave the table out")
+            raise self._error(path, "has no settings (leave the table out)")
         if not isinstance(table, dict):
-            raise self._error(path, f"is a table of the options of `ctxbench {' '.join(path)}`", f"write [{path[-1]}]")
+            raise self._error(path, f"is a table of the options of `{named}` (write [{path[-1]}])")
         inner = getattr(command, "commands", None)
-        if inner is not None:
-            for key, value in table.items():
-                if key not in inner:
-                    what = f"`ctxbench {' '.join(path)}` has no command {key!r}{suggestion(key, inner)}"
-                    raise self._error((*path, key), what)
-                self.command(inner[key], (*path, key), value)
-            return
-        names = parameters_of(command)
+        parameters = parameters_of(command) if inner is None else {}
         for key, value in table.items():
-            if key not in names:
-                what = f"`ctxbench {' '.join(path)}` has no option {key!r}{nearest(key, names)}"
-                raise self._error((*path, key), what, f"`ctxbench {' '.join(path)} --help` lists them")
-            self._set(command, " ".join(path), names[key].name, (*path, key), value)
+            place = (*path, key)
+            if key in parameters:
+                self._set(" ".join(path), parameters[key], place, value)
+            elif inner is None:
+                what = f"`{named}` has no option {key!r}{nearest(key, parameters)} (`{named} --help` lists them)"
+                raise self._error(place, what)
+            elif key in inner:
+                self._command(inner[key], place, value)
+            else:
+                raise self._error(place, f"`{named}` has no command {key!r}{suggestion(key, inner)}")
 
-    def _set(self, command: Any, path: str, parameter: str, key: tuple[str, ...], value: Any) -> None:
-        several, kind = _kind(command, parameter)
-        wanted = _in_words(kind)
+    def _set(self, path: str, parameter: Any, key: tuple[str, ...], value: Any) -> None:
+        """Read the value of an option: type and bounds are the option's, and one value may stand for a list."""
         # A policy that stands here as a table is read from this file by the gate.
-        if parameter == "policy" and isinstance(value, dict):
+        if parameter.name == "policy" and isinstance(value, dict):
             value = self.file.name
-        items = value if isinstance(value, list) else [value]
-        if isinstance(value, list) and not several:
-            raise self._error(key, f"must be {wanted}, not a list", "give one value")
         # A window may be written as a number of tokens.
-        if parameter == "window":
-            items = [str(item) if type(item) is int else item for item in items]
-        for item in items:
-            if not _fits(item, kind):
-                raise self._error(key, f"must be {wanted}, not {item!r}")
-        located = [self._located(item, kind, parameter) for item in items]
-        final = located if several else located[0]
-        context = command.make_context(path.split()[-1], [], resilient_parsing=True)
-        try:  # by the option itself, which knows its limits
-            next(each for each in command.params if each.name == parameter).process_value(context, final)
-        except typer.BadParameter as error:
-            raise self._error(key, error.message.rstrip(".")) from None
-        self.values[path, parameter] = final
-        self.lines[path, parameter] = self._line(key)
+        if parameter.name == "window" and type(value) is int:
+            value = str(value)
+        kind, is_list = parameter.type_descriptor.annotation, _is_list(parameter)
+        kind = get_args(kind)[0] if is_list else kind
+        values = value if is_list and isinstance(value, list) else [value]
+        bounds = msgspec.Meta(ge=parameter.min, le=parameter.max)
+        for each in values:
+            try:
+                msgspec.convert(
+                    each, str if kind is Path else Annotated[kind, bounds] if kind in (int, float) else kind
+                )
+            except msgspec.ValidationError as error:
+                raise self._error(key, f"{str(error).replace('`', '')}: {each!r}") from None
+        if kind is Path or parameter.name == "inputs":
+            values = [self._located(each, kind is Path) for each in values]
+        if parameter.name == "adapter_python":  # the name of a program without a folder is looked for on PATH
+            parts = [each.rpartition("=") for each in values]
+            values = [head + mark + (self._located(path) if os.sep in path else path) for head, mark, path in parts]
+        self._keep(path, parameter.name, key, values if is_list else values[0])
 
-    def _located(self, value: Any, kind: Any, parameter: str) -> Any:
+    def _keep(self, path: str, name: str, key: tuple[str, ...], value: Any) -> None:
+        self.values[path, name] = value
+        self.places[path, name] = str(Place(str(self.file), self._line(key)))
+
+    def _located(self, value: str, is_path: bool = True) -> str:
         """Return a path as seen from the working directory. In the file it is relative to the file."""
-        if parameter == "adapter_python":  # the name of a program without a folder is looked for on PATH
-            library, equals, path = value.rpartition("=")
-            return f"{library}{equals}{self._located(path, Path, '')}" if os.sep in path else value
-        if not isinstance(value, str) or not (kind is Path or parameter == "inputs") or value == "-":
-            return value
         expanded = os.path.expanduser(value)
         beside = os.path.join(self.file.parent, expanded)
         # What is not there may be the name of a scenario.
-        return beside if kind is Path or os.path.exists(beside) else expanded
+        return value if value == "-" else beside if is_path or os.path.exists(beside) else expanded
 
-    def _error(self, key: tuple[str, ...], what: str, remedy: str = "") -> UserError:
-        place = Place(str(self.file), self._line(key), ".".join(key))
-        return UserError(f"{place}: {what}{f' ({remedy})' if remedy else ''}")
+    def _error(self, key: tuple[str, ...], what: str) -> UserError:
+        return UserError(f"{Place(str(self.file), self._line(key), '.'.join(key))}: {what}")
 
     def _line(self, key: tuple[str, ...]) -> int:
         """Return the line of a key, or of its table; 0 if it cannot be found, as in an inline table."""
         table: tuple[str, ...] = ()
-        wanted = (*self._prefix, *key)
         for number, line in enumerate(self._lines_of_text, 1):
-            if heading := re.match(r"\s*\[\s*([^\[\]]+?)\s*\]", line):
-                table = tuple(part.strip(" \"'") for part in heading[1].split("."))
-                if table == wanted:
+            if match := re.match(r"\s*(?:\[\s*([^\[\]]+?)\s*\]|([\w.\"' -]+?)\s*=)", line):
+                name = tuple(part.strip(" \"'") for part in (match[1] or match[2]).split("."))
+                table, name = (name, name) if match[1] else (table, (*table, *name))
+                if name == (*self._prefix, *key):
                     return number
-                continue
-            assignment = re.match(r"\s*([\w.\"' -]+?)\s*=", line)
-            if assignment and (*table, *(part.strip(" \"'") for part in assignment[1].split("."))) == wanted:
-                return number
         return 0
+
+
+def _is_list(parameter: Any) -> bool:
+    return get_origin(parameter.type_descriptor.annotation) is list
+
+
+def command_at(app: Any, path: str) -> Any:
+    """Return the command at a path such as `export mlflow`."""
+    command = app
+    for word in path.split():
+        command = command.commands[word]
+    return command
 
 
 def parameters_of(command: Any) -> dict[str, Any]:
@@ -259,52 +251,22 @@ def parameters_of(command: Any) -> dict[str, Any]:
     return names
 
 
-def _kind(command: Any, parameter: str) -> tuple[bool, Any]:
-    """Return whether a command's parameter takes several values, and the declared type of one."""
-    function = inspect.unwrap(command.callback, stop=lambda wrapped: hasattr(wrapped, "__signature__"))
-    annotation = inspect.signature(function, eval_str=True).parameters[parameter].annotation
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    if get_origin(annotation) in (Union, UnionType):
-        annotation = next(part for part in get_args(annotation) if part is not type(None))
-    return (True, get_args(annotation)[0]) if get_origin(annotation) is list else (False, annotation)
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return value in [member.value for member in kind]
-    if kind is float:
-        return type(value) in (int, float)
-    return isinstance(value, str) if kind is Path else type(value) is kind
-
-
-def _in_words(kind: Any) -> str:
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return " or ".join(repr(member.value) for member in kind)
-    return {bool: "true or false", int: "a whole number", float: "a number", Path: "a path as text"}.get(kind, "text")
-
-
-def config(
-    context: typer.Context,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="COMMAND [OPTION]...", help="A command, with options as you would give them."),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
+def config(context: typer.Context, words: list[str] | None = None, *, as_json: bool = False) -> None:
     """Show which settings count, and where each comes from: a default, the file, the environment or the command line.
 
     Without a command it shows what the file sets. With one it shows all options of that command as they would be, and
     runs nothing.
+
+    Args:
+        words (COMMAND [OPTION]...): A command, with options as you would give them.
     """
     from .output import print_json
 
     app = context.find_root().command
     settings = configuration(app)
-    rows = list(_command_rows(app, list(words), settings)) if words else list(_set_rows(app, settings))
+    rows = _command_rows(app, list(words), settings) if words else _set_rows(app, settings)
     if as_json:
-        file = None if settings is None else str(settings.file)
-        print_json({"file": file, "settings": [dict(zip(_HEADS, row, strict=False)) for row in rows]})
+        print_json({"file": None if settings is None else str(settings.file), "settings": rows})
         return
     if settings is None:
         typer.echo(
@@ -312,40 +274,23 @@ def config(
         )
     elif not words:
         typer.echo(f"{settings.file} sets:" if rows else f"{settings.file} sets nothing.")
-    cells = [[_text(cell) for cell in row] for row in rows]
-    widths = [max((len(row[at]) for row in cells), default=0) for at in range(3)]
+    cells = [[_text(cell) for cell in row.values()] for row in rows]
+    widths = [min(max(map(len, column)), 60) for column in zip(*cells, strict=True)]
     for row in cells:
-        shown = (f"{cell:<{min(width, 60)}}" for cell, width in zip(row, (*widths, 0), strict=False))
-        typer.echo("  ".join(shown).rstrip())
+        typer.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-_HEADS = ("option", "value", "source", "commands")
-
-
-def _set_rows(app: Any, settings: Configuration | None) -> Iterator[tuple[str, Any, str, list[str]]]:
-    """Yield each option or variable that the file sets: as it is typed, its value, its place, and who takes it."""
-    if settings is None:
-        return
-    takers: dict[tuple[str, str, str], list[str]] = {}
-    values: dict[tuple[str, str, str], Any] = {}
-    for (path, name), value in settings.values.items():
-        command = command_at(app, path)
-        key = next(_typed(key, each) for key, each in parameters_of(command).items() if each.name == name)
-        row = (key, _text(_plain(value)), settings.place((path, name)))
-        takers.setdefault(row, []).append(path)
-        values[row] = _plain(value)
-    for row, paths in takers.items():
-        yield row[0], values[row], row[2], paths
-    for name, value in settings.environment.items():
-        yield name, _plain(value), settings.place(("", name)), []
-
-
-def command_at(app: Any, path: str) -> Any:
-    """Return the command at a path such as `export mlflow`."""
-    command = app
-    for word in path.split():
-        command = command.commands[word]
-    return command
+def _set_rows(app: Any, settings: Configuration | None) -> list[dict[str, Any]]:
+    """Return each option or variable that the file sets: as it is typed, its value, its place, and who takes it."""
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for (path, name), value in settings.values.items() if settings else ():
+        option, place = name, settings.places[path, name] if settings else ""
+        if path:
+            parameters = parameters_of(command_at(app, path)).items()
+            option = next(_typed(key, parameter) for key, parameter in parameters if parameter.name == name)
+        row = {"option": option, "value": _plain(value), "source": place, "commands": []}
+        rows.setdefault((option, str(row)), row)["commands"] += [path] * bool(path)
+    return list(rows.values())
 
 
 def _typed(key: str, parameter: Any) -> str:
@@ -353,15 +298,14 @@ def _typed(key: str, parameter: Any) -> str:
     return f"--{key}" if parameter.param_type_name == "option" else key
 
 
-def _command_rows(app: Any, words: list[str], settings: Configuration | None) -> Iterator[tuple[str, Any, str]]:
-    """Yield each option of a command with its value and where that is from. Raises UserError for an unknown command."""
-    command, defaults = app, {} if settings is None else settings.default_map()
-    path: list[str] = []
+def _command_rows(app: Any, words: list[str], settings: Configuration | None) -> list[dict[str, Any]]:
+    """Return each option of a command with its value and source. Raises UserError for an unknown command."""
+    command, defaults, path, rows = app, {} if settings is None else settings.default_map(), list[str](), []
+    values, places = ({}, {}) if settings is None else (settings.values, settings.places)
     while (inner := getattr(command, "commands", None)) is not None:
         word = words.pop(0) if words else ""
         if word not in inner:
-            named = " ".join(["ctxbench", *path])
-            raise UserError(f"`{named}` has no command {word!r}{suggestion(word, inner)}")
+            raise UserError(f"`{' '.join(['ctxbench', *path])}` has no command {word!r}{suggestion(word, inner)}")
         command, defaults = inner[word], defaults.get(word, {})
         path.append(word)
     lenient = copy(command)  # what it would do can be shown before its arguments are known
@@ -372,18 +316,18 @@ def _command_rows(app: Any, words: list[str], settings: Configuration | None) ->
     for key, parameter in parameters_of(command).items():
         source, value = context.get_parameter_source(parameter.name), context.params.get(parameter.name)
         where = "default" if source is None else source.name.lower().replace("commandline", "command line")
-        if settings is not None and where == "default_map":
-            where = settings.place((" ".join(path), parameter.name))
+        if where == "default_map":
+            where = places[" ".join(path), parameter.name]
         elif where == "environment":
-            names = [parameter.envvar] if isinstance(parameter.envvar, str) else parameter.envvar
-            where = f"environment: {next(name for name in names if os.environ.get(name))}"
-        elif where == "default" and settings is not None and str(parameter.envvar) in settings.environment:
-            value, where = settings.environment[parameter.envvar], settings.place(("", parameter.envvar))
+            where = f"environment: {parameter.envvar}"
+        elif where == "default" and ("", parameter.envvar) in values:
+            value, where = values["", parameter.envvar], places["", parameter.envvar]
         elif where == "default" and value in (None, "", [], ()) and isinstance(parameter.show_default, str):
             value = parameter.show_default
         elif where == "default" and parameter.required:
             where = "must be given"
-        yield _typed(key, parameter), _plain(value), where
+        rows.append({"option": _typed(key, parameter), "value": _plain(value), "source": where})
+    return rows
 
 
 def _plain(value: Any) -> Any:
@@ -392,8 +336,6 @@ def _plain(value: Any) -> Any:
 
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, Enum):
-        return value.value
     return without_secrets(str(value)) if isinstance(value, Path | str) else value
 
 
@@ -405,8 +347,8 @@ def _text(value: Any) -> str:
     return "–" if value in (None, "") else str(value)
 
 
-class Agent(NamedTuple):
-    """A program that records conversations in a folder of its own."""
+class Agent(msgspec.Struct):
+    """A program that records conversations in a folder of its own, and how much of it is on this machine."""
 
     name: str
     folder: str
@@ -415,67 +357,45 @@ class Agent(NamedTuple):
     """Pattern of the files that hold conversations."""
     reader: str
     """Start of the name of the format that reads them."""
-
-
-class FoundAgent(NamedTuple):
-    """An agent whose folder is on this machine."""
-
-    agent: Agent
-    files: int
+    count: int = 0
     """Number of files; nothing of them was read."""
-    is_readable: bool
-    """Whether a format reads them."""
-    size: int
+    size: int = 0
     """Bytes of the files."""
 
     @property
     def number(self) -> str:
         """The number of files in words."""
-        return f"{self.files:,} file{'s' * (self.files != 1)}"
+        return f"{self.count:,} file{'s' * (self.count != 1)}"
 
 
 def known_agents() -> list[Agent]:
     """Return the agents whose folders are known."""
     rows = tomllib.loads(files(__package__).joinpath("data/agents.toml").read_text("utf-8"))["agents"]
-    return [Agent(**row) for row in rows]
+    return msgspec.convert(rows, list[Agent])
 
 
-def found_agents() -> list[FoundAgent]:
+def found_agents() -> list[Agent]:
     """Return the agents whose folders are here. Files are counted by their names, and none is opened."""
-    from importlib.metadata import entry_points
-
-    formats = entry_points(group="ctxbench.readers").names
-    found = []
-    for agent in known_agents():
-        folder = Path(os.path.expanduser(agent.folder))
-        try:
-            sizes = [file.lstat().st_size for file in folder.glob(agent.files)] if folder.is_dir() else []
-        except OSError:
-            continue
-        if sizes:
-            is_readable = any(name.startswith(agent.reader) for name in formats)
-            found.append(FoundAgent(agent, len(sizes), is_readable, sum(sizes)))
-    return found
+    agents = known_agents()
+    for agent in agents:
+        with suppress(OSError):
+            sizes = [file.lstat().st_size for file in Path(os.path.expanduser(agent.folder)).glob(agent.files)]
+            agent.count, agent.size = len(sizes), sum(sizes)
+    return [agent for agent in agents if agent.count]
 
 
-def init(
-    recordings: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PATH|SCENARIO",
-            help="Recordings to measure here.",
-            show_default="to be filled in",
-            autocompletion=completion.inputs,
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file that is here.")] = False,
-) -> None:
+def init(recordings: list[str] | None = None, *, force: bool = False) -> None:
     """Write a commented ctxbench.toml into this folder, with the recordings that agents keep on this machine.
 
     It looks for folders of known agents and counts their files by name. It opens none of them.
+
+    Args:
+        recordings (PATH|SCENARIO): Recordings to measure here. [default: to be filled in]
+        force: Replace the file that is here.
     """
-    from ctxbench.harness.folder.files import placed
     from ctxbench.scenarios.embedded import SCENARIOS
+
+    from .output import write_text
 
     file = Path(FILE)
     if file.exists() and not force:
@@ -483,24 +403,13 @@ def init(
     for name in recordings or ():
         if not os.path.exists(os.path.expanduser(name)) and name.partition("(")[0] not in SCENARIOS:
             raise UserError(f"{name}: there is no such file or folder, and no scenario of that name")
-    agents = found_agents()
-    text = files(__package__).joinpath("data/ctxbench.toml").read_text("utf-8")
-    lacks = ", no reader yet: docs/reading-a-format.md"
-    about = {
-        each.agent.folder: f"{each.agent.name}, {each.number}{'' if each.is_readable else lacks}" for each in agents
-    }
-    known = "".join(f"#   {folder}  ({words})\n" for folder, words in about.items()) or "#   none was found\n"
+    found = {agent.folder: f"{agent.name}, {agent.number}" for agent in found_agents()}
+    known = "".join(f"#   {folder}  ({words})\n" for folder, words in found.items()) or "#   none was found\n"
     named = ", ".join(msgspec.json.encode(name).decode() for name in recordings or ())  # a string of TOML too
-    text = text.replace("{agents}\n", known).replace(
-        "{recordings}", f"recordings = [{named}]" if named else '# recordings = ["recordings"]'
-    )
-    try:
-        with placed(file) as draft:
-            draft.write_text(text, "utf-8")
-    except OSError as error:
-        raise UserError(f"{file}: cannot be written: {error.strerror or error}") from None
-    typer.echo(f"written: {file}")
-    for folder, words in about.items():
+    line = f"recordings = [{named}]" if named else '# recordings = ["recordings"]'
+    text = files(__package__).joinpath("data/ctxbench.toml").read_text("utf-8")
+    write_text(text.replace("{agents}\n", known).replace("{recordings}", line), file)
+    for folder, words in found.items():
         typer.echo(f"found: {folder} ({words})")
     if not recordings:
         typer.echo(f"name what to measure as `recordings` in {FILE}; until then it is the scenario standard")

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
-
-from .arguments import EncodingOption, FormatOption, JsonOption
+from typing import Any
 
 
 def describe(
-    recordings: Annotated[
-        list[str], typer.Argument(metavar="PATH|SCENARIO...", help="Recordings or embedded scenarios: a column each.")
-    ],
-    form: FormatOption = None,
-    encoding: EncodingOption = "o200k_base",
-    coverage: Annotated[
-        bool, typer.Option("--coverage", help="Also show how much of the text in the files is in a message.")
-    ] = False,
-    as_json: JsonOption = False,
+    recordings: list[str],
+    *,
+    form: str | None = None,
+    encoding: str = "o200k_base",
+    coverage: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Describe recordings side by side: length, tools, repetition, pauses, and how hard their questions are.
 
     Beside the embedded set `standard` it shows what is different about your own. --coverage is for those who add a
     format: it names the keys under which text stands that is in no message.
+
+    Args:
+        recordings (PATH|SCENARIO...): Recordings or embedded scenarios: a column each.
+        coverage: Also show how much of the text in the files is in a message.
     """
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.metrics.profile import profile

@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import typer
 
-from .arguments import (
-    BilledModelsOption,
-    FormatOption,
-    JsonOption,
-    NoTextOption,
-    RequestForm,
-    RunArgument,
-    StrategyOption,
-    StrictOption,
-    ToOption,
-    run_folder,
-)
+from .arguments import RequestForm, run_folder
 from .streams import command, report_ignored, say
 
 
-def prometheus(run: RunArgument = Path("runs"), to: ToOption = Path("-"), model: BilledModelsOption = None) -> None:
+def prometheus(run: Path = Path("runs"), *, to: Path = Path("-"), model: list[str] | None = None) -> None:
     """Write a run as Prometheus text: agent_token_usage_total and others, by strategy and scenario.
 
     The file is for the textfile collector, which may read it at any moment: it is replaced as a whole. It has figures
     alone, and no text of the recordings.
     """
-    from ctxbench.harness.bill.recorded import billed_models
+    from ctxbench.harness.bill.requests import billed_models
     from ctxbench.harness.export.prometheus import prometheus as as_text
     from ctxbench.harness.folder.run import load
 
@@ -42,16 +30,20 @@ def prometheus(run: RunArgument = Path("runs"), to: ToOption = Path("-"), model:
 
 
 def requests(
-    run: RunArgument = Path("runs"),
-    strategy: StrategyOption = None,
-    form: Annotated[RequestForm, typer.Option("--as", help="The API that takes them.")] = RequestForm.anthropic,
-    to: ToOption = Path("-"),
+    run: Path = Path("runs"),
+    *,
+    strategy: str | None = None,
+    target: RequestForm = "anthropic",
+    to: Path = Path("-"),
 ) -> None:
     """Write what a strategy would send as requests to a provider: a body for each step, as JSON Lines.
 
     They stand in the order of the run's conversations and their steps. Anthropic's have the strategy's cache marks;
     OpenAI, DeepSeek and others of that form cache by themselves. `max_tokens` and other settings are not recorded: add
     them before you send one. It is nothing but text, so there is no --no-text.
+
+    Args:
+        target (--as): The API that takes them.
     """
     from ctxbench.api.names import find_strategy
     from ctxbench.harness.export.convert import write_lines
@@ -62,25 +54,22 @@ def requests(
     opened = load(run_folder(run))
     name = find_strategy(opened, strategy)
     sent = (
-        msgspec.json.encode(BODIES[form](request))
+        msgspec.json.encode(BODIES[target](request))
         for conversation in opened.conversations()
         for request in step_requests(opened, conversation, name)
     )
     say(f"{count(write_lines(sent, to), 'request')} under {name} written to {to}")
 
 
-def dataset(
-    run: RunArgument = Path("runs"),
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="The folder of the data set.", show_default="RUN/dataset"),
-    ] = None,
-) -> None:
+def dataset(run: Path = Path("runs"), *, out: Path | None = None) -> None:
     """Write the recordings of a run as a Hugging Face data set: Parquet, dataset_info.json and a card.
 
     Each row has the messages in OpenAI's form, and the whole recording, so that `ctxbench run FOLDER --format
     huggingface` reads the same conversations again. It is nothing but text, so there is no --no-text: look at the texts
     before you publish them.
+
+    Args:
+        out (-o FOLDER): The folder of the data set. [default: RUN/dataset]
     """
     from ctxbench.harness.export.dataset import write_dataset
     from ctxbench.harness.folder.run import load
@@ -95,33 +84,29 @@ def dataset(
 
 
 def mlflow(
-    runs: Annotated[
-        list[Path] | None, typer.Argument(metavar="RUN", help="Run folders.", show_default="the newest under runs/")
-    ] = None,
+    runs: list[Path] | None = None,
+    *,
     tracking_uri: Annotated[
         str,
         typer.Option(
-            "--tracking-uri",
             metavar="URI",
             envvar="MLFLOW_TRACKING_URI",
             help="MLflow's tracking server or store.",
             show_default="the file mlflow.db beside the run",
         ),
     ] = "",
-    model: BilledModelsOption = None,
-    text: Annotated[
-        bool | None,
-        typer.Option(
-            "--text/--no-text",
-            help="Whether the report that is attached shows texts of the recordings.",
-            show_default="where what is logged stays on this machine",
-        ),
-    ] = None,
+    model: list[str] | None = None,
+    text: bool | None = None,
 ) -> None:
     """Log runs in MLflow, with a nested run for each strategy, the figures of `ctxbench compare`, and the report.
 
     An unchanged run is left as it is; a changed one is logged again and the old one deleted. The experiment is that of
     MLFLOW_EXPERIMENT_NAME, or ctxbench.
+
+    Args:
+        runs (RUN): Run folders. [default: the newest under runs/]
+        text (--text/--no-text): Whether the report that is attached shows texts of the recordings. [default: where what
+            is logged stays on this machine]
     """
     from ctxbench.harness.folder.remote import fetched
 
@@ -134,7 +119,7 @@ def logged(folders: Sequence[Path], models: Sequence[str], to: str = "", text: b
     """Log runs in MLflow, and print where, or how to do it later. Returns whether all of them were logged."""
     from ctxbench.api.runs import log_in_mlflow
     from ctxbench.harness.bill import check_priced
-    from ctxbench.harness.bill.recorded import billed_models
+    from ctxbench.harness.bill.requests import billed_models
     from ctxbench.harness.folder.run import load
     from ctxbench.scenarios.errors import NotLogged
 
@@ -163,50 +148,36 @@ _LOGGED = {
 }
 
 
-def wandb(
-    run: RunArgument = Path("runs"),
-    server: Annotated[
-        str, typer.Option(metavar="URL", help="Send it to this server.", show_default="files beside the run")
-    ] = "",
-    model: BilledModelsOption = None,
-    no_text: NoTextOption = False,
-) -> None:
+def wandb(run: Path = Path("runs"), *, server: str = "", model: list[str] | None = None, no_text: bool = False) -> None:
     """Log a run in Weights & Biases, an entry per strategy.
 
     Without --server nothing is sent: the files beside the run can be sent later.
+
+    Args:
+        server (URL): Send it to this server. [default: files beside the run]
     """
     from ctxbench.api.runs import load
 
     say(load(run_folder(run), model=model or ()).log("wandb", server, text=not no_text))
 
 
-class TargetFormat(StrEnum):
-    """Formats that conversations are written in."""
-
-    ctxbench = "ctxbench"
-    openai = "openai"
-    anthropic = "anthropic"
-    dataset = "dataset"
-
-
 def convert(
-    inputs: Annotated[list[str], typer.Argument(help="Recordings and embedded scenarios.", metavar="PATH|SCENARIO")],
-    to: ToOption,
-    target: Annotated[
-        TargetFormat,
-        typer.Option(
-            "--as",
-            help="ctxbench is lossless; OpenAI chats and Anthropic requests and responses are JSON Lines too; dataset "
-            "is a Hugging Face folder.",
-        ),
-    ] = TargetFormat.ctxbench,
-    form: FormatOption = None,
-    strict: StrictOption = False,
-    as_json: JsonOption = False,
+    inputs: list[str],
+    *,
+    to: Path,
+    target: Literal["ctxbench", "openai", "anthropic", "dataset"] = "ctxbench",
+    form: str | None = None,
+    strict: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Convert recordings to ctxbench JSONL, losslessly, or to another format.
 
     A file whose name ends in .gz or .zst is compressed.
+
+    Args:
+        inputs (PATH|SCENARIO): Recordings and embedded scenarios.
+        target (--as): ctxbench is lossless; OpenAI chats and Anthropic requests and responses are JSON Lines too;
+            dataset is a Hugging Face folder.
     """
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.harness.export.convert import convert as write
@@ -217,7 +188,7 @@ def convert(
 
     from .output import print_json
 
-    is_folder = target is TargetFormat.dataset
+    is_folder = target == "dataset"
     if str(to) == "-" and (as_json or is_folder):
         what = "--json prints on standard output" if as_json else "a data set is a folder"
         raise RunError(f"--to -: {what}: name a file or folder")
@@ -231,13 +202,11 @@ def convert(
     problems = Problems(strict=strict)
     conversations = RunInputs(tuple(inputs), form).open(problems).conversations()
     try:
-        written = (
-            write_dataset(conversations, to, inputs, "--to") if is_folder else write(conversations, str(target), to)
-        )
+        written = write_dataset(conversations, to, inputs, "--to") if is_folder else write(conversations, target, to)
     finally:
         for problem in problems.errors:
             say(f"left out: {problem}")
         report_ignored(problems.ignored, problems.notes)
     say(f"{count(written, 'conversation')} written to {to}")
     if as_json:
-        print_json({"conversations": written, "format": str(target)})
+        print_json({"conversations": written, "format": target})

@@ -11,12 +11,10 @@ from importlib.resources import files
 from inspect import getdoc
 from shutil import get_terminal_size
 from textwrap import fill, indent, shorten
-from typing import Annotated, Any, TypedDict, get_type_hints
+from typing import Any, TypedDict, get_type_hints
 
 import msgspec
 import typer
-
-from .arguments import JsonOption
 
 
 class Kind(StrEnum):
@@ -57,21 +55,14 @@ class Entry(TypedDict, total=False):
     """How to export it from a service or library."""
 
 
-def list_(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"What to list: {', '.join(Kind)}.")] = Kind.strategies,
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="The one to explain, such as a strategy with its parameters. For prices, a part of the model's name; "
-            "for caches, a model.",
-            show_default="all",
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
+def list_(what: str = Kind.strategies, name: str | None = None, *, as_json: bool = False) -> None:
     """List strategies, scenarios, recorded formats, metrics, encodings, models' prices or prompt caches, or explain
     one of them.
+
+    Args:
+        what (WHAT): What to list: strategies, scenarios, formats, metrics, encodings, prices, caches.
+        name (NAME): The one to explain, such as a strategy with its parameters. For prices, a part of the model's name;
+            for caches, a model. [default: all]
     """
     from ctxbench.scenarios.errors import SpecError
     from ctxbench.scenarios.spec import suggestion

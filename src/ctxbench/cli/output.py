@@ -12,7 +12,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from ctxbench.harness.bill.recorded import billed_models
+from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.folder.files import placed
 from ctxbench.harness.folder.run import load
 from ctxbench.reports.bill import against

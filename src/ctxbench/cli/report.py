@@ -5,24 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from msgspec import Meta
 
-from .arguments import (
-    MOST_OF_ANYTHING,
-    BilledModelsOption,
-    JsonOption,
-    MarkdownOption,
-    NoTextOption,
-    RequestForm,
-    RunArgument,
-    StrategyOption,
-    run_folder,
-)
+from .arguments import MOST_OF_ANYTHING, RequestForm, run_folder
 from .commands import PlainCommand
 from .streams import command
 
@@ -42,43 +32,32 @@ _EVIDENCE, _BREAKPOINT = "◆", "▮"
 _ID, _LINE, _FIELD = 16, 1000, 80
 
 
-class Grouping(StrEnum):
-    """Rows of a report's tables."""
-
-    conversation = "conversation"
-    kind = "kind"
-
-
 def report(
-    run: RunArgument = Path("runs"),
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.", show_default="RUN/report"),
-    ] = None,
-    model: BilledModelsOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Print all tables, not the verdict alone.")] = False,
-    inspect: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CONVERSATION", help="Put this one into the page's inspector; repeat it."),
-    ] = None,
-    figures: Annotated[
-        bool, typer.Option("--figures", help="Draw the charts as SVG and PNG too, for papers: figures/.")
-    ] = False,
-    by: Annotated[
-        Grouping | None,
-        typer.Option(
-            help="conversation: a row per conversation and strategy instead. kind: all tables, with the probes by kind."
-        ),
-    ] = None,
-    print_only: Annotated[bool, typer.Option("--print-only", help="Print, and write no report.")] = False,
-    no_text: NoTextOption = False,
-    markdown: MarkdownOption = None,
-    as_json: JsonOption = False,
+    run: Path = Path("runs"),
+    *,
+    out: Path | None = None,
+    model: list[str] | None = None,
+    every: bool = False,
+    inspect: list[str] | None = None,
+    figures: bool = False,
+    by: Literal["conversation", "kind"] | None = None,
+    print_only: bool = False,
+    no_text: bool = False,
+    markdown: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Print the verdict on a run, and write its report: report.html, report.md, tables/ (CSV).
 
     report.html is one file that needs nothing else: open it from disk, send it, or store it in CI. With --json,
     --markdown, --by conversation or --print-only no report is written.
+
+    Args:
+        out (-o FOLDER): Where the report goes. [default: RUN/report]
+        every (--all): Print all tables, not the verdict alone.
+        inspect (CONVERSATION): Put this one into the page's inspector; repeat it.
+        figures: Draw the charts as SVG and PNG too, for papers: figures/.
+        by: conversation: a row per conversation and strategy instead. kind: all tables, with the probes by kind.
+        print_only: Print, and write no report.
     """
     from ctxbench.api.names import find_conversation
     from ctxbench.harness.bill import check_priced
@@ -97,13 +76,13 @@ def report(
 
     check_form(as_json, markdown)
     folder = run_folder(run)
-    if by is Grouping.conversation:
+    if by == "conversation":
         text = not no_text
         put(lambda: conversation_rows(folder, text), lambda: conversation_tables(folder, text), as_json, markdown)
         return
     check_priced(model or ())
     results = results_of(folder, model or (), text=not no_text)
-    all_tables = partial(run_tables, results, by is Grouping.kind)
+    all_tables = partial(run_tables, results, by == "kind")
     if as_json or markdown is not None:
         put(partial(run_json, results), all_tables, as_json, markdown)
         return
@@ -128,31 +107,15 @@ class Show(PlainCommand):
 
 
 def show(
-    run: RunArgument = Path("runs"),
-    conversation: Annotated[
-        str | None,
-        typer.Argument(metavar="CONVERSATION", help="Its id, or its number in the list. Without it, list all."),
-    ] = None,
-    step: Annotated[
-        int,
-        typer.Argument(
-            min=-MOST_OF_ANYTHING,
-            max=MOST_OF_ANYTHING,
-            metavar="STEP",
-            help="Number of the model call, from 0, or from the end: -1, -2 …",
-            show_default="the last",
-        ),
-    ] = -1,
-    strategy: StrategyOption = None,
-    probe: Annotated[
-        str | None,
-        typer.Option("--probe", "-p", metavar="ID", help="Show the context of this question: its id, or its number."),
-    ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Show whole texts instead of one line each.")] = False,
-    form: Annotated[
-        RequestForm | None, typer.Option("--as", help="Print the body of the request that this API would take.")
-    ] = None,
-    as_json: JsonOption = False,
+    run: Path = Path("runs"),
+    conversation: str | None = None,
+    step: Annotated[int, Meta(ge=-MOST_OF_ANYTHING, le=MOST_OF_ANYTHING)] = -1,
+    *,
+    strategy: str | None = None,
+    probe: str | None = None,
+    full: bool = False,
+    target: RequestForm | None = None,
+    as_json: bool = False,
 ) -> None:
     """Show what was sent at a step, what was not, and what the strategy did.
 
@@ -170,6 +133,13 @@ def show(
 
     --probe shows the context of a question of the recording instead. A ◆ stands before each message that the answer
     rests on; what became of them follows the messages.
+
+    Args:
+        conversation (CONVERSATION): Its id, or its number in the list. Without it, list all.
+        step (STEP): Number of the model call, from 0, or from the end: -1, -2 … [default: the last]
+        probe (-p ID): Show the context of this question: its id, or its number.
+        full: Show whole texts instead of one line each.
+        target (--as): Print the body of the request that this API would take.
     """
     from ctxbench.api import names
     from ctxbench.harness.diff import probe_diff, step_diff
@@ -189,8 +159,8 @@ def show(
     else:
         which = strategy if strategy in (FLOOR, CEILING) else names.find_strategy(opened, strategy)
         at = probe_diff(opened, name, which, names.find_probe(opened, name, probe))
-    if form is not None:
-        print_json(BODIES[form](at.request))
+    if target is not None:
+        print_json(BODIES[target](at.request))
     elif as_json:
         print_json(at.as_json())
     else:
@@ -203,7 +173,7 @@ def _list(run: Run, as_json: bool) -> None:
     from rich.table import Table
 
     from ctxbench.reports.render import WIDE
-    from ctxbench.scenarios.text import printable_line
+    from ctxbench.scenarios.errors import printable_line
 
     from .output import print_json
 
@@ -249,7 +219,7 @@ def _show(at: StepDiff, full: bool) -> None:
 
 
 def _print_question(stored: StoredProbe, console: Console) -> None:
-    from ctxbench.scenarios.text import printable
+    from ctxbench.scenarios.errors import printable
 
     kind = f" ({printable(stored.probe.category)})" if stored.probe.category else ""
     accepted = " · ".join(stored.probe.answers) or (
@@ -261,7 +231,7 @@ def _print_question(stored: StoredProbe, console: Console) -> None:
 
 def _print_evidence(stored: StoredProbe, console: Console) -> None:
     from ctxbench.reports.render import percent
-    from ctxbench.scenarios.text import printable
+    from ctxbench.scenarios.errors import printable
 
     states = " · ".join(f"{name} {state}" for name, state in stored.evidence.items())
     console.print(f"\nevidence     {printable(states) or 'none before this question'}", markup=False, soft_wrap=True)
@@ -287,7 +257,7 @@ def _lines(at: StepDiff, full: bool, most: int | None) -> Iterator[Text]:
     """Yield a line for each message: status, id, role, origin where not all are recorded, and its text."""
     from rich.text import Text
 
-    from ctxbench.scenarios.text import printable
+    from ctxbench.scenarios.errors import printable
 
     longest = min(max((len(diff.message.id) for diff in at.messages), default=0), _ID)
     beside = any(diff.origin != "recorded" for diff in at.messages)
@@ -307,7 +277,7 @@ def _action_lines(at: StepDiff, cut: bool) -> Iterator[Text]:
     from rich.text import Text
 
     from ctxbench.harness.diff import kind_of
-    from ctxbench.scenarios.text import printable
+    from ctxbench.scenarios.errors import printable
 
     lines = [("tools", ", ".join(at.tools_added))] if at.tools_added else []
     lines += [(kind_of(event), _fields(event, cut)) for event in at.events]

@@ -7,35 +7,15 @@ import shlex
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from msgspec.structs import replace
 
 from ctxbench.scenarios.errors import RunError, Stopped
 
-from . import completion
 from .answering import answered_by, check_answering
-from .arguments import (
-    MODELS_PANEL,
-    PARAMETERS,
-    QUESTIONS_PANEL,
-    AdapterPythonOption,
-    AnswererOption,
-    BilledModelsOption,
-    EmbedderOption,
-    EncodingOption,
-    FormatOption,
-    GraderOption,
-    InputsArgument,
-    JobsOption,
-    JsonOption,
-    ModelOptions,
-    OverwriteOption,
-    RunOutOption,
-    StrictOption,
-    flat,
-)
+from .arguments import Jobs, ModelOptions
 from .export import logged
 from .replies import end, report_model_calls
 from .streams import command, report_ignored, same_command, say, say_stopped
@@ -46,84 +26,29 @@ if TYPE_CHECKING:
     from ctxbench.harness.folder.schema import Manifest
 
 
-@flat
 def run(
-    inputs: InputsArgument = None,
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--strategy",
-            "-s",
-            metavar="SPEC",
-            help="A strategy, e.g. 'window(max_tokens=8000)', chained with |, or @libraries for those of all installed "
-            "libraries; repeat it.",
-            show_default="every strategy and recipe",
-            autocompletion=completion.strategies,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FOLDER",
-            help="The run folder, or its address: s3://bucket/run.",
-            show_default="runs/NAME",
-        ),
-    ] = None,
-    model: BilledModelsOption = None,
-    window: Annotated[
-        str,
-        typer.Option(
-            metavar="MODEL|TOKENS",
-            help="The context window that a request may fill: a model's, or a number of tokens.",
-            show_default="the recorded model's",
-            autocompletion=completion.models,
-        ),
-    ] = "",
-    jobs: JobsOption = 1,
-    engine: Annotated[
-        str,
-        typer.Option(
-            metavar="ENGINE",
-            help="Who does the work: `local` (processes of this machine), `ray` (a Ray of this machine), or a cluster: "
-            "ray:HOST:PORT or ray://HOST:PORT of its head, or ray:auto where this machine is part of it.",
-        ),
-    ] = "local",
-    overwrite: OverwriteOption = False,
-    report: Annotated[bool, typer.Option("--report", help="Write the report at the end, like `ctxbench report`.")] = (
-        False
-    ),
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no figures, only where the results are.")] = False,
-    mlflow: Annotated[
-        bool, typer.Option("--mlflow", help="Log the run in MLflow at the end, like `ctxbench export mlflow`.")
-    ] = False,
-    as_json: JsonOption = False,
-    form: FormatOption = None,
-    encoding: EncodingOption = "o200k_base",
-    strict: StrictOption = False,
-    probes: Annotated[
-        bool,
-        typer.Option(
-            "--probes/--no-probes",
-            help="Measure the contexts for the recordings' questions with known answers. Slow where a strategy of your "
-            "own has to be replayed for each.",
-            rich_help_panel=QUESTIONS_PANEL,
-        ),
-    ] = True,
-    answerer: AnswererOption = "offline",
-    grader: GraderOption = "rules",
-    summariser: Annotated[
-        str,
-        typer.Option(
-            metavar="MODEL",
-            help=f"Summary model: `offline`, `local` (a GGUF file), or a litellm model name. {PARAMETERS}",
-            autocompletion=completion.models,
-            rich_help_panel=MODELS_PANEL,
-        ),
-    ] = "offline",
-    embedder: EmbedderOption = "offline",
-    adapter_python: AdapterPythonOption = None,
+    inputs: list[str] | None = None,
+    *,
+    strategy: list[str] | None = None,
+    out: Path | None = None,
+    model: list[str] | None = None,
+    window: str = "",
+    jobs: Jobs = 1,
+    engine: str = "local",
+    overwrite: bool = False,
+    report: bool = False,
+    quiet: bool = False,
+    mlflow: bool = False,
+    as_json: bool = False,
+    form: str | None = None,
+    encoding: str = "o200k_base",
+    strict: bool = False,
+    probes: bool = True,
+    answerer: str = "offline",
+    grader: str = "rules",
+    summariser: str = "offline",
+    embedder: str = "offline",
+    adapter_python: list[str] | None = None,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Replay recordings through strategies and measure what each would send.
@@ -131,6 +56,22 @@ def run(
     The same command continues a run that was stopped. A strategy that fails loses that conversation. The exit code is
     2, after the tables, if a strategy finished no conversation, if a model gave no usable reply at all, and with
     --strict if any reply is missing. The same command asks again for replies that are missing because a call failed.
+
+    Args:
+        strategy (-s SPEC): A strategy, e.g. 'window(max_tokens=8000)', chained with |, or @libraries for those of all
+            installed libraries; repeat it. [default: every strategy and recipe]
+        out (-o FOLDER): The run folder, or its address: s3://bucket/run. [default: runs/NAME]
+        window (MODEL|TOKENS): The context window that a request may fill: a model's, or a number of tokens. [default:
+            the recorded model's]
+        engine (ENGINE): Who does the work: `local` (processes of this machine), `ray` (a Ray of this machine), or a
+            cluster: ray:HOST:PORT or ray://HOST:PORT of its head, or ray:auto where this machine is part of it.
+        report: Write the report at the end, like `ctxbench report`.
+        quiet (-q): Print no figures, only where the results are.
+        mlflow: Log the run in MLflow at the end, like `ctxbench export mlflow`.
+        probes (--probes/--no-probes): Measure the contexts for the recordings' questions with known answers. Slow where
+            a strategy of your own has to be replayed for each.
+        summariser (MODEL): Summary model: `offline`, `local` (a GGUF file), or a litellm model name. It may have
+            parameters: 'NAME(timeout=30)' (docs/measure.md).
     """
     from ctxbench.harness.bill import check_priced
 
@@ -145,7 +86,7 @@ def run(
         from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies
         from ctxbench.harness.folder.remote import located
         from ctxbench.harness.folder.store import is_complete
-        from ctxbench.scenarios.compactions import RECORDED
+        from ctxbench.scenarios.model import RECORDED
         from ctxbench.strategies.chain import listed, use_pythons
 
         settings = reach.settings(summariser=summariser, embedder=embedder, answerer=answerer)
@@ -228,7 +169,7 @@ _ONE_MACHINE = "calls no models: the cassette and the spend limit are one machin
 _DEMO = ("none", "window(max_tokens=4000)", "summary(every=5)", "retrieval", "archive", "facts")
 
 
-def demo(out: RunOutOption = Path("runs/demo")) -> None:
+def demo(*, out: Path = Path("runs/demo")) -> None:
     """Take a first look: replay 48 short embedded conversations through six strategies, and print which to ship.
 
     It needs no recordings, key or network, and takes some ten seconds. `ctxbench show` then looks into what was sent.

@@ -16,9 +16,8 @@ from typing import TextIO
 
 import typer
 
-from ctxbench.scenarios.errors import RunError, Stopped
+from ctxbench.scenarios.errors import RunError, Stopped, printable_line
 from ctxbench.scenarios.secrets import without_secrets, without_values
-from ctxbench.scenarios.text import printable_line
 
 # Files and notes that are printed one by one.
 _MOST_FILES = 4

@@ -6,26 +6,16 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
 
-import typer
-
-from .arguments import JsonOption, ModelOptions, StrictOption, flat
+from .arguments import ModelOptions
 from .replies import end
 
 
-@flat
 def tiers(
-    specs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SPEC",
-            help="A tier and what to measure it on, written as a strategy is: 'rag(recordings=\"talks.jsonl\", k=10)'.",
-            show_default="all",
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-    strict: StrictOption = False,
+    specs: list[str] | None = None,
+    *,
+    as_json: bool = False,
+    strict: bool = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Measure memory tiers alone, beside the best known alternatives and the bound that none can exceed.
@@ -40,6 +30,10 @@ def tiers(
 
     Where recordings are read, the exit code is 2 if one was left out, and with --strict if a reply of a model is
     missing.
+
+    Args:
+        specs (TIER): A tier and what to measure it on, written as a strategy is: 'rag(recordings="talks.jsonl", k=10)'.
+            [default: all]
     """
     from ctxbench.harness.tier_bench.archive import ArchiveBench
     from ctxbench.harness.tier_bench.bench import BenchSetup

@@ -5,65 +5,31 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import redirect_stdout
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+from msgspec import Meta
 
-from . import completion
-from .arguments import (
-    LAST_SEED,
-    AdapterPythonOption,
-    FormatOption,
-    InputsArgument,
-    JobsOption,
-    JsonOption,
-    ModelOptions,
-    StrictOption,
-    flat,
-)
+from .arguments import Jobs, ModelOptions, Seed
 from .replies import end
 from .streams import report_ignored, same_command, say, say_stopped
 
-QualityMeasure = StrEnum("QualityMeasure", ["answer_quality", "context_recall", "grounding"])
 
-
-@flat
 def tune(
-    strategy: Annotated[
-        str,
-        typer.Argument(
-            help="A strategy with ? for the parameters to search, with their ranges if you like: "
-            "'window(max_tokens=?[1000..64000:log], user_first=?)'.",
-            metavar="SPEC",
-        ),
-    ],
-    inputs: InputsArgument = None,
-    trials: Annotated[int, typer.Option("--trials", "-n", min=1, max=100_000, help="Number of settings to try.")] = 40,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="MODEL|tokens",
-            help="The model to bill under; with `tokens` the cost is the tokens sent.",
-            autocompletion=completion.models,
-        ),
-    ] = "claude-sonnet-5",
-    quality: Annotated[
-        QualityMeasure | None,
-        typer.Option(help="Measure of quality.", show_default="the first of these that the recordings allow"),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=LAST_SEED, help="Seed of the split and of the search.")] = 0,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder of the search.")] = Path(
-        "runs/tune"
-    ),
-    jobs: JobsOption = 1,
-    as_json: JsonOption = False,
-    form: FormatOption = None,
-    adapter_python: AdapterPythonOption = None,
-    strict: StrictOption = False,
+    strategy: str,
+    inputs: list[str] | None = None,
+    *,
+    trials: Annotated[int, Meta(ge=1, le=100_000)] = 40,
+    model: str = "claude-sonnet-5",
+    quality: Literal["answer_quality", "context_recall", "grounding"] | None = None,
+    seed: Seed = 0,
+    out: Path = Path("runs/tune"),
+    jobs: Jobs = 1,
+    as_json: bool = False,
+    form: str | None = None,
+    adapter_python: list[str] | None = None,
+    strict: bool = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Find the settings of a strategy that are worth their cost: the frontier of cost and quality.
@@ -73,10 +39,18 @@ def tune(
     parameter's type, bounds and default. The same command continues a stopped search, with more --trials too, and asks
     for replies of models again that failed. The exit code is 2, after the tables, if a model that a setting names gave
     it no usable reply, and with --strict if any reply is missing.
+
+    Args:
+        strategy (SPEC): A strategy with ? for the parameters to search, with their ranges if you like:
+            'window(max_tokens=?[1000..64000:log], user_first=?)'.
+        trials (-n): Number of settings to try.
+        model (-m MODEL|tokens): The model to bill under; with `tokens` the cost is the tokens sent.
+        quality: Measure of quality. [default: the first of these that the recordings allow]
+        seed: Seed of the split and of the search.
+        out (-o FOLDER): The folder of the search.
     """
     from ctxbench.harness.engine.plan import RunInputs
-    from ctxbench.harness.tune.tune import TuneRequest, keep
-    from ctxbench.harness.tune.tune import tune as search
+    from ctxbench.harness.tune.tune import Search, keep
     from ctxbench.reports.figures.frontier import tuning_frontier
     from ctxbench.reports.figures.style import save
     from ctxbench.reports.tune import as_json as exact
@@ -88,13 +62,11 @@ def tune(
     from .progress import counting
 
     names = RunInputs(tuple(inputs or (() if form else ("standard",))), form)
-    measure = quality.value if quality else ""
-    request = TuneRequest(strategy, names, trials, seed, model, measure)
-    models = reach.settings()
+    measure, models, workers = quality or "", reach.settings(), jobs or os.cpu_count() or 1
     try:
         with redirect_stdout(sys.stderr), counting(trials, "trials") as done:
             use_pythons(adapter_python or ())
-            tuned = search(request, out, models=models, jobs=jobs or os.cpu_count() or 1, done=done)
+            tuned = Search(strategy, names, out, trials, seed, model, measure, models, workers, done).run()
             keep(exact(tuned), out)
             drawn = tuning_frontier(tuned)
             for name in ("frontier.svg", "frontier.png"):

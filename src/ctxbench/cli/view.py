@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote, urlsplit
 
-import typer
+from msgspec import Meta
 
-from . import completion
-from .arguments import BilledModelsOption, NoTextOption
 from .streams import say
 
 if TYPE_CHECKING:
@@ -22,21 +20,22 @@ _HOST = "127.0.0.1"
 
 
 def view(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="RUN", help="Run folders, or folders of runs.", show_default="runs/", autocompletion=completion.runs
-        ),
-    ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 = any that is free.")] = 0,
-    browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
-    model: BilledModelsOption = None,
-    no_text: NoTextOption = False,
+    runs: list[Path] | None = None,
+    *,
+    port: Annotated[int, Meta(ge=0, le=65535)] = 0,
+    browser: bool = False,
+    model: list[str] | None = None,
+    no_text: bool = False,
 ) -> None:
     """Serve the reports of runs on this machine: a list of runs, each report, and two runs compared.
 
     Only this machine can reach it, and only with the address that is printed, which has a secret in it. Nothing can be
     changed through it. The page of a run that still goes on is renewed by itself. Ctrl-C ends it.
+
+    Args:
+        runs (RUN): Run folders, or folders of runs. [default: runs/]
+        port: Port; 0 = any that is free.
+        browser (--open): Open it in the browser.
     """
     from ctxbench.reports.html.view import Site
     from ctxbench.scenarios.errors import RunError

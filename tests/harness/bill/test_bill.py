@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from ctxbench.harness.bill.bill import bill as billed_as
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import Run, load
-from ctxbench.harness.folder.steps import lacking_newest
+from ctxbench.harness.folder.run import Run, lacking_newest, load
 from ctxbench.metrics.cache.mechanisms import AutomaticRules
 from ctxbench.metrics.cache.requests import PLACEMENTS
 from ctxbench.metrics.cache.rules import rule_for
@@ -411,29 +410,6 @@ def test_every_call_in_a_file(run: Run, tmp_path: Path, suffix: str) -> None:
     assert len(frame) == 2 * len(run.table("steps"))
     refused = ctxbench("bill", run.folder, "--calls", tmp_path / "calls.txt", cwd=tmp_path, code=2)
     assert "write to a .csv or a .parquet file" in refused.stderr
-
-
-def test_conversations_that_share_a_cache(tmp_path: Path) -> None:
-    """The second of two reads the system prompt that the first wrote, if they say so; strategies share nothing."""
-    said = [
-        *(Conversation(f"c{at}", _later(SAID[:3], 30 * at), meta={"shares_cache": "desk"}) for at in range(2)),
-        Conversation("alone", _later(SAID[:3], 60)),
-    ]
-    (tmp_path / "t.jsonl").write_bytes(b"".join(each.to_json() + b"\n" for each in said))
-    execute(plan(tmp_path / "t.jsonl", strategies=("none", "last_turn")), tmp_path / "run")
-    schemes = [Scheme("claude-sonnet-5", "system"), Scheme("gpt-4o")]
-    found = bill(load(tmp_path / "run"), schemes).conversations()
-    system = TokenCounter().message(SAID[0])
-    read = {key: rows.read.tolist() for key, rows in found.groupby(["model", "strategy"])}
-    for strategy in ("none", "last_turn"):
-        assert read["claude-sonnet-5", strategy] == [0, system, 0]
-        first, second, alone = read["gpt-4o", strategy]
-        assert (first, alone) == (0, 0)
-        assert system - 128 < second <= system + 128
-
-
-def _later(messages: tuple[Message, ...], seconds: float) -> tuple[Message, ...]:
-    return tuple(msgspec.structs.replace(each, time=(each.time or 0) + seconds) for each in messages)
 
 
 def test_a_range_is_printed_where_it_is_wide(run: Run) -> None:

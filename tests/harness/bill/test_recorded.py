@@ -8,7 +8,7 @@ import pytest
 
 from ctxbench.harness.bill import MODELS
 from ctxbench.harness.bill.bill import bill
-from ctxbench.harness.bill.recorded import TokenFactors, billed_models, hidden_prefixes, token_factors
+from ctxbench.harness.bill.requests import TokenFactors, billed_models, hidden_prefixes, token_factors
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load, recorded_models

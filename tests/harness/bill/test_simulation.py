@@ -96,7 +96,7 @@ def test_some_conversations_are_kept_apart(run: Run, simulated: list[Scheme]) ->
     assert len(simulated) == 2 * len(SCHEMES)
 
 
-def run_of(folder: Path, meta: dict[str, str] | None = None) -> Run:
+def run_of(folder: Path) -> Run:
     """A run of eight conversations in three shards, whose first prompts say that something stood before them."""
     path = recording(folder, conversations=8, turns=6)
     said = [msgspec.json.decode(line, type=Conversation) for line in path.read_bytes().splitlines()]
@@ -106,22 +106,18 @@ def run_of(folder: Path, meta: dict[str, str] | None = None) -> Run:
         for at, tokens in ((1, 500), (3, 900 + 40 * number)):
             usage = Usage(input=tokens, output=10)
             messages[at] = msgspec.structs.replace(messages[at], call=Call(model="claude-sonnet-5", usage=usage))
-        lines.append(msgspec.structs.replace(each, messages=tuple(messages), meta=meta or {}).to_json())
+        lines.append(msgspec.structs.replace(each, messages=tuple(messages)).to_json())
     path.write_bytes(b"\n".join(lines))
     execute(plan(path, strategies=("none", "window(max_tokens=400)", "summary(every=2)")), folder / "run")
     return load(folder / "run")
 
 
 @pytest.mark.usefixtures("small_shards")
-@pytest.mark.parametrize("meta", [None, {"shares_cache": "desk"}])
-def test_pieces_have_the_bill_of_the_whole(
-    meta: dict[str, str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same rows to the last digit, though token factors and hidden prefixes are estimated from all of a run.
-    Conversations that share a cache are billed together, whatever shards they are in."""
-    run = run_of(tmp_path, meta)
+def test_pieces_have_the_bill_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same rows to the last digit, though token factors and hidden prefixes are estimated from all of a run."""
+    run = run_of(tmp_path)
     monkeypatch.setattr("ctxbench.harness.bill.requests.AT_ONCE", 1)
-    assert len(list(RunRequests(run).pieces())) == (1 if meta else 3)
+    assert len(list(RunRequests(run).pieces())) == 3
     assert RunRequests(run).hidden
     cut = conversation_bills(run, SCHEMES)
     monkeypatch.setattr("ctxbench.harness.bill.requests.AT_ONCE", 1_000_000)

@@ -16,6 +16,7 @@ from ctxbench.harness.compare.figures import MeasuredRun as Figures
 from ctxbench.harness.folder.schema import FORMAT, Manifest, ManifestPlan
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Form
+from ctxbench.strategies.chain import parse, spec
 
 MANY, FEW = 8, 1
 """Conversations enough for an interval, and too few."""
@@ -44,13 +45,13 @@ class Stored:
 
 def inputs(settings: ClaimSettings = ClaimSettings("nowhere"), **known: object) -> ClaimInputs:  # noqa: B008
     """Inputs that have what is named, and nothing else."""
-    made = ClaimInputs(settings)
-    nothing = {"counter": TokenCounter(), "conversations": [], "recorded": [], "extra_figures": None, "run": Stored({})}
-    made.__dict__.update({**nothing, **known})
-    if "run" in known:
-        made.run_of = lambda strategy: made.run  # type: ignore[method-assign]
-        steps = made.run.tables.get("steps")  # type: ignore[attr-defined]
-        made.steps = lambda strategy, run=None: steps[steps.strategy == strategy]  # type: ignore[method-assign]
+    made, figures = ClaimInputs(settings), known.pop("figures", None)
+    nothing = {"counter": TokenCounter(), "conversations": [], "recorded": [], "extra_run": None, "run": Stored({})}
+    made.__dict__.update({**nothing, "names": list(figures.digests) if isinstance(figures, Figures) else [], **known})
+    made.figures_of = lambda strategy, on="run": figures  # type: ignore[assignment,method-assign,return-value]
+    made.run_of = lambda strategy, on="run": made.run  # type: ignore[method-assign]
+    steps = made.run.tables.get("steps")  # type: ignore[attr-defined]
+    made.steps = lambda strategy, on="run": steps[steps.strategy == spec(parse(strategy))]  # type: ignore[method-assign]
     return made
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
+from ctxbench.harness.claims import measures
 from ctxbench.harness.claims.claim import (
     Claimed,
     ClaimRow,
+    Finding,
     Measured,
     Verdict,
     ends,
@@ -20,7 +20,8 @@ from ctxbench.harness.claims.claim import (
     verdict_of,
 )
 from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings
-from ctxbench.harness.claims.registry import CLAIMS, FUNCTIONS, Claim, Figure, Measure
+from ctxbench.harness.claims.measures import Figures
+from ctxbench.harness.claims.registry import CLAIMS, Claim, Figure, function
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError
@@ -125,32 +126,35 @@ def test_what_is_claimed_may_depend_on_the_setting() -> None:
 
 
 def _claim(remark: str = "So.", slow: bool = False) -> Claim:
-    return Claim("It saves.", "000", "look", remark, "More.", {"saved": Figure("saved", least=0.3)}, slow=slow)
+    figures = {"saved": Figure("saved", least=0.3)}
+    return Claim("It saves.", "000", "look", remark, "More.", figures, measure="popularity", slow=slow)
 
 
-def test_a_claim_says_what_would_be_needed_only_where_it_does_not_hold() -> None:
+def test_a_claim_says_what_would_be_needed_only_where_it_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """And --quick leaves out what is slow, with the reason."""
 
-    def of(low: float, high: float) -> Measure:
-        return lambda _: iter([Measured("saved", "window", Interval((low + high) / 2, low, high)), {"load": 2.14}])
+    def found(low: float, high: float, claim: Claim) -> Finding:
+        measured = Measured("saved", "window", Interval((low + high) / 2, low, high))
+        monkeypatch.setattr(measures, "popularity", lambda _: iter([measured, {"load": 2.14}]))
+        return claim.finding(inputs())
 
-    made = inputs()
-    assert _claim().finding(made, of(0.4, 0.6)).needed == ""
-    assert _claim().finding(made, of(0.0, 0.2)).needed == "More."
-    assert _claim("Busy: {load:.1f}.").finding(made, of(0.4, 0.6)).why.endswith("Busy: 2.1.")
-    left_out = _claim(slow=True).finding(inputs(ClaimSettings("", quick=True)), of(0.4, 0.6))
+    assert found(0.4, 0.6, _claim()).needed == ""
+    assert found(0.0, 0.2, _claim()).needed == "More."
+    assert found(0.4, 0.6, _claim("Busy: {load:.1f}.")).why.endswith("Busy: 2.1.")
+    left_out = _claim(slow=True).finding(inputs(ClaimSettings("", quick=True)))
     assert (left_out.verdict, left_out.rows) == ("cannot tell", ())
     assert "--effort quick" in left_out.why
 
 
-def test_what_cannot_be_measured_stops_no_other_claim() -> None:
+def test_what_cannot_be_measured_stops_no_other_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     """An extra that is not installed, a part that is damaged: the claim says so."""
 
-    def measure(_: ClaimInputs) -> Iterator[Measured]:
+    def measure(_: ClaimInputs) -> Figures:
         yield Measured("saved", "window", exact(0.5))
         raise RunError("a part is damaged")
 
-    found = _claim().finding(inputs(), measure)
+    monkeypatch.setattr(measures, "popularity", measure)
+    found = _claim().finding(inputs())
     assert (found.verdict, found.why) == ("cannot tell", "It cannot be measured: a part is damaged.")
 
 
@@ -158,5 +162,6 @@ def test_every_claim_is_there() -> None:
     """C01 to C31, each with what measures it, its source and its protocol."""
     assert list(CLAIMS) == [f"C{number:02}" for number in range(1, 32)]
     assert all(claim.claim and claim.source and claim.protocol for claim in CLAIMS.values())
-    assert all(claim.rows or id in FUNCTIONS for id, claim in CLAIMS.items())
+    assert all(claim.rows or claim.measure for claim in CLAIMS.values())
+    assert all(callable(function(claim.measure)) for claim in CLAIMS.values())
     assert all(row.figure in claim.figures for claim in CLAIMS.values() for row in claim.rows)

@@ -10,7 +10,7 @@ import pytest
 
 from ctxbench.harness.claims.claim import Claimed, ClaimRow, Finding, exact
 from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings
-from ctxbench.harness.claims.registry import chosen, digest_of, measure, read, write
+from ctxbench.harness.claims.registry import chosen, measure, read, write
 from ctxbench.harness.folder.run import load
 from ctxbench.reports.claims import as_json, tables
 from ctxbench.reports.html.sections import claims_section
@@ -115,13 +115,13 @@ def test_findings_are_kept_with_their_run(run: Path) -> None:
     try:
         stored = read(found)
         assert stored is not None
-        assert (stored.findings, stored.run) == ((_finding(True),), digest_of(found))
+        assert (stored.findings, stored.run) == ((_finding(True),), found.manifest.blake2b)
         assert (stored.quick, stored.recordings) == (True, ("some.json",))
         shown = claims_section(Results(found, ("gpt-5.6",)))
         assert shown is not None
         assert "--effort quick" in shown.lead
         assert list(shown.frames["claims"].setting) == ["one", "two"]
-        path.write_bytes(path.read_bytes().replace(digest_of(found).encode(), b"0" * 64))
+        path.write_bytes(path.read_bytes().replace(found.manifest.blake2b.encode(), b"0" * len(found.manifest.blake2b)))
         assert read(found) is None
         path.write_text("{")
         assert read(found) is None

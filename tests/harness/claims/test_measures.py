@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ctxbench.harness.claims import cost, search, storage, texts, tiers
+from ctxbench.harness.claims import measures, timing
 from ctxbench.harness.claims.claim import Finding, Measured
-from ctxbench.harness.claims.inputs import ClaimSettings
-from ctxbench.harness.claims.registry import CLAIMS, Measure
-from ctxbench.harness.claims.rows import differences
+from ctxbench.harness.claims.inputs import ClaimInputs, ClaimSettings, loads
+from ctxbench.harness.claims.measures import Figures
+from ctxbench.harness.claims.registry import CLAIMS
+from ctxbench.harness.claims.rows import differences, loads_of, of_loads
 from ctxbench.harness.models import Settings
-from ctxbench.harness.tier_bench import rag
+from ctxbench.harness.tier_bench import archive, rag
 from ctxbench.harness.tier_bench.rag import SearchOutcome
+from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Call, Conversation, Message, Usage
 from ctxbench.strategies.tiers.rag import RETRIEVERS
@@ -40,10 +43,10 @@ def test_the_composition_is_chosen_by_the_other_conversations() -> None:
     takes b (9), the second a tie, a (1 + 9 = 10 each, first of equals: 9), the third the same: 27 of 30.
     """
     costs = np.array([[1.0, 9.0], [9.0, 1.0], [9.0, 1.0]])
-    found, most = cost.chosen_by_others(["a", "b"], costs, np.full(3, 10.0), "abc")
+    found, most = measures.chosen_by_others(["a", "b"], costs, np.full(3, 10.0), "abc")
     assert not isinstance(found, Missing)
     assert (found.mean, most) == (pytest.approx(1 - 27 / 30), "a")
-    assert isinstance(cost.chosen_by_others(["a"], costs[:1, :1], np.full(1, 10.0), "a")[0], Missing)
+    assert isinstance(measures.chosen_by_others(["a"], costs[:1, :1], np.full(1, 10.0), "a")[0], Missing)
 
 
 def test_arithmetic_prices_and_examples() -> None:
@@ -80,12 +83,16 @@ def test_latencies_are_recorded_or_cannot_be_told() -> None:
         assert (first.verdict, second.verdict) == (word, "cannot tell")
 
 
-@pytest.mark.parametrize("measure", [texts.estimate, texts.counting, storage.kinds, storage.lossless, cost.latencies])
+@pytest.mark.parametrize(
+    "measure", [measures.estimate, timing.counting, measures.kinds, measures.lossless, measures.recorded_latencies]
+)
 @pytest.mark.parametrize("unit", ["", "generator"])
-def test_conversations_of_one_unit_are_one_draw(measure: Measure, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversations_of_one_unit_are_one_draw(
+    measure: Callable[[ClaimInputs], Figures], unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However many conversations one generator made, what is measured on them has no interval."""
-    monkeypatch.setattr(storage, "restored", lambda *_: (10, 10))
-    monkeypatch.setattr(storage, "coded", lambda *_: Missing("undefined"))
+    monkeypatch.setattr(measures, "restored", lambda *_: (10, 10))
+    monkeypatch.setattr(archive, "coded", lambda *_: Missing("undefined"))
     said = [calls(1 + at / 100, 2.0, unit) for at in range(MANY)]
     first = next(measure(inputs(conversations=said, recorded=said)))
     assert isinstance(first, Measured)
@@ -98,18 +105,18 @@ def test_the_documents_load() -> None:
 
     The first page of seed 8 is three times as long as the others on average: ten turns are filled all the same.
     """
-    nine = list(storage.loads(9))
+    nine = list(loads(9))
     for said in nine:
         assert [len(message.text) for message in said.messages if message.role == "tool"] == [50_000] * 10
     assert nine[0].messages[3].text != nine[1].messages[3].text
-    assert next(storage.loads(1)) == nine[0]
+    assert next(loads(1)) == nine[0]
 
 
 def test_archived_results_come_back_to_the_byte() -> None:
     """Of three results the model has seen two: both are loaded by its own tool, and are what was stored."""
-    (said,) = storage.loads(1)
-    assert storage.restored(Conversation("three", said.messages[:13]), inputs()) == (2, 2)
-    assert storage.restored(Conversation("short", said.messages[:2]), inputs()) == (0, 0)
+    (said,) = loads(1)
+    assert measures.restored(Conversation("three", said.messages[:13]), TokenCounter()) == (2, 2)
+    assert measures.restored(Conversation("short", said.messages[:2]), TokenCounter()) == (0, 0)
 
 
 def _triggered(loaded: list[str]) -> Stored:
@@ -128,8 +135,8 @@ def test_triggers_by_what_they_load() -> None:
     """Two results are archived, an answer rests on one: loading both is half precise, loading it alone is right."""
     known = figures({"none": {"x": spread(1)}})
     both, right, none = (inputs(run=_triggered(each), figures=known) for each in (["a", "b"], ["a"], []))
-    assert storage.loads_of(both, "archive") == {f"kind/{at}": [1, 2, 1] for at in range(MANY)}
-    f1 = [storage.of_loads(made, "archive", "", "f1")[0].mean for made in (both, right, none)]  # type: ignore[union-attr]
+    assert loads_of(both, "archive") == {f"kind/{at}": [1, 2, 1] for at in range(MANY)}
+    f1 = [of_loads(made, "archive", "", "f1")[0].mean for made in (both, right, none)]  # type: ignore[union-attr]
     assert f1 == [pytest.approx(2 / 3), 1.0, 0.0]
     made = inputs(run=_triggered(["a"]), figures=known)
     assert verdict("C14", made) == "cannot tell"  # no model has answered
@@ -187,16 +194,16 @@ def test_a_seed_without_a_figure_leaves_none() -> None:
 
 def test_percentiles_by_order_statistics() -> None:
     """Of 1..1000 the p99 is about 990, between the 984th and the 998th; of a hundred its upper end is not known."""
-    found = tiers.percentile(np.arange(1, 1001, dtype=float).tolist(), 0.99)
+    found = timing.percentile(np.arange(1.0, 1001.0), 0.99)
     assert not isinstance(found, Missing)
     assert (round(found.mean), found.low, found.high) == (990, 984.0, 998.0)
-    assert isinstance(tiers.percentile([1.0] * 100, 0.99).high, Missing)  # type: ignore[union-attr]
-    assert isinstance(tiers.percentile([], 0.99), Missing)
+    assert isinstance(timing.percentile(np.ones(100), 0.99).high, Missing)  # type: ignore[union-attr]
+    assert isinstance(timing.percentile(np.zeros(0), 0.99), Missing)
 
 
 def test_the_document_evicts_what_it_protects() -> None:
     """A A B C with room for two: B has been used once, is said to be protected, and is what leaves."""
-    (evicted,) = tiers.as_written(inputs())
+    (evicted,) = measures.as_written(inputs())
     assert evicted.found == (1, 1, 1)
 
 
@@ -210,7 +217,7 @@ def test_top_five_has_two_readings_and_an_embedder(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(rag, "searched", lambda *_: (outcomes, []))
     made = inputs(ClaimSettings("", models=Settings(embedder="text-embedding-3-small")))
     found = CLAIMS["C26"].finding(made)
-    by = {row.figure: row for row in found.rows if row.setting == search.ALL}
+    by = {row.figure: row for row in found.rows if row.setting == measures.ALL}
     assert (by["evidence recall at 5"].found.mean, by["hit at 5"].found.mean) == (0.5, 1.0)  # type: ignore[union-attr]
     assert (by["evidence recall at 5"].decides, by["hit at 5"].decides) == (True, False)
     assert "(hit@5) for 100.0 %" in found.why

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 from ctxbench.harness.claims.claim import Verdict
-from ctxbench.harness.claims.inputs import MODELS, of_sums
-from ctxbench.harness.claims.rows import SETS, Row, measure_row, strategy_of
+from ctxbench.harness.claims.inputs import MODELS, SETS, of_sums
+from ctxbench.harness.claims.rows import Row, measure_row
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
+from ctxbench.strategies.chain import RECIPES
 from tests.harness.claims.builders import MANY, SIZES, WORDS, Stored, figures, inputs, saving, spread, verdict
 
 SMART, WIDE = "smart(window=32000)", "window(max_tokens=32000)"
@@ -60,9 +61,9 @@ def test_strategies_are_compared_in_pairs() -> None:
     (row,) = measure_row(Row("more", "window", "net_saving", against="none"), made)
     assert row.setting == "window − none"
     assert row.found.low > 0  # type: ignore[union-attr,operator]
-    (row,) = measure_row(Row("more", "smart", "net_saving", against="none"), made)
-    assert row.found == Missing("unsupported", "smart was not run")
-    assert measure_row(Row("more", "smart", "net_saving", optional=True), made) == []
+    (row,) = measure_row(Row("more", "window", "grounding", against="none"), made)
+    assert row.found == Missing("undefined", "there is no grounding under window")
+    assert measure_row(Row("more", "window", "grounding", optional=True), made) == []
 
 
 def test_what_does_not_move_is_no_evidence() -> None:
@@ -118,7 +119,7 @@ def test_growth_by_turn() -> None:
             for turn in (1, 5, 10, 20)
         ]
         steps = pd.DataFrame(rows, columns=["conversation", "turn", "tokens_sent", "own_tokens", "tokens_full"])
-        steps = steps.assign(strategy=strategy_of("all_of_000"))
+        steps = steps.assign(strategy=RECIPES["all_of_000"].chain)
         assert verdict("C07", inputs(run=Stored({"steps": steps}))) == word
 
 
@@ -146,21 +147,19 @@ def test_archiving_saves(monkeypatch: pytest.MonkeyPatch) -> None:
         known = {name: {"net_saving": saving(share), "overflows": rows} for name, rows in overflows.items()}
         made = inputs(figures=figures(known))
         made.once("conversations of archive_load", lambda: [True])
-        made.once("figures on archive_load", lambda known=known: figures(known))
         assert verdict("C11", made) == word
     assert measure_row(Row("saved", "archive", "net_saving", on="recorded"), made) == []
     assert set(SETS) == {"mem_001", "archive_load", "recorded"}
 
 
-def _bills(shares: Mapping[str, float], size: int) -> Callable[[str, str], pd.DataFrame]:
-    """Bills of any strategy: what is left under a model of a bill of 1 without a cache."""
+def _costs(shares: Mapping[str, float], size: int) -> Callable[..., dict[str, float]]:
+    """Costs of any strategy: what is left under a model of a bill of 1 without a cache."""
 
-    def bills(strategy: str, model: str) -> pd.DataFrame:
-        cost = shares[model] + 0.01 * (np.arange(size) % 3)
-        names = [f"kind/{at}" for at in range(size)]
-        return pd.DataFrame({"conversation": names, "cost": cost, "cost_own": 0.0, "uncached": 1.0})
+    def costs(strategy: str, model: str, base: str = "cost") -> dict[str, float]:
+        cost = shares[model] + 0.01 * (np.arange(size) % 3) if base == "cost" else np.ones(size)
+        return {f"kind/{at}": float(amount) for at, amount in enumerate(cost)}
 
-    return bills
+    return costs
 
 
 def test_caching_by_every_provider() -> None:
@@ -168,5 +167,5 @@ def test_caching_by_every_provider() -> None:
     for worst, size, word in zip((0.7, 0.2, 0.7), SIZES, WORDS, strict=True):
         shares = {**dict.fromkeys(MODELS, 0.2), MODELS[0]: 1 - worst}
         made = inputs(figures=figures({"none": {"x": spread(1, size)}}))
-        made.bills = _bills(shares, size)  # type: ignore[method-assign]
+        made.costs = _costs(shares, size)  # type: ignore[method-assign]
         assert verdict("C05", made) == word

@@ -10,8 +10,7 @@ import pytest
 
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import Run, load
-from ctxbench.harness.folder.steps import rows_of
+from ctxbench.harness.folder.run import Run, load, steps_of
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.value import Ratio, Total
 from tests.harness.runs import plan, recording
@@ -40,7 +39,9 @@ def test_sums_are_those_of_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             metric = METRICS[name]
             if metric.table == "answers" or not isinstance(metric.of, Total | Ratio):
                 continue
-            frame = frames.setdefault(metric.table, rows_of(run, metric.table))
+            frame = frames.setdefault(
+                metric.table, steps_of(run) if metric.table == "steps" else run.table(metric.table)
+            )
             for conversation, both in zip(whole.digests, rows, strict=True):
                 here = frame[(frame.strategy == strategy) & (frame.conversation == conversation)]
                 assert [sum(values.tolist()) for values in metric.of.parts(here)] == both.tolist(), name

@@ -72,7 +72,10 @@ def test_all_is_done_once(sizes: list[int], processes: int, answers: bool, chanc
         yield ref, [Done(task.shard, task.part, "") for task in under_way.pop(ref)]
 
     shards = (shard(number, size, answers) for number, size in enumerate(sizes))
-    dispatch(shards, processes, submit, finished, lambda done: ended.append((done.shard, done.part)))
+    groups = stages(shards, processes)
+    dispatch(
+        groups, 2 * processes, submit, finished, lambda done: ended.extend((each.shard, each.part) for each in done)
+    )
     wanted = [(task.shard, task.part) for number, size in enumerate(sizes) for task in shard(number, size, answers)]
     assert sorted(ended) == sorted(wanted)
     assert not under_way

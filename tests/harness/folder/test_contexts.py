@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import Run, load
-from ctxbench.harness.folder.steps import steps_of
+from ctxbench.harness.folder.run import Run, load, steps_of
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.model import Message, Role, Tool
 from ctxbench.strategies.base import Context, StrategyContext, View

@@ -93,7 +93,7 @@ def test_a_run_that_was_stopped_anywhere_goes_on(
     made: tuple[Path, Path], store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run is stopped before its nth object is put, on a machine that is gone then; another one finishes it."""
-    whole = RemoteFolder._piped
+    whole = RemoteFolder._put
     for last in (0, 1, 3, 7, 12, 18, 24, 31):
         store.store.clear()
         count = 0
@@ -104,10 +104,10 @@ def test_a_run_that_was_stopped_anywhere_goes_on(
                 raise KeyboardInterrupt
             whole(self, name, data, **how)
 
-        monkeypatch.setattr(RemoteFolder, "_piped", stopping)
+        monkeypatch.setattr(RemoteFolder, "_put", stopping)
         with pytest.raises(KeyboardInterrupt):
             run(made[0], tmp_path / f"gone{last}")
-        monkeypatch.setattr(RemoteFolder, "_piped", whole)
+        monkeypatch.setattr(RemoteFolder, "_put", whole)
         run(made[0], tmp_path / f"other{last}")
         assert stored(store, tmp_path / f"stored{last}") == on_disk(made[1])
         load(tmp_path / f"stored{last}")

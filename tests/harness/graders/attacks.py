@@ -23,7 +23,7 @@ import msgspec
 
 from ctxbench.harness.graders.registry import grader
 from ctxbench.harness.models import Settings
-from ctxbench.harness.models.cassette import Cassette, read_lines, write_lines
+from ctxbench.harness.models.cassette import Cassette, entries, write_lines
 from ctxbench.metrics.grading import GradedItem, Grader
 from ctxbench.metrics.value import Missing
 
@@ -152,7 +152,7 @@ NAMING = tuple(attack for attack in ATTACKS if attack.names_gold)
 def logit(folder: Path) -> Grader:
     """The grader `logit`, from what the local model was recorded to say."""
     with Cassette(folder / "cassette") as cassette:
-        read_lines(cassette, REPLIES.read_bytes().splitlines(), REPLIES.name)
+        cassette.put_many(entries(REPLIES.read_bytes().splitlines(), REPLIES.name))
     return grader("logit", Settings(replay=True, cassette=str(folder / "cassette")))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ctxbench.harness.graders.registry import grader
 from ctxbench.harness.models import Settings
-from ctxbench.harness.models.weights import weights
+from ctxbench.harness.models.local import weights
 from ctxbench.metrics.grading import GradedItem
 from tests.harness.graders.attacks import ITEMS, NAMING, SPEAKING, Attack, attacked, flips, logit
 

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.harness.graders.labels import LabelledSet, LabelSample, as_item, sample_of, sets_of
+from ctxbench.harness.graders.calibration import LabelledSet, LabelSample, as_item, sample_of, sets_of
 from tests.harness.graders.stub_graders import labelled
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ctxbench.harness.graders.calibration import Options, calibrated
-from ctxbench.harness.graders.labels import part_of, sample_of, sets_of
+from ctxbench.harness.graders.calibration import Options, calibrated, part_of, sample_of, sets_of
 from ctxbench.harness.graders.profiles import Profile, Profiles, keep
 from ctxbench.reports.calibration import quoted
 from ctxbench.scenarios.errors import RunError
@@ -20,7 +19,7 @@ def profile(
 ) -> Profile:
     [whole] = sets_of(labelled(questions))
     labels = part_of(whole, only or {})
-    [found] = calibrated(labels, [Stub(says_yes, name)], {}, Options(resamples=10), lambda _: None).profiles
+    [found] = calibrated(labels, [Stub(says_yes, name)], Options(resamples=10), lambda _: None).profiles
     return msgspec.structs.replace(found, **changed)
 
 

@@ -7,13 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ctxbench.harness.graders.calibration import Options, calibrated, graded, pairs_of, verdicts_of
-from ctxbench.harness.graders.labels import sets_of
+from ctxbench.harness.graders.calibration import Options, calibrated, graded, pairs_of, sets_of, verdicts_of
 from ctxbench.harness.graders.profiles import SHIPPED, Profiles
 from ctxbench.harness.graders.registry import grader
 from ctxbench.harness.models import Models, Settings
 from ctxbench.harness.models.cassette import Cassette
-from ctxbench.harness.models.weights import NAME
+from ctxbench.harness.models.local import NAME
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.scenarios.labelled import read
 from ctxbench.scenarios.source import Problems
@@ -75,7 +74,7 @@ def test_their_counts(recordings: Path, name: str) -> None:
 def test_all_of_it(recordings: Path, name: str) -> None:
     """Every figure, and interval is what the command finds today, but for what floats do elsewhere."""
     [labels] = sets_of(read([recordings / FILES[name]], Problems(strict=True)))
-    [found] = calibrated(labels, [RulesGrader()], {}, Options(), lambda _: None).profiles
+    [found] = calibrated(labels, [RulesGrader()], Options(), lambda _: None).profiles
     [shipped] = [each.profile for each in Profiles([SHIPPED]).of(RulesGrader().name) if each.profile.set == name]
     now, then = leaves(msgspec.to_builtins(found)), leaves(msgspec.to_builtins(shipped))
     assert now.keys() == then.keys(), AGAIN

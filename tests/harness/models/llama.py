@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.models.weights import weights
+from ctxbench.harness.models.local import weights
 
 needs_llama = pytest.mark.skipif(
     not weights().is_file() or find_spec("xllamacpp") is None,

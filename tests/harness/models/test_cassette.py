@@ -15,9 +15,9 @@ from ctxbench.harness.models.cassette import (
     Cassette,
     CassetteEntry,
     canonical,
+    entries,
     key_of,
     opened,
-    read_lines,
     write_lines,
 )
 from ctxbench.scenarios.errors import SetupError
@@ -153,9 +153,9 @@ def test_lines_there_and_back(tmp_path: Path) -> None:
         one.put(CassetteEntry("k", "embedding", "e", np.ones(3, np.float32).tobytes()))
         lines = list(write_lines(one))
         assert msgspec.json.decode(lines[0])["request"]["model"] == "m"
-        assert read_lines(other, lines, "f") == 1501
+        assert other.put_many(entries(lines, "f")) == 1501
         assert list(write_lines(other)) == lines
-        assert read_lines(other, [b"\n", *lines], "f") == 0
+        assert other.put_many(entries([b"\n", *lines], "f")) == 0
 
 
 @pytest.mark.parametrize(
@@ -170,4 +170,4 @@ def test_lines_there_and_back(tmp_path: Path) -> None:
 def test_a_line_that_is_none(tmp_path: Path, line: bytes) -> None:
     """A bad line is refused with file and number: also one whose key is not that of its request."""
     with Cassette(tmp_path / "c") as cassette, pytest.raises(SetupError, match=r"^replies.jsonl:2: is no line"):
-        read_lines(cassette, [b"", line], "replies.jsonl")
+        cassette.put_many(entries([b"", line], "replies.jsonl"))

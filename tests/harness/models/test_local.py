@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctxbench.harness.models import Models, Settings
-from ctxbench.harness.models.local import Local, local_name
+from ctxbench.harness.models.local import PARTS, Local, assemble, local_name, main, weights
 from ctxbench.harness.models.recorded import Choice, ModelRequest
-from ctxbench.harness.models.weights import PARTS, assemble, main, weights
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import SetupError
 from ctxbench.strategies.base import ModelError, Prompt

@@ -14,9 +14,9 @@ from ctxbench.harness.models.cassette import (
     Cassette,
     CassetteEntry,
     Shipped,
+    entries,
     key_of,
     opened,
-    read_lines,
     shipped,
     write_lines,
 )
@@ -78,7 +78,7 @@ def test_a_stale_one_is_named(tmp_path: Path, coming: Shipped) -> None:
 
 def test_none_that_comes_with_ctxbench_is_stale() -> None:
     """Whoever changes a prompt records its replies anew: `make record`."""
-    current = {*PROMPTS, *(prompt.full for prompt in (*rubrics("strict"), *rubrics("lenient"), PROMPT))}
+    current = {*PROMPTS, *rubrics("strict"), *rubrics("lenient"), PROMPT}
     assert set(shipped().prompts) <= current
 
 
@@ -86,6 +86,6 @@ def test_choices_go_through_lines(tmp_path: Path) -> None:
     """A choice that was exported and imported is replayed; a token that is not among the likeliest is at the floor."""
     with Cassette(tmp_path / "a") as one, Cassette(tmp_path / "b") as two:
         one.put(entry())
-        assert read_lines(two, list(write_lines(one)), "a.jsonl") == 1
+        assert two.put_many(entries(list(write_lines(one)), "a.jsonl")) == 1
         found = Recorded("local:m@1", None, two, None).choose(CHOICE)
     assert (found.of(" Yes"), found.of(" No")) == (-0.25, -9.0)

@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ctxbench.harness.answers.answer import RunProbes
+from ctxbench.harness.answers.answer import Question, RunProbes
 from ctxbench.harness.answers.forms import TEXT_PROMPT, TextForm
 from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.store import read_conversations
 from ctxbench.harness.models import Models, Settings
 from ctxbench.harness.models.cassette import FOLDER, Shipped, key_of, prompt_of
+from ctxbench.harness.models.local import NAME
 from ctxbench.harness.models.recorded import ModelAnswer
-from ctxbench.harness.models.weights import NAME
 from ctxbench.scenarios.embedded import scenario
 from tests.harness.command import ctxbench
 
@@ -40,14 +40,14 @@ def keys(folder: Path) -> Iterator[str]:
         for conversation in read_conversations(path):
             for _, asked in probes.of(conversation):
                 for probe in asked:
-                    assert probe.question is not None
+                    assert isinstance(probe.question, Question)
                     form = TextForm(probe.question)
                     yield key_of(form.last(form.request(NAME, TOKENS)).canonical())
 
 
 def test_what_is_in_the_file() -> None:
     """8,468 replies, and 611 prompts that do not fit the model's window."""
-    entries = [*Shipped([FOLDER / FILE]).entries()]
+    entries = [*Shipped([FOLDER / FILE]).values()]
     assert {(entry.kind, entry.model, prompt_of(entry)) for entry in entries} == {("chat", NAME, TEXT_PROMPT)}
     answers = [msgspec.json.decode(entry.reply, type=ModelAnswer) for entry in entries]
     too_long = [answer for answer in answers if answer.finish == "context_length"]
@@ -60,7 +60,7 @@ def test_what_is_in_the_file() -> None:
 def test_every_prompt_of_standard_has_its_reply(tmp_path: Path) -> None:
     """Of all default strategies and `evidence_only`: the file has exactly what is asked."""
     execute(Plan(RunInputs(("standard",)), DEFAULT_STRATEGIES, answers=False), tmp_path / "run")
-    assert set(keys(tmp_path / "run")) == {entry.key for entry in Shipped([FOLDER / FILE]).entries()}
+    assert set(keys(tmp_path / "run")) == set(Shipped([FOLDER / FILE]))
 
 
 def test_the_replies_are_replayed_without_the_weights(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import Run, load
-from ctxbench.harness.probes.probe_run import ProbeResult, ask_probes
+from ctxbench.harness.probes.probe_run import ProbeRow, ask_probes
 from ctxbench.harness.replay import ContextLog, ConversationIndex
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import scenario
@@ -83,6 +83,11 @@ def run(
     return load(folder)
 
 
-def found(conversation: Conversation, spec: str) -> list[ProbeResult]:
+def added(row: ProbeRow) -> list[tuple[int, int]]:
+    """What a probe adds to the context of its step."""
+    return list(zip(row["added_from"], row["added_to"], strict=True))
+
+
+def found(conversation: Conversation, spec: str) -> list[ProbeRow]:
     books = ConversationIndex(conversation, COUNTER)
     return ask_probes(books, parse(spec), Replying(), ContextLog(conversation.messages))

@@ -16,7 +16,7 @@ from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
 from ctxbench.strategies.bounds import EvidenceOnly
 from tests.builders import answering, talk
-from tests.harness.probes.probe_strategies import COUNTER, STATEFUL, asking, found, run, some
+from tests.harness.probes.probe_strategies import COUNTER, STATEFUL, added, asking, found, run, some
 from tests.harness.runs import bytes_of
 from tests.strategies.scripted_models import Replying
 
@@ -69,14 +69,14 @@ def test_a_question_is_asked_where_it_belongs() -> None:
     first = Probe("first", "?", after="m0")
     conversation = asking(Probe("end", "?"), Probe("m3", "?", after="m3"), first, Probe("m4", "?", after="m4"))
     asked = found(conversation, "none")
-    assert [(each.asked.probe.id, each.asked.stop, each.step) for each in asked] == [
+    assert [(row["probe"], row["at"], row["step"]) for row in asked] == [
         ("first", 1, None),
         ("m3", 4, 1),
         ("m4", 5, 1),
         ("end", 21, 9),
     ]
-    assert [each.kept for each in asked] == [0, 4, 4, 20]
-    assert [each.added for each in asked] == [((0, 1), (-1, 0)), ((-1, 0),), ((4, 5), (-1, 0)), ((20, 21), (-1, 0))]
+    assert [row["kept"] for row in asked] == [0, 4, 4, 20]
+    assert [added(row) for row in asked] == [[(0, 1), (-1, 0)], [(-1, 0)], [(4, 5), (-1, 0)], [(20, 21), (-1, 0)]]
 
 
 def test_a_conversation_without_calls() -> None:
@@ -84,7 +84,7 @@ def test_a_conversation_without_calls() -> None:
     [asked] = found(
         replace(talk(("user", "My gate is B12.")), probes=(Probe("p", "Gate?", ("B12",), ("m0",)),)), "none"
     )
-    assert (asked.step, asked.evidence[0].state, asked.answer) == (None, "verbatim", True)
+    assert (asked["step"], asked["evidence_state"], asked["answer"]) == (None, ["verbatim"], True)
 
 
 def test_calls_for_probes_are_in_no_bill(tmp_path: Path) -> None:
@@ -112,15 +112,16 @@ def test_what_stands_for_evidence() -> None:
     probe = Probe("p", "What was in it?", (), ("r",))
     conversation = replace(talk(("system", "s"), *said), probes=(probe,))  # type: ignore[arg-type]
     [archived] = found(conversation, "archive(threshold=100)")
-    assert archived.evidence[0].state in ("loadable", "partial")
-    assert [name for name, _ in archived.loadable] == ["r"]
-    assert archived.tools is not None
+    assert archived["evidence_state"][0] in ("loadable", "partial")
+    assert archived["loadable"] == ["r"]
+    assert archived["tools"] is not None
     [summarised] = found(conversation, "summary(threshold=1, max_summary_tokens=60)")
-    assert summarised.evidence[0].state == "summary"
+    assert summarised["evidence_state"] == ["summary"]
     [placed] = found(conversation, "archive(threshold=100, trigger='keyword', keywords=('never',))")
-    assert (placed.evidence[0].state, placed.loadable, placed.tools) == (archived.evidence[0].state, (("r", ""),), None)
+    assert placed["evidence_state"] == archived["evidence_state"]
+    assert (placed["loadable"], placed["loadable_by"], placed["tools"]) == (["r"], [""], None)
     [kept] = found(conversation, "archive(threshold=100, trigger='keyword', keywords=('What',))")
-    assert (kept.evidence[0].state, kept.loadable, kept.tools) == ("verbatim", (), None)
+    assert (kept["evidence_state"], kept["loadable"], kept["tools"]) == (["verbatim"], [], None)
 
 
 def test_a_probe_that_fails_costs_itself(tmp_path: Path, plugin: str) -> None:
@@ -160,8 +161,8 @@ def test_a_bound_needs_no_replay() -> None:
     """evidence_only is told each probe's own evidence, and no call of the conversation is made for it."""
     conversation = asking(Probe("a", "?", ("K100",), ("m3",)), Probe("b", "?", ("K200",), ("m5", "m6")))
     probed = ask_bounds(ConversationIndex(conversation, COUNTER), EvidenceOnly(), Replying())
-    assert [each.added for each in probed] == [((0, 1), (3, 4), (-1, 0)), ((0, 1), (5, 7), (-1, 0))]
-    assert all(each.answer for each in probed)
+    assert [added(row) for row in probed] == [[(0, 1), (3, 4), (-1, 0)], [(0, 1), (5, 7), (-1, 0)]]
+    assert all(row["answer"] for row in probed)
 
 
 @pytest.fixture
@@ -176,7 +177,6 @@ def test_on_real_conversations_none_keeps_most(locomo: list[Conversation]) -> No
     for conversation in locomo:
         shares = {}
         for spec in ("none", "window(max_tokens=8000)", "summary(every=20)", "smart(window=8000)"):
-            probed = found(conversation, spec)
-            states = [each.state for one in probed for each in one.evidence]
+            states = [state for row in found(conversation, spec) for state in row["evidence_state"]]
             shares[spec] = sum(state == "verbatim" for state in states) / len(states)
         assert shares["none"] == max(shares.values()) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 from ctxbench.harness.tier_bench.archive import ArchiveBench, ArchiveMeasurement
@@ -52,7 +51,7 @@ def test_two_runs_differ_in_their_speeds_only(tmp_path: Path) -> None:
         talk(*[("user", f"{name} {at} said so")] * 9, name=f"{name}{at}") for name in ("Anna", "Ben") for at in (1, 2)
     ]
     one, two = (measured(tmp_path, *said) for _ in range(2))
-    assert replace(one, speed=two.speed) == two
+    assert one._replace(speed=two.speed) == two
 
 
 def test_few_messages_and_none(tmp_path: Path) -> None:

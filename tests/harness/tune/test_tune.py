@@ -11,7 +11,7 @@ import pytest
 from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.harness.tune import tune as module
 from ctxbench.harness.tune.trial import TOKENS, Tried
-from ctxbench.harness.tune.tune import Tuned, TuneRequest, tune
+from ctxbench.harness.tune.tune import Search, Tuned
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.tune import as_json
 from ctxbench.scenarios.errors import RunError
@@ -22,9 +22,10 @@ from tests.harness.tune.builders import recording
 SPEC = "window(max_tokens=?)"
 
 
-def wanted(path: Path, **more: Any) -> TuneRequest:
+def tune(path: Path, out: Path, **more: Any) -> Tuned:
     """Six trials are a batch and a half."""
-    return TuneRequest(**{"strategy": SPEC, "inputs": RunInputs((str(path),)), "cost": TOKENS, "trials": 6, **more})
+    usual: dict[str, Any] = {"strategy": SPEC, "inputs": RunInputs((str(path),)), "cost": TOKENS, "trials": 6}
+    return Search(out=out, **{**usual, **more}).run()
 
 
 def exact(found: Tuned) -> str:
@@ -40,7 +41,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(path: Path, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
-    return tune(wanted(path), tmp_path_factory.mktemp("tune") / "out")
+    return tune(path, tmp_path_factory.mktemp("tune") / "out")
 
 
 def test_the_frontier(found: Tuned) -> None:
@@ -81,24 +82,24 @@ def test_stopped_and_continued(path: Path, tmp_path: Path, found: Tuned, monkeyp
     for stop in (1, 3, 4):
         left = stop
         with pytest.raises(KeyboardInterrupt):
-            tune(wanted(path), tmp_path / "out")
+            tune(path, tmp_path / "out")
     left = 1000
-    assert exact(tune(wanted(path), tmp_path / "out")) == exact(found)
+    assert exact(tune(path, tmp_path / "out")) == exact(found)
 
 
 @pytest.mark.slow
 def test_workers_change_nothing(path: Path, tmp_path: Path, found: Tuned) -> None:
     """Two workers give what one does."""
-    assert exact(tune(wanted(path), tmp_path / "out", jobs=2)) == exact(found)
+    assert exact(tune(path, tmp_path / "out", jobs=2)) == exact(found)
 
 
 def test_settings_that_fail(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A setting that the strategy refuses, and one that raises: each has its reason, and the rest goes on."""
     fail(monkeypatch, Window, "The code is KX-")
     with pytest.raises(RunError, match=r"no setting of .* could be tried.*IndexError"):
-        tune(wanted(path), tmp_path / "all")
+        tune(path, tmp_path / "all")
     monkeypatch.undo()
-    found = tune(wanted(path, strategy="window(max_tokens=?[-5, 0, 300])"), tmp_path / "some")
+    found = tune(path, tmp_path / "some", strategy="window(max_tokens=?[-5, 0, 300])")
     assert [each.spec for each in found.settings if each.chosen] == ["window(max_tokens=300)"]
     assert [setting for setting, _ in found.failed] == ["max_tokens=-5", "max_tokens=0"]
     assert "max_tokens must be at least 1" in found.failed[0][1]
@@ -107,21 +108,21 @@ def test_settings_that_fail(path: Path, tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_another_search(path: Path, tmp_path: Path, found: Tuned) -> None:
     """Searches may share a folder; damaged figures are measured again; a folder of something else is refused."""
-    tune(wanted(path, trials=1, seed=1), tmp_path / "out")
-    assert exact(tune(wanted(path), tmp_path / "out")) == exact(found)
+    tune(path, tmp_path / "out", trials=1, seed=1)
+    assert exact(tune(path, tmp_path / "out")) == exact(found)
     for file in (tmp_path / "out" / "figures").iterdir():
         file.write_text('{"spec": ')
-    assert exact(tune(wanted(path), tmp_path / "out")) == exact(found)
+    assert exact(tune(path, tmp_path / "out")) == exact(found)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(RunError, match="not the folder of a search"):
-        tune(wanted(path), tmp_path / "mine")
+        tune(path, tmp_path / "mine")
     assert (tmp_path / "mine" / "notes.txt").read_text() == "mine"
 
 
 def test_the_bill(path: Path, tmp_path: Path) -> None:
     """Under a model cost is in dollars."""
-    made = tune(wanted(path, strategy="summary(threshold=?)", cost="gpt-4o", trials=2), tmp_path / "out")
+    made = tune(path, tmp_path / "out", strategy="summary(threshold=?)", cost="gpt-4o", trials=2)
     tried = [json.loads(each.read_text()) for each in (tmp_path / "out" / "figures").iterdir()]
     assert made.cost == "gpt-4o"
     assert all(0 < cost < 1 for each in tried for cost in each["cost"])
@@ -130,7 +131,7 @@ def test_the_bill(path: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_searched(path: Path, tmp_path: Path) -> None:
     """A model without a price; recordings without anything to tell quality by. Nothing is written for the first."""
     with pytest.raises(RunError, match="the price of gpt-4p is not known; did you mean"):
-        tune(wanted(path, cost="gpt-4p"), tmp_path / "out")
+        tune(path, tmp_path / "out", cost="gpt-4p")
     assert not (tmp_path / "out").exists()
     with pytest.raises(RunError, match="no answer_quality can be measured on both sides"):
-        tune(wanted(path, quality="answer_quality"), tmp_path / "out")
+        tune(path, tmp_path / "out", quality="answer_quality")

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from ctxbench.reports.figures.panels import Line, from_nothing, linear, logarithmic, panels, share, short, times
-from ctxbench.reports.figures.style import written
+from ctxbench.reports.figures.panels import Line, from_nothing, linear, logarithmic, panels
+from ctxbench.reports.figures.style import share, short, times, written
 
 NONE = np.empty(0)
 

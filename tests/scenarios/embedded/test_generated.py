@@ -14,8 +14,9 @@ import pytest
 
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import GENERATED, LANGUAGES, scenario
-from ctxbench.scenarios.embedded.assistant import Examiner
-from ctxbench.scenarios.embedded.language import ENGLISH, Writer
+from ctxbench.scenarios.embedded.assistant import Question, Questions
+from ctxbench.scenarios.embedded.language import LANGUAGES as languages
+from ctxbench.scenarios.embedded.language import Writer
 from ctxbench.scenarios.embedded.life import FactLedger, FactValue
 from ctxbench.scenarios.errors import Place
 from ctxbench.scenarios.model import Conversation, check
@@ -97,34 +98,35 @@ def test_each_question_of_the_load_has_its_gold(turns: int, seed: int) -> None:
             assert not re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", text)
 
 
-def examiner(ledger: FactLedger) -> Examiner:
-    write = Writer(Random(0), ENGLISH, {"friend": ("Gwen",)}, lambda: date(2026, 3, 1))
-    return Examiner(ledger, write, ENGLISH)
+def asked(ledger: FactLedger, category: str) -> list[Question]:
+    english = languages["en"]
+    write = Writer(Random(0), english, {"friend": ("Gwen",)}, lambda: date(2026, 3, 1))
+    return Questions(ledger, write, english).of(category)
 
 
 def test_the_newest_value_is_the_gold() -> None:
     """After a change the updated fact is the new value with the message that changed it; the old one is history."""
     ledger = FactLedger()
     trip = ledger.subject("trip", "the trip to Porto")
-    ledger.record(trip, "out", FactValue(("3 May",), "m1", day=date(2026, 5, 3)))
-    assert examiner(ledger).questions("updated_fact") == []
-    ledger.record(trip, "out", FactValue(("7 May",), "m9", day=date(2026, 5, 7)))
-    (updated,) = examiner(ledger).questions("updated_fact")
+    ledger.record(trip, "out", FactValue(("3 May",), "m1", date(2026, 5, 3)))
+    assert asked(ledger, "updated_fact") == []
+    ledger.record(trip, "out", FactValue(("7 May",), "m9", date(2026, 5, 7)))
+    (updated,) = asked(ledger, "updated_fact")
     assert (updated.answers, updated.evidence) == (("7 May",), ("m9",))
-    (former,) = examiner(ledger).questions("temporal")
+    (former,) = asked(ledger, "temporal")
     assert (former.answers, former.evidence) == (("3 May",), ("m1",))
-    assert examiner(ledger).questions("single_hop") == []
+    assert asked(ledger, "single_hop") == []
 
 
 def test_days_and_prices_are_worked_out() -> None:
     """3 May to 20 May are 17 days, £30 and £45 a month make £75, and both messages are the evidence."""
     ledger = FactLedger()
-    ledger.record(ledger.subject("trip", "the trip"), "out", FactValue(("3 May",), "m1", day=date(2026, 5, 3)))
-    ledger.record(ledger.subject("race", "the race"), "day", FactValue(("20 May",), "m5", day=date(2026, 5, 20)))
+    ledger.record(ledger.subject("trip", "the trip"), "out", FactValue(("3 May",), "m1", date(2026, 5, 3)))
+    ledger.record(ledger.subject("race", "the race"), "day", FactValue(("20 May",), "m5", date(2026, 5, 20)))
     for label, amount in (("the gym", 30), ("the broadband", 45)):
-        ledger.record(ledger.subject("bill", label), "price", FactValue((f"£{amount}",), label, amount=amount))
-    (gap,) = examiner(ledger).questions("temporal")
-    (total,) = examiner(ledger).questions("multi_hop")
+        ledger.record(ledger.subject("bill", label), "price", FactValue((f"£{amount}",), label, amount))
+    (gap,) = asked(ledger, "temporal")
+    (total,) = asked(ledger, "multi_hop")
     assert (gap.answers[0], gap.evidence) == ("17 days", ("m1", "m5"))
     assert (total.answers[0], total.evidence) == ("£75", ("the gym", "the broadband"))
 
@@ -134,7 +136,7 @@ def test_subjects_with_the_same_name_are_not_asked_about() -> None:
     ledger = FactLedger()
     for source in ("m1", "m7"):
         ledger.record(ledger.subject("trip", "the trip to Porto"), "ref", FactValue((source.upper(),), source))
-    assert not any(examiner(ledger).questions(category) for category in ("single_hop", "updated_fact"))
+    assert not any(asked(ledger, category) for category in ("single_hop", "updated_fact"))
 
 
 def test_mem_001_is_messages_of_two_hundred_tokens() -> None:

@@ -1,0 +1,440 @@
+"""Measure the claims that no row can say, by the functions that `claims.toml` names; those of the clock: `timing.py`.
+
+A function yields figures, and mappings with the values of the names in braces in the claim's remark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ctxbench.metrics.cache.mechanisms import AutomaticRules, BoundaryRules, ExplicitRules
+from ctxbench.metrics.cache.rules import rule_for
+from ctxbench.metrics.compression import adaptive_bytes
+from ctxbench.metrics.language import words
+from ctxbench.metrics.prices import Price, Prices, TokenUsage
+from ctxbench.metrics.statistics.intervals import Floats, Interval, by_unit, of_seeds, over_units, share_interval
+from ctxbench.metrics.tfidf import TfIdf
+from ctxbench.metrics.tokens import TokenCounter, content_of, estimates, text_counter
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.errors import MissingExtra, SetupError
+from ctxbench.scenarios.model import Conversation, Fact, Message
+from ctxbench.strategies.archive.record import TOOL
+from ctxbench.strategies.chain import RECIPES, parse
+from ctxbench.strategies.events import Archived, Recalled
+from ctxbench.strategies.tiers.archive import ArchivedMessage, Coding, Dictionary
+from ctxbench.strategies.tiers.heat import Readings
+from ctxbench.strategies.tiers.jobs import Trigger
+from ctxbench.strategies.tiers.migration import Migration, Tier
+from ctxbench.strategies.tiers.quota import Quota
+from ctxbench.strategies.tiers.rag import RETRIEVERS, RagRules
+from ctxbench.strategies.tiers.tiered.tiers import WORKING_TOKENS, DictStore
+from ctxbench.strategies.tiers.working import policies
+from ctxbench.strategies.tiers.working.traces import TRACES
+
+from ..models import Models
+from ..replay import ConversationIndex, RecordedContext, Step, replay
+from ..tier_bench import archive, rag
+from ..tier_bench.working import Load, bounds
+from .claim import Measured, exact, exactly, interval, shown
+from .inputs import MODELS, ClaimInputs, has_long_result, of_sums, units_among
+
+Figures = Iterator[Measured | dict[str, float | str]]
+
+
+def replayed(strategy: str, index: ConversationIndex) -> tuple[RecordedContext, list[Step]]:
+    """Return the steps of a strategy on a conversation, with what the strategy was given."""
+    context = RecordedContext(index)
+    return context, list(replay(index.conversation, parse(strategy), context))
+
+
+def cheapest_composition(inputs: ClaimInputs) -> Figures:
+    """Measure C08: the best composition against `none`, chosen for each conversation by the others."""
+    # As long as the summaries of `offline` cost nothing this held, at 74.3 % (decision 29).
+    names = [recipe.chain for recipe in RECIPES.values()]
+    for model in MODELS:
+        by_strategy = [inputs.costs(name, model) for name in (*names, "none")]
+        conversations = [name for name in by_strategy[-1] if all(name in amounts for amounts in by_strategy)]
+        table = np.array([[amounts[name] for amounts in by_strategy] for name in conversations])
+        saving, usual = chosen_by_others(names, table[:, :-1], table[:, -1], inputs.units(conversations))
+        yield Measured("best", f"{model}, the cheapest composition ({usual})", saving, inputs.of)
+
+
+def chosen_by_others(
+    names: list[str], costs: Floats, base: Floats, units: Sequence[str]
+) -> tuple[Interval | Missing, str]:
+    """Choose for each independent unit the composition (column) that is cheapest on the others."""
+    costs, base = by_unit(costs, units), by_unit(base, units)
+    if len(costs) < 2:
+        return Missing("undefined", "one conversation has no others to choose by"), "none was chosen"
+    # Leave one out: a composition chosen by the very conversation that it is measured on would be flattered.
+    # Units × compositions: row u of the difference has what each composition costs on all units but u.
+    choices = np.argmin(costs.sum(axis=0) - costs, axis=1)
+    usual = names[int(np.bincount(choices, minlength=len(names)).argmax())]
+    return of_sums(np.column_stack([costs[np.arange(len(costs)), choices], base]), "saving"), usual
+
+
+def discounts(_: ClaimInputs) -> Figures:
+    """Measure C09: today's prices and rules, as they are listed."""
+    prices = Prices()
+    for model in MODELS:
+        tariff, rule = prices.tariff(model), rule_for(model, None)
+        price = None if tariff is None else tariff.at(1)
+        unlisted = Missing("unsupported", "no price is listed")
+        yield Measured("discount", model, exact(round(1 - price.read / price.input, 6)) if price else unlisted)
+        least: Interval | Missing = Missing(
+            "unsupported", "the provider caches whole messages, and names no shortest prompt"
+        )
+        if rule is not None and isinstance(rule.rules, ExplicitRules | AutomaticRules | BoundaryRules):
+            least = exact(float(rule.rules.least))
+        yield Measured("shortest", model, least)
+    yield Measured("marks", MODELS[-1], exact(float(rule is not None and isinstance(rule.rules, ExplicitRules))))
+
+
+def token_equivalents(_: ClaimInputs) -> Figures:
+    """Measure C10: the example of 000 §3.1.1, computed by the code that bills."""
+    price = Price(1.0, 0.0, 0.1, 1.0, 1.0)  # a token-equivalent is the price of a fresh token
+    equivalents = round(price.of(TokenUsage(2600, 0, cached=2500)), 9)
+    yield Measured("equivalents", "2000 + 500 tokens cached at 10 %, 100 fresh", exact(equivalents))
+
+
+def turn_tokens(inputs: ClaimInputs) -> Figures:
+    """Yield the percentiles of a turn's tokens, which the remark on C12 names."""
+    tokens = inputs.steps("archive").groupby(["conversation", "turn"], observed=True).tokens_sent.sum()
+    yield {f"p{level}": float(np.percentile(tokens, level)) if len(tokens) else 0.0 for level in (10, 50, 90)}
+
+
+def lossless(inputs: ClaimInputs) -> Figures:
+    """Measure C13: every archived result is loaded again by the model's tool, and compared."""
+    every = [*inputs.conversations, *inputs.recorded]
+    counts = [restored(conversation, inputs.counter) for conversation in every]
+    archived = [number for _, number in counts if number]
+    found: Interval | Missing = Missing("undefined", "no result is long enough to be archived")
+    if archived:
+        found = exactly(of_sums(counts, units=units_among(every)))
+    yield Measured("restored", "archive", found, f"{sum(archived):,} results of {len(archived)} conversations")
+
+
+def restored(conversation: Conversation, counter: TokenCounter) -> tuple[int, int]:
+    """Return how many archived results of a conversation come back unchanged, and how many there are."""
+    if not has_long_result(conversation):
+        return 0, 0
+    context, steps = replayed("archive", ConversationIndex(conversation, counter))
+    archived = [event for step in steps for event in step.events if isinstance(event, Archived)]
+    if not archived or TOOL not in context.tools:
+        return 0, len(archived)
+    load = context.tools[TOOL][1]
+    texts = {message.id: message.text for message in conversation.messages}
+    return sum(load(json.dumps({"uuid": event.uuid})) == texts[event.message] for event in archived), len(archived)
+
+
+DOCUMENT_ENCODING = "cl100k_base"
+"""The encoding that 002 counts in."""
+
+
+def estimate(inputs: ClaimInputs) -> Figures:
+    """Measure C16: the error of `len // 4` summed over a conversation's texts, by language and kind."""
+    conversations = inputs.conversations
+    for encoding in dict.fromkeys((DOCUMENT_ENCODING, inputs.counter.encoding)):
+        count = text_counter(encoding)
+        sums: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        units: dict[str, list[str]] = defaultdict(list)
+        for conversation, unit in zip(conversations, units_among(conversations), strict=True):
+            for error in estimates(conversation.messages, count):
+                name = f"{error.language} {error.content}"
+                sums[name].append((error.total * error.tokens, float(error.tokens)))
+                units[name].append(unit)
+        figure = "error" if encoding == DOCUMENT_ENCODING else "error_of_run"
+        for name, pairs in sorted(sums.items()):
+            found, of = of_sums(pairs, units=units[name]), f"{len(pairs)} conversations"
+            yield Measured(figure, f"{name}, {encoding}", found, of)
+    every = (message for conversation in conversations for message in conversation.messages)
+    ranges = (
+        f"{error.language} {error.content} {shown(error.p10, 'share')} to {shown(error.p90, 'share')}"
+        for error in estimates(every, text_counter(DOCUMENT_ENCODING))
+    )
+    yield {"single": "; ".join(ranges)}
+
+
+def examples(_: ClaimInputs) -> Figures:
+    """Measure C18: the two worked examples of 003, executed."""
+    counter, text = TokenCounter(), "word " * 90
+
+    def last(strategy: str, conversation: Conversation) -> list[Message]:
+        """Return the messages sent at the last call."""
+        return list(replayed(strategy, ConversationIndex(conversation, counter))[1][-1].context.messages)
+
+    history = _chat(-(-9500 // counter.message(Message("m", "user", text))), text)
+    kept = sum(map(counter.message, last("window(max_tokens=8000)", history)))
+    total = sum(map(counter.message, history.messages[:-1]))
+    yield Measured("kept", f"window(max_tokens=8000), a history of {total:,} tokens", exact(kept))
+    history = _chat(25, "Something is said here.")
+    ids = {message.id for message in history.messages}
+    stayed = sum(message.id in ids for message in last("summary(user_first=False)", history))
+    yield Measured("summarised", "summary, 25 messages", exact(25 - stayed))
+    yield Measured("stayed", "summary, 25 messages", exact(stayed))
+
+
+def _chat(size: int, text: str) -> Conversation:
+    """Return messages by turns and a last one that answers: the model was called before it."""
+    # `^` binds more tightly than `==`: of 25 messages the even ones are the user's, of 24 the odd ones. So the last is.
+    messages = [Message(f"m{at}", "user" if at % 2 == size % 2 ^ 1 else "assistant", text) for at in range(size)]
+    return Conversation("example", (*messages, Message("reply", "assistant", "Yes.")))
+
+
+def popularity(inputs: ClaimInputs) -> Figures:
+    """Yield what a cache that knows how popular every message is can expect on the load of C20."""
+    load = Load("mem_002", [TRACES["mem_002"](seed) for seed in range(inputs.seeds)])
+    expected = bounds(load, WORKING_TOKENS).popularity_known
+    yield {"expected": 0.0 if isinstance(expected, Missing) else 100 * expected}
+
+
+def as_written(_: ClaimInputs) -> Figures:
+    """Measure C22: whether the document's code protects items with few uses."""
+    cache, evicted = policies.parse("lru_k_document").sized(2), list[str]()
+    for at, id in enumerate("AABC"):
+        evicted += cache.access(id, 1, float(at)).evicted
+    protected = exact(evicted.count("B"))  # B was used once, and A, which stays, twice
+    yield Measured("evicted", "lru_k_document: A A B C with room for two", protected)
+
+
+DOCUMENT = Coding(level=9, dictionary="none")
+"""The coding of 004 §2.3: zstd, level 9."""
+CODINGS = {"zstd 9, no dictionary": DOCUMENT, "zstd 19, raw dictionary": Coding()}
+
+
+def _pairs(inputs: ClaimInputs) -> list[list[Conversation]]:
+    """Return the conversations of the acceptance scenario in both languages, by seed."""
+    return inputs.once("mem_003", lambda: [list(scenario("mem_003", None, seed)) for seed in range(3)])
+
+
+def samples(inputs: ClaimInputs) -> list[list[ArchivedMessage]]:
+    """Return the messages of each conversation of the acceptance scenario."""
+    pairs = _pairs(inputs)[: 2 if inputs.settings.quick else 3]
+    every = [conversation for pair in pairs for conversation in pair]
+    return inputs.once(
+        "items of mem_003", lambda: [archive.items_of([conversation], inputs.counter) for conversation in every]
+    )
+
+
+def archives(inputs: ClaimInputs, name: str) -> list[tuple[int, archive.Speed]]:
+    """Archive each conversation of the acceptance scenario by itself. Return the bytes of each, and its speed."""
+    return inputs.once(f"archives {name}", lambda: [archive.written(items, CODINGS[name]) for items in samples(inputs)])
+
+
+def compression(inputs: ClaimInputs) -> Figures:
+    """Measure C23: lossless and lossy rows apart. A lossless row decides, as 004 §2.3 has it for dialogue."""
+    texts = list(map(archive.as_json, samples(inputs)))
+    of = f"{len(texts)} conversations of 100K tokens"
+    for name in CODINGS:
+        sizes = [(size, len(text)) for (size, _), text in zip(archives(inputs, name), texts, strict=True)]
+        yield Measured("saved", f"the archive, {name}", of_sums(sizes, "saving"), of)
+    # A coder that knows nothing of messages does hardly better than a model of bytes. Each takes a second.
+    modelled = of_sums([(adaptive_bytes(text), len(text)) for text in texts[:2]], "saving")
+    setting = "an adaptive order-5 model of the same lines, whole"
+    yield Measured("saved", setting, modelled, f"{len(texts[:2])} conversations of 100K tokens")
+    every = (archive.summarised(sample, DOCUMENT, inputs.counter) for sample in samples(inputs))
+    lossy = [sizes for sizes in every if not isinstance(sizes, Missing)]
+    lacking = [(1 - sizes.values_kept, 1.0) for sizes in lossy if not isinstance(sizes.values_kept, Missing)]
+    figures = {
+        "tokens": of_sums([(sizes.summary_tokens, sizes.tokens) for sizes in lossy], "saving"),
+        "bytes": of_sums([(sizes.stored, sizes.original) for sizes in lossy], "saving"),
+        "lacking": of_sums(lacking) if lacking else Missing("undefined", "there are no values"),
+    }
+    for figure, found in figures.items():
+        yield Measured(figure, "extractive summaries of 10 % of the tokens, zstd 9", found, of)
+    yield _lost(inputs, 0)
+    yield _lost(inputs, 100)
+
+
+def kinds(inputs: ClaimInputs) -> Figures:
+    """Measure C24: each kind of data with the document's own means."""
+    conversations = inputs.recorded or inputs.conversations
+    dialogue, structured, documents = (list[tuple[float, float]]() for _ in range(3))
+    for conversation in conversations:
+        items = archive.items_of([conversation], inputs.counter)
+        dialogue.append(_coded([item for item in items if item.message.role in ("user", "assistant")]))
+        results = [item for item in items if item.message.role == "tool"]
+        structured.append(_coded([item for item in results if content_of(item.message.text, by_tool=True) == "json"]))
+        summary = archive.summarised(items, DOCUMENT, inputs.counter)
+        documents.append((0, 0) if isinstance(summary, Missing) else (summary.tokens, summary.summary_tokens))
+    units = units_among(conversations)
+
+    def ratio(figure: str, setting: str, pairs: Sequence[tuple[float, float]]) -> Measured:
+        both = [(pair, unit) for pair, unit in zip(pairs, units, strict=True) if all(pair)]
+        found = of_sums([pair for pair, _ in both], units=[unit for _, unit in both])
+        if not both:
+            found = Missing("undefined", f"{'the recordings' if inputs.recorded else 'the run'} has none")
+        return Measured(figure, setting, found, f"{len(both)} conversations")
+
+    yield ratio("text", "text of dialogue, zstd 9", dialogue)
+    yield _lost(inputs, 0)
+    widths = _of_quantised(inputs, lambda coded: 4.0 * coded.width / coded.bytes_each)
+    yield Measured("width", "vectors, product quantisation", of_seeds(widths), f"{len(widths)} seeds")
+    yield ratio("documents", "long documents, extractive summaries", documents)
+    yield ratio("structured", "structured tool results (JSON), zstd 9", structured)
+
+
+def _coded(items: Sequence[ArchivedMessage]) -> tuple[float, float]:
+    """Return the bytes of the texts, and of the same texts under zstd, block by block."""
+    texts = archive.coded_blocks(items, DOCUMENT, archive.as_text) if items else []
+    return sum(map(len, texts)), sum(len(Dictionary().compress(text, DOCUMENT.level)) for text in texts)
+
+
+def _lost(inputs: ClaimInputs, rerank: int) -> Measured:
+    """Return the share of the hits of exact search that quantised vectors lose."""
+    losses = _of_quantised(inputs, lambda coded: 1 - coded.recall[rerank])
+    lost = of_seeds(losses)
+    if isinstance(lost, Interval) and not isinstance(lost.low, Missing):
+        lost = lost._replace(low=max(0.0, lost.low))
+    how = f", {rerank} ranked again by the exact vectors" if rerank else ""
+    return Measured("lost", f"vectors, product quantisation to a sixteenth{how}", lost, f"{len(losses)} seeds")
+
+
+def _of_quantised(inputs: ClaimInputs, of: Callable[[archive.Coded], float]) -> list[Value]:
+    """Return a figure of the quantised embeddings of the acceptance scenario, searched with its questions, by seed."""
+
+    def make() -> list[archive.Coded | Missing]:
+        try:
+            return [archive.coded(pair, inputs.counter) for pair in _pairs(inputs)]
+        except MissingExtra as error:
+            return [Missing("unsupported", f"needs the extra `{error.extra}`")]
+
+    return [coded if isinstance(coded, Missing) else of(coded) for coded in inputs.once("quantised", make)]
+
+
+ALL = "vector + bm25 + graph, rrf"
+
+
+def search_accuracy(inputs: ClaimInputs) -> Figures:
+    """Measure C26: each retriever alone, every two, all three; all three fused by ranks decide."""
+    recorded = [conversation for conversation in inputs.recorded if conversation.probes]
+    models = Models(inputs.settings.models.checked())
+    try:
+        outcomes, _ = rag.searched(recorded or inputs.conversations, RagRules(), models)
+    except SetupError as error:
+        inputs.failures.append(str(error))
+        raise
+    conversations = len({outcome.conversation for outcome in outcomes})
+    for row in rag.rows(outcomes, RETRIEVERS):
+        of_way = [outcome for outcome in outcomes if outcome.way == row.name]
+        of = f"{len(of_way)} probes of {conversations} conversations"
+        has_any = [float(outcome.recalls[0] > 0) for outcome in of_way]
+        hit = share_interval(has_any, [outcome.unit for outcome in of_way])
+        yield Measured("recall", row.name, row.recall, of)
+        yield Measured("hit", row.name, hit, of)
+        if row.name == ALL:
+            yield {"hit": "not measured" if isinstance(hit, Missing) else interval(hit, "share")}
+    yield {"embedder": inputs.settings.models.embedder}
+
+
+def recorded_latencies(inputs: ClaimInputs) -> Figures:
+    """Measure C29: the recorded seconds of a cached call over those of one that is not."""
+    sums = np.array([_seconds(conversation) for conversation in inputs.recorded]).reshape(-1, 4)
+    has_both = (sums[:, 1] > 0) & (sums[:, 3] > 0)
+    units = [unit for unit, here in zip(units_among(inputs.recorded), has_both, strict=True) if here]
+    found: Interval | Missing = Missing(
+        "unsupported", "no recording was given that has calls of both kinds, with times and the cache's usage"
+    )
+    if units:
+
+        def ratio(totals: Floats) -> Floats:
+            times: Floats = (totals[..., 0] / totals[..., 1]) / (totals[..., 2] / totals[..., 3])
+            return times
+
+        found = over_units(by_unit(sums[has_both], units), ratio, least=0.0)
+    setting = "recorded calls, by what the provider read from its cache"
+    yield Measured("cached", setting, found, f"{len(units)} conversations")
+    twice = Missing("unsupported", "the same dialogue is in no recording twice")
+    yield Measured("long", "a long dialogue, optimised over not", twice)
+
+
+def _seconds(conversation: Conversation) -> tuple[float, float, float, float]:
+    """Return seconds and number of the cached calls, then of the others, of which a tenth was read at most."""
+    cached, fresh = list[float](), list[float]()
+    for message in conversation.messages:
+        call = message.call
+        if call is None or call.started is None or message.time is None or call.usage is None:
+            continue
+        read, whole, seconds = call.usage.cache_read, call.usage.input, message.time - call.started
+        if read is not None and whole and seconds > 0:
+            if read >= 0.5 * whole:
+                cached.append(seconds)
+            elif read <= 0.1 * whole:
+                fresh.append(seconds)
+    return sum(cached), len(cached), sum(fresh), len(fresh)
+
+
+ITEMS, TOKENS, ACCESSES, WINDOW = 2_000, 200, 6_000, 200
+
+
+def tuner(inputs: ClaimInputs) -> Figures:
+    """Measure C30: the same accesses with the tuner and without, seed by seed; the shifting load decides."""
+    for load in ("shifting",) if inputs.settings.quick else ("shifting", "80-20"):
+        gains = [hit_rate(load, seed, tuned=True) - hit_rate(load, seed) for seed in range(inputs.seeds)]
+        of = f"{inputs.seeds} seeds"
+        yield Measured("difference", f"with the tuner − without, {load}", of_seeds(gains), of)
+
+
+def _accesses(load: str, seed: int) -> Iterator[int]:
+    """Yield accesses: Zipf 1.2, other items every 1,500; else 80 % to 20 % of the items."""
+    chance = np.random.default_rng(seed)
+    for at in range(ACCESSES):
+        if load == "shifting":
+            # Each stretch of 1,500 accesses counts from 500 items further on, so other items are the popular ones.
+            yield int(chance.zipf(1.2) - 1 + at // 1_500 * 500) % ITEMS
+        else:
+            hot = chance.random() < 0.8
+            yield int(chance.integers(ITEMS // 5) if hot else chance.integers(ITEMS // 5, ITEMS))
+
+
+def hit_rate(load: str, seed: int, tuned: bool = False) -> float:
+    """Return the hit rate of a Working tier over an Archive that holds everything, an access a second.
+
+    What is missed is promoted for the next time. The tuner reads the hit rate of every 200 accesses.
+    """
+    rows = [Tier("working", DictStore(), Quota(32_768)), Tier("archive", DictStore(), Quota(10**8))]
+    migration, hits = Migration(rows, lambda _: None), list[bool]()
+    for item in range(ITEMS):
+        migration.put(f"m{item}", item, TOKENS, "archive", 0)
+    for now, item in enumerate(_accesses(load, seed), 1):
+        id = f"m{item}"
+        hits.append(migration.tier(id) == "working")
+        migration.get(id, now)
+        if not hits[-1]:
+            migration.promote(id, "working", Trigger.CACHE_MISS, now)
+        migration.run(now)
+        if tuned and now % WINDOW == 0:
+            migration.tune(Readings(hit_rate=sum(hits[-WINDOW:]) / WINDOW))
+    return sum(hits) / len(hits)
+
+
+TURNS = ("I'm working on a Python project", "It uses FastAPI and SQLAlchemy", "How do I write tests?")
+NEAR = ("Prefers pytest for testing", "Likes type hints in Python", "Expert in Python and FastAPI")
+FAR = "Uses Docker for containerization"
+"""002's example, verbatim: the three turns, the facts that are to score high, the one that is to score low."""
+
+
+def facts_example(inputs: ClaimInputs) -> Figures:
+    """Measure C31 by similarity alone: the example says nothing of confidences, so all facts are equally sure."""
+    facts = (*NEAR, FAR)
+    said = [Message(f"m{at}", "user", text) for at, text in enumerate((*facts, *TURNS))]
+    stated = tuple(Fact(fact, message.id) for fact, message in zip(facts, said, strict=False))
+    conversation = Conversation("002", (*said, Message("reply", "assistant", "Like this.")), facts=stated)
+    _, steps = replayed("facts(similarity=1.0, confidence=0.0)", ConversationIndex(conversation, inputs.counter))
+    recalled = next(event for event in steps[-1].events if isinstance(event, Recalled))
+    score_of = dict(zip(recalled.sources, recalled.scores, strict=True))
+    whole = TfIdf()
+    whole.add(map(words, facts))
+    scores = {
+        "nearer": [score_of[message.id] for message in said[: len(facts)]],
+        "whole": whole.cosine(words(". ".join(TURNS))).tolist(),
+    }
+    for figure, of_facts in scores.items():
+        for fact, score in zip(NEAR, of_facts, strict=False):
+            setting = f"{fact!r}{', whole words' if figure == 'whole' else ''}"
+            yield Measured(figure, setting, exact(round(score - of_facts[-1], 4)), "4 facts, 3 turns")
