@@ -223,11 +223,9 @@ class ModelCalls(Protocol):
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
         """Return the model's reply. Raises ModelError."""
-        ...
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
         """Return one unit vector per text. Raises ModelError."""
-        ...
 
 
 class RecordedContext:

@@ -15,9 +15,6 @@ from .value import Missing, Value
 BOUND_ORDER = 5
 """About the best order for a block of text: a lower one knows less, a higher one has seen too little."""
 
-MOST = 7
-"""Highest order: a context and the byte after it fit in 64 bits."""
-
 Counts = NDArray[np.int64]
 
 
@@ -40,9 +37,8 @@ def adaptive_bits(data: bytes, order: int = BOUND_ORDER) -> float:
 
     A real coder with this model comes within a few bytes, at a few MB/s. The figure is an upper bound of the entropy:
     larger models (PPMd with exclusion, context mixing) save more still.
+    An order is 7 at most: a context and the byte after it have to fit in 64 bits.
     """
-    if not 0 <= order <= MOST:
-        raise ValueError(f"order {order}: give 0 to {MOST}")
     text = np.frombuffer(data, np.uint8).astype(np.int64)
     p = np.full(len(text), 1 / 256)
     # The last b of abab. Order 0: 3 bytes before it, b once among two kinds, so p = (1 + 2/256) / (3 + 2) = 0.2016.

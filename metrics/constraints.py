@@ -15,10 +15,6 @@ themselves or of the past; sentences under `FEWEST` words or over `LONGEST` char
 
 A constraint is **retained** if a message that is sent has the sentence word for word, apart from white space and the
 mark of a list item.
-
-    stated = constraints(conversation)              # once per conversation
-    total = stated.by_step                          # how many had been stated before each call
-    kept = retained_constraints(stated, runs, written)
 """
 
 from __future__ import annotations
@@ -151,22 +147,20 @@ def is_standing_rule(sentence: str, role: str) -> bool:
         return False
     if not bare.isascii():
         rest = _ZH_NOT.sub("…", bare)
-        cues = (_ZH_ORDER, _ZH_SAYS, *([_ZH_SYSTEM] if role == "system" else []))
-        if any(cue.search(rest) for cue in cues):
+        if any(cue.search(rest) for cue in (_ZH_ORDER, _ZH_SAYS, *[_ZH_SYSTEM] * (role == "system"))):
             return True
     lower = bare.lower()
     if role == "system":
-        return any(pattern.search(lower) for pattern in (_EN_SYSTEM, _EN_ORDER, _EN_SAYS))
+        return any(cue.search(lower) for cue in (_EN_SYSTEM, _EN_ORDER, _EN_SAYS))
     if _EN_OWN.match(lower) and not _EN_WISH.search(lower):
         return False
     rest = _EN_NOT.sub("…", lower)
-    return _EN_ORDER.search(rest) is not None or _EN_SAYS.search(rest) is not None
+    return any(cue.search(rest) for cue in (_EN_ORDER, _EN_SAYS))
 
 
-def rules_of(message: Message) -> Iterator[str]:
-    """Yield the standing rules of a system or user message in order, without list marks, white space as one space."""
-    if message.role in ("system", "user"):
-        yield from _rules_in(message.text, message.role)
+def rules_of(message: Message) -> tuple[str, ...]:
+    """Return the standing rules of a system or user message in order, without list marks, white space as one space."""
+    return _rules_in(message.text, message.role) if message.role in ("system", "user") else ()
 
 
 # Conversations of one agent begin with the same system message.

@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from .language import HAN, STOP_WORDS, is_constraint, is_decision, sentences, words
+from .language import HAN, STOP_WORDS, is_constraint, is_decision, parts, sentences, words
 from .values import Value, values
 
 _IN_A_WORD = re.compile(rf"[^\W{HAN}]{{2}}")
@@ -51,30 +51,17 @@ class Features(NamedTuple):
     cues: float
 
 
-def features(sentence: str) -> Features:
+@lru_cache(1 << 16)
+def _features(sentence: str) -> Features:
     """Read the features of one sentence. By far the slowest part of extracting."""
     cues = CUE * is_decision(sentence) + CUE * is_constraint(sentence)
     return Features(frozenset(words(sentence)) - STOP_WORDS, values(sentence), cues)
 
 
-def pieces(text: str) -> list[str]:
-    """Return the sentences of a text, each cut into parts of at most PIECE characters."""
-    return [piece for sentence in sentences(text) for piece in _pieces(sentence)]
-
-
-class SentenceCache(NamedTuple):
-    """`pieces` and `features`, or versions of them that remember."""
-
-    pieces: Callable[[str], Sequence[str]] = pieces
-    features: Callable[[str], Features] = features
-
-    @classmethod
-    def of(cls, texts: int, sentences: int) -> SentenceCache:
-        """Return a cache of that many texts and sentences, the least recently used of which are forgotten."""
-        return cls(lru_cache(texts)(pieces), lru_cache(sentences)(features))
-
-
-UNCACHED = SentenceCache()
+@lru_cache(1 << 14)
+def _pieces(text: str) -> tuple[str, ...]:
+    """Return the sentences of a text, cut into parts of at most PIECE characters at spaces or after punctuation."""
+    return tuple(piece for sentence in sentences(text) for piece in parts(sentence, PIECE, [" ,;，、；"]))
 
 
 class _Sentence:
@@ -88,17 +75,16 @@ class _Sentence:
         self.weight = 0.0
 
 
-def extract(texts: Sequence[str], budget: int, count: Callable[[str], int], cache: SentenceCache = UNCACHED) -> str:
+def extract(texts: Sequence[str], budget: int, count: Callable[[str], int]) -> str:
     """Return a summary of at most `budget` tokens by `count`, one sentence per line, in the order of the texts.
 
     Where over a quarter of the budget is left because no whole sentence fits any more, the start of one fills it, cut
-    between words. Empty only if all texts are blank, or if the budget has no room for one character. Callers that
-    extract from the same texts more than once may pass a `cache` that remembers.
+    between words. Empty only if all texts are blank, or if the budget has no room for one character.
     """
     if budget <= 0:
         return ""
-    different = dict.fromkeys(piece for text in texts for piece in cache.pieces(text))
-    candidates = [_Sentence(piece, count(piece + "\n"), cache.features(piece)) for piece in different]
+    different = dict.fromkeys(piece for text in texts for piece in _pieces(text))
+    candidates = [_Sentence(piece, count(piece + "\n"), _features(piece)) for piece in different]
     selected, too_long = _selected(candidates, budget + count("\n"), _weighed(candidates))
     lines = {at: candidates[at].text for at in selected}
     while count(_text(lines)) > budget:  # more than the sum of the lines, which no tokenizer rules out
@@ -174,19 +160,6 @@ def _selected(candidates: Sequence[_Sentence], room: int, weight: dict[str, floa
         known_terms |= candidate.terms
         known_values.update(candidate.values)
     return selected, too_long
-
-
-def _pieces(sentence: str) -> list[str]:
-    """Cut a sentence into parts of at most PIECE characters, at spaces or after punctuation where there is any."""
-    parts = []
-    start, size = 0, len(sentence)
-    while size - start > PIECE:
-        stop = max(sentence.rfind(mark, start + PIECE // 2, start + PIECE) for mark in " ,;，、；") + 1
-        stop = stop or start + PIECE
-        parts.append(sentence[start:stop].strip())
-        start = stop
-    parts.append(sentence[start:].strip())
-    return [part for part in parts if part]
 
 
 def _cut(text: str, budget: int, count: Callable[[str], int]) -> str:

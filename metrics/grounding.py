@@ -13,13 +13,6 @@ thousands separators; all else verbatim, between word boundaries (`values.py`). 
 escapes do not matter.
 
 A demand is **retained** if any message sent has the value, in its text or in the arguments of its calls.
-
-    wanted = demands(conversation)                       # once per conversation
-    kept = retained(wanted, runs, written)               # once per strategy: is each demand retained?
-    by_row(wanted, kept)                                 # the number retained, by row
-    wanted.step, wanted.of, wanted.kind, wanted.values   # the rows
-
-    `references` tells which earlier message each message goes back to.
 """
 
 from __future__ import annotations
@@ -273,18 +266,15 @@ def references(conversation: Conversation) -> list[Reference]:
     Words that more than `OFTEN` earlier messages have in a row are a form, not a quote. Nothing refers to system
     messages, which are always there. A message refers to another once, however often it repeats it.
     """
-    reference_at: dict[tuple[int, int], Reference] = {}
-    for make in (_of_calls, _of_quotes, _of_probes):
-        for reference in make(conversation):
-            reference_at.setdefault((reference.at, reference.to), reference)
-    return sorted(reference_at.values())
-
-
-def _of_calls(conversation: Conversation) -> Iterator[Reference]:
-    wanted = demands(conversation)
-    calls = list(conversation.calls())
-    for row, source in zip(wanted.row, wanted.source.tolist(), strict=True):
-        yield Reference(calls[wanted.step[row]], source, "call")
+    wanted, calls = demands(conversation), list(conversation.calls())
+    steps = wanted.step[wanted.row].tolist()
+    found = [
+        *(Reference(calls[step], to, "call") for step, to in zip(steps, wanted.source.tolist(), strict=True)),
+        *_of_quotes(conversation),
+        *_of_probes(conversation),
+    ]
+    # From the last kind on, so that of one pair the first kind stays.
+    return sorted({reference[:2]: reference for reference in reversed(found)}.values())
 
 
 def _of_quotes(conversation: Conversation) -> Iterator[Reference]:

@@ -11,10 +11,10 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, wraps
 from importlib.resources import files
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 Language = Literal["zh", "en"]
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
@@ -82,54 +82,78 @@ def sentences(text: str) -> list[str]:
         if FENCE.match(line):
             fenced = not fenced
             continue
-        if fenced or _CODE.match(line) or line.rstrip()[-1] in _CODE_ENDS:
-            result.append(line.strip())
-        else:
-            _split(line, result)
+        start = 0
+        is_code = fenced or _CODE.match(line) or line.rstrip()[-1] in _CODE_ENDS
+        for stop in () if is_code else _END.finditer(line):
+            if stop.group()[0] != "." or _ends(line, start, stop):
+                result.append(line[start : stop.end()].strip())
+                start = stop.end()
+        if rest := line[start:].strip():
+            result.append(rest)
     return result
 
 
-def words(text: str) -> Sequence[str]:
+def parts(sentence: str, most: int, marks: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a sentence, or parts of it of at most so many characters, none empty.
+
+    A part ends behind the last mark in its second half: one of the first group of `marks` of which there is any.
+    """
+    start = 0
+    while len(sentence) - start > most:
+        low, stop = start + most // 2, start + most
+        places = ([(sentence.rfind(mark, low, stop), len(mark)) for mark in group] for group in marks)
+        ends = (max(at + size for at, size in group if at >= 0) for group in places if max(group)[0] >= 0)
+        stop = next(ends, stop)
+        if part := sentence[start:stop].strip():
+            yield part
+        start = stop
+    if rest := sentence[start:].strip():
+        yield rest
+
+
+Read = TypeVar("Read")
+
+
+def _of_short_texts(size: int) -> Callable[[Callable[[str], Read]], Callable[[str], Read]]:
+    """Return a decorator that caches what is read of texts up to SHORT characters."""
+
+    def decorate(read: Callable[[str], Read]) -> Callable[[str], Read]:
+        cached = lru_cache(size)(read)
+
+        @wraps(read)
+        def of(text: str) -> Read:
+            return cached(text) if len(text) <= SHORT else read(text)
+
+        return of
+
+    return decorate
+
+
+# Strategies, probes and readers ask for the words of the same sentences: six of seven times they are known.
+@_of_short_texts(1 << 15)
+def words(text: str) -> tuple[str, ...]:
     """Return the words in order, in lower case and without punctuation. Chinese is segmented.
 
     `user_id` is one word, `ABC-123` two, `3.5` and `45,000` one each, `don't` one.
     """
-    return _cached_words(text) if len(text) <= SHORT else _words(text)
-
-
-# Strategies, probes and readers ask for the words of the same sentences: six of seven times they are known.
-@lru_cache(1 << 15)
-def _cached_words(text: str) -> tuple[str, ...]:
-    return tuple(_words(text))
-
-
-def _words(text: str) -> list[str]:
     if text.isascii() or _HAN.search(text) is None:
-        return _PLAIN_WORD.findall(text.lower())
+        return tuple(_PLAIN_WORD.findall(text.lower()))
     result: list[str] = []
     for match in _WORD.finditer(text.lower()):
         if match.lastindex:
-            result += cutter()(match[0])
+            result += cut(match[0])
         else:
             result.append(match[0])
-    return result
+    return tuple(result)
 
 
-def terms(text: str) -> list[str]:
+@_of_short_texts(1 << 13)
+def terms(text: str) -> tuple[str, ...]:
     """Return the words of a text in order without stop words, English ones cut to their stems.
 
     Questions and texts are matched by them everywhere, so `booked` finds `bookings`, and `and the other one?` nothing.
     """
-    return list(_cached_terms(text)) if len(text) <= SHORT else _terms(text)
-
-
-@lru_cache(1 << 13)
-def _cached_terms(text: str) -> tuple[str, ...]:
-    return tuple(_terms(text))
-
-
-def _terms(text: str) -> list[str]:
-    return list(filter(None, map(_term, words(text))))
+    return tuple(filter(None, map(_term, words(text))))
 
 
 # Words recur: with the cache stemming takes a fifth of the time.
@@ -141,37 +165,23 @@ def _term(word: str) -> str:
 
 def stem(word: str) -> str:
     """Return the stem of an English word in lower case; any other word as it is."""
-    return _stemmer()(word) if word.isascii() else word
+    return stemmer().stemWord(word) if word.isascii() else word
 
 
 @cache
-def _stemmer() -> Callable[[str], str]:
+def stemmer() -> Any:
+    """Return what cuts English words in lower case to their stems."""
     import Stemmer  # lazy: what compares no texts never stems
 
-    stem_of: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
-    return stem_of
+    return Stemmer.Stemmer("english")
 
 
-@cache
-def cutter() -> Callable[[str], list[str]]:
-    """Return the function that segments Chinese."""
+def cut(text: str) -> list[str]:
+    """Return the words of Chinese text."""
     import rjieba
 
-    cut: Callable[[str], list[str]] = rjieba.cut
-    return cut
-
-
-def _split(line: str, result: list[str]) -> None:
-    """Append the sentences of one line to the result."""
-    start = 0
-    for stop in _END.finditer(line):
-        if stop.group()[0] == "." and not _ends(line, start, stop):
-            continue
-        result.append(line[start : stop.end()].strip())
-        start = stop.end()
-    rest = line[start:].strip()
-    if rest:
-        result.append(rest)
+    words: list[str] = rjieba.cut(text)
+    return words
 
 
 def _ends(line: str, start: int, stop: re.Match[str]) -> bool:
@@ -257,7 +267,7 @@ def _trimmed(text: str, match: re.Match[str]) -> tuple[int, str]:
 def _chinese(text: str) -> Iterator[tuple[int, str]]:
     for run in _HAN_RUN.finditer(text):
         at = run.start()
-        for word in cutter()(run.group()):
+        for word in cut(run.group()):
             name = word[:-1] if len(word) > 2 and word[-1] in _AFTER else word
             if 2 <= len(name) <= 10 and _is_tagged(name):
                 yield at, name
@@ -267,39 +277,32 @@ def _chinese(text: str) -> Iterator[tuple[int, str]]:
 @lru_cache(65536)
 def _is_tagged(word: str) -> bool:
     """Return whether a word is tagged as a place or an organisation, or as a person and begins with a surname."""
-    tags = _tagger()(word)
+    import rjieba
+
+    tags = rjieba.tag(word)
     if len(tags) != 1 or word in _NOT_NAMES:
         return False
     tag = tags[0][1]
     return tag in ("ns", "nt", "nrt") or (tag == "nr" and word[0] in _SURNAMES)
 
 
-@cache
-def _tagger() -> Callable[[str], list[tuple[str, str]]]:
-    import rjieba
-
-    tag: Callable[[str], list[tuple[str, str]]] = rjieba.tag
-    return tag
-
-
-_DECISION, _CONSTRAINT = (
-    re.compile(rf"\b(?:{either(_LISTS[cue]['en'])})\b", re.ASCII) for cue in ("decision", "constraint")
-)
-_ZH_DECISION, _ZH_CONSTRAINT = (re.compile(either(_LISTS[cue]["zh"])) for cue in ("decision", "constraint"))
+_CUES = {
+    cue: (re.compile(rf"\b(?:{either(_LISTS[cue]['en'])})\b", re.ASCII), re.compile(either(_LISTS[cue]["zh"])))
+    for cue in ("decision", "constraint")
+}
 
 
 def is_decision(sentence: str) -> bool:
     """Return whether the sentence says what was decided."""
-    return _says(sentence, _DECISION, _ZH_DECISION)
+    return _says(sentence, "decision")
 
 
 def is_constraint(sentence: str) -> bool:
     """Return whether the sentence says what must or must not be."""
-    return _says(sentence, _CONSTRAINT, _ZH_CONSTRAINT)
+    return _says(sentence, "constraint")
 
 
-def _says(sentence: str, english: re.Pattern[str], chinese: re.Pattern[str]) -> bool:
+def _says(sentence: str, cue: str) -> bool:
+    english, chinese = _CUES[cue]
     # Lowering the text takes a sixth of the time that a pattern without regard to case does.
-    if english.search(sentence.lower()) is not None:
-        return True
-    return not sentence.isascii() and chinese.search(sentence) is not None
+    return bool(english.search(sentence.lower()) or (not sentence.isascii() and chinese.search(sentence)))

@@ -70,18 +70,23 @@ def measure(results: Sequence[MeasuredResult]) -> dict[str, Ints | RaggedArray]:
     `tokens_sent` that any prefix cache could reuse at most: the tools and the shared leading messages, 0 at a result's
     first step.
     """
-    totals = _Totals.of(results)
-    steps = [len(result.runs.at) for result in results]
-    base = np.repeat(totals.base, steps)
-    size, kept = _all(result.runs.size for result in results), _all(result.runs.kept for result in results)
-    at = _all(result.runs.at for result in results)
-    tools, same_tools = _all(result.tools for result in results), _all(result.runs.same_tools for result in results)
+    totals, runs = _Totals.of(results), [result.runs for result in results]
+    at, size, kept, same_tools = (
+        _all(getattr(of, name) for of in runs) for name in ("at", "size", "kept", "same_tools")
+    )
+    steps, tools = [len(of.at) for of in runs], _all(result.tools for result in results)
+
+    def each(values: Sequence[int] | Ints) -> Ints:
+        """Return a value of each result for each of its steps."""
+        return np.repeat(np.array(values, np.int64), steps)
+
+    base = each(totals.base)
     # Runs of all steps stand in one array: those of step i from first[i] to first[i + 1], and `owner` is the step of
     # each. Places are shifted to the numbering of all results together, in which `_Totals` counts.
     first = np.concatenate([[0], np.cumsum(size)])
     owner = np.repeat(np.arange(len(size)), size)
     shift = base[owner]
-    start, stop = _all(c.runs.start for c in results) + shift, _all(c.runs.stop for c in results) + shift
+    start, stop = (_all(getattr(of, name) for of in runs) + shift for name in ("start", "stop"))
     length = stop - start
     # Messages of the same step before each run. With lengths 3 2 | 4 of two steps that is 0 3 5 less 0 0 5, so 0 3 0;
     # with 4 and 1 messages kept, 3, 1 and 1 messages of these runs are reused.
@@ -91,92 +96,73 @@ def measure(results: Sequence[MeasuredResult]) -> dict[str, Ints | RaggedArray]:
     reused = np.clip(kept[owner] - before, 0, length)  # messages of each run that are in the reused prefix
 
     def total(values: Ints) -> Ints:
-        return _sums(values, first)
+        """Return the sum over each step's runs."""
+        running = np.concatenate([[0], np.cumsum(values)])
+        return np.asarray(running[first[1:]] - running[first[:-1]])
 
-    messages = total(totals.tokens[stop] - totals.tokens[start])
-    number = np.concatenate([np.arange(count) for count in steps]) if steps else np.zeros(0, np.int64)
-    budgets = np.repeat(np.array([NONE if c.budget is None else c.budget for c in results], np.int64), steps)
+    def within(values: Ints) -> Ints:
+        """Return what running totals rise by over the runs of each step."""
+        return total(values[stop] - values[start])
+
+    messages = within(totals.tokens)
+    budgets = each([NONE if result.budget is None else result.budget for result in results])
     added = reused < length
     # Where each step's list of added runs starts, and the end of the last list.
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owner[added], minlength=len(size)))])
+    # Of a step without runs the end of its last run is another step's, which `filled` leaves out.
+    filled, last = first[1:] > first[:-1], stop[first[1:] - 1] if len(stop) else np.zeros(len(at), np.int64)
+    orphans = within(totals.orphans)
+    unanswered = within(totals.unanswered) + np.where(filled, totals.opened[last] if len(stop) else 0, 0)
+    # These differences are right where every run begins with no open call, both in the recording and in the context:
+    # the run before it in the context may end with a call that is still open.
+    odd = totals.opened[start] > 0
+    odd[1:] |= (owner[1:] == owner[:-1]) & (totals.opened[stop[:-1]] > 0)
+    places = np.concatenate([[0], np.cumsum(steps)])
+    for where in np.unique(owner[odd]):
+        result = results[int(np.searchsorted(places, where, side="right")) - 1]
+        size_of = len(result.recording)
+        spans = (start[first[where] : first[where + 1]], stop[first[where] : first[where + 1]]) - base[where]
+        sent = (
+            result.recording[begin:end] if begin < size_of else result.written[begin - size_of : end - size_of]
+            for begin, end in spans.T.tolist()
+        )
+        orphans[where], unanswered[where] = calls_and_results(chain.from_iterable(sent))
+    recorded = totals.recorded[start]
+    # Neighbours among the recorded runs: what the strategy wrote between them is in no order with the recording.
+    behind = np.flatnonzero(recorded)
+    back = behind[1:][(owner[behind[:-1]] == owner[behind[1:]]) & (start[behind[1:]] < stop[behind[:-1]])]
+    systems = total(np.where(recorded, totals.systems[stop] - totals.systems[start], 0))
+    # The number of each run that has a message that is not the system's. The next such message may be behind the run,
+    # or in another result: hence the comparison with its end.
+    spoken = np.where(totals.spoken[start] < stop, np.arange(len(start)), NONE)
+    opening = np.full(len(at), NONE)
+    if len(start):
+        # `reduceat` gives an empty part the value of the next one, so steps without runs are left out of it.
+        opening[filled] = np.minimum.reduceat(spoken, first[:-1][filled])
+    empty = opening == NONE
+    user_first = np.ones(len(at), bool)
+    user_first[~empty] = totals.is_user[totals.spoken[start[opening[~empty]]]]
     return {
-        "step": number,
+        "step": np.concatenate([np.arange(count) for count in steps]) if steps else np.zeros(0, np.int64),
         "at": at,
         "turn": totals.users[base + at] - totals.users[base],
         "kept": kept,
         "added_from": RaggedArray(offsets, (start - shift + reused)[added]),
         "added_to": RaggedArray(offsets, (stop - shift)[added]),
         "messages_sent": total(length),
-        "tokens_full": totals.tokens[base + at]
-        + np.repeat(np.array([c.tools_full for c in results], np.int64), steps)
-        + PRIMING,
+        "tokens_full": totals.tokens[base + at] + each([result.tools_full for result in results]) + PRIMING,
         "tokens_sent": messages + tools + PRIMING,
         "tokens_kept": (total(totals.tokens[start + reused] - totals.tokens[start]) + tools) * same_tools,
         "over_budget": np.maximum(messages - budgets, 0),
-        **_faults(results, totals, start, stop, base, at, first, owner, steps),
-    }
-
-
-def _faults(
-    results: Sequence[MeasuredResult],
-    totals: _Totals,
-    start: Ints,
-    stop: Ints,
-    base: Ints,
-    at: Ints,
-    first: Ints,
-    owner: Ints,
-    steps: list[int],
-) -> dict[str, Ints]:
-    count = len(at)
-    # End of the last run of each step. Of a step without runs this is another step's, which `filled` leaves out.
-    last = stop[first[1:] - 1] if len(stop) else np.zeros(count, np.int64)
-    filled = first[1:] > first[:-1]
-    orphans = _sums(totals.orphans[stop] - totals.orphans[start], first)
-    unanswered = _sums(totals.unanswered[stop] - totals.unanswered[start], first)
-    unanswered += np.where(filled, totals.opened[last] if len(stop) else 0, 0)
-    # These differences are right where every run begins with no open call, both in the recording and in the context.
-    odd = totals.opened[start] > 0
-    # The run before it in the context ends with a call that is still open.
-    follows = np.zeros(len(start), bool)
-    follows[1:] = (owner[1:] == owner[:-1]) & (totals.opened[stop[:-1]] > 0)
-    odd |= follows
-    places = np.concatenate([[0], np.cumsum(steps)])
-    for where in np.unique(owner[odd]):
-        result, runs = results[int(np.searchsorted(places, where, side="right")) - 1], slice(*first[where : where + 2])
-        sent = _sent(result, start[runs] - base[where], stop[runs] - base[where])
-        orphans[where], unanswered[where] = calls_and_results(sent)
-    recorded = totals.recorded[start]
-    # Neighbours among the recorded runs: what the strategy wrote between them is in no order with the recording.
-    before, behind = np.flatnonzero(recorded)[:-1], np.flatnonzero(recorded)[1:]
-    back = behind[(owner[before] == owner[behind]) & (start[behind] < stop[before])]
-    systems = _sums(np.where(recorded, totals.systems[stop] - totals.systems[start], 0), first)
-    # The number of each run that has a message that is not the system's. The next such message may be behind the run,
-    # or in another result: hence the comparison with its end.
-    spoken = np.where(totals.spoken[start] < stop, np.arange(len(start)), NONE)
-    opening = np.full(count, NONE)
-    if len(start):
-        # `reduceat` gives an empty part the value of the next one, so steps without runs are left out of it.
-        opening[filled] = np.minimum.reduceat(spoken, first[:-1][filled])
-    empty = opening == NONE
-    user_first = np.ones(count, bool)
-    user_first[~empty] = totals.is_user[totals.spoken[start[opening[~empty]]]]
-    return {
         "orphan_results": orphans,
         "unanswered_calls": unanswered,
-        "misordered": np.bincount(owner[back], minlength=count),
-        "blank_messages": _sums(totals.blank[stop] - totals.blank[start], first),
+        "misordered": np.bincount(owner[back], minlength=len(at)),
+        "blank_messages": within(totals.blank),
         "dropped_system": np.maximum(totals.systems[base + at] - totals.systems[base] - systems, 0),
-        "no_user": (_sums(totals.users[stop] - totals.users[start], first) == 0).astype(np.int64),
+        "no_user": (within(totals.users) == 0).astype(np.int64),
         "not_user_first": (~user_first).astype(np.int64),
         "empty": empty.astype(np.int64),
     }
-
-
-def _sent(result: MeasuredResult, starts: Ints, stops: Ints) -> Iterable[Message]:
-    size = len(result.recording)
-    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        yield from result.recording[start:stop] if start < size else result.written[start - size : stop - size]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +229,3 @@ def _pass(result: MeasuredResult) -> tuple[list[int], ...]:
 
 def _all(parts: Iterable[Sequence[int]]) -> Ints:
     return np.fromiter(chain.from_iterable(parts), np.int64)
-
-
-def _sums(values: Ints, first: Ints) -> Ints:
-    """Return the sum over each step's runs, which are values[first[i]:first[i + 1]]."""
-    running = np.concatenate([[0], np.cumsum(values)])
-    sums: Ints = running[first[1:]] - running[first[:-1]]
-    return sums

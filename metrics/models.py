@@ -62,12 +62,6 @@ def family_rule(table: str, kind: type[Rule], model: str) -> Rule | None:
     return next((rule for rule in _families(table, kind) if re.fullmatch(rule.models, name)), None)
 
 
-OWN = (
-    *("docker_model_runner", "hosted_vllm", "lemonade", "llamafile", "lm_studio", "local"),
-    *("ollama", "ollama_chat", "vllm", "xinference"),
-)
-"""Providers that run on the user's own machine, where a token has no price."""
-
 FIELDS = {
     "input": "input_mtok",
     "output": "output_mtok",
@@ -77,26 +71,10 @@ FIELDS = {
 }
 """Name of each price in genai-prices, where it is for a million tokens."""
 
-# Providers whose models are known by their bare names.
-_MAKERS = (
-    *("anthropic", "openai", "google", "deepseek", "x-ai", "mistral", "moonshotai", "zai", "minimax", "cohere"),
-    *("meta", "perplexity", "voyageai"),
-)
 # Amazon's names: us.anthropic.claude-sonnet-4-20250514-v1:0
 _BEDROCK = re.compile(r"(?:(?:us|eu|apac|au|jp|global)\.)?[a-z][a-z0-9]*\.[a-z]")
 # The part of a name that says how a call gets to the provider: the price is that of who serves the model in the end.
 _ROUTES = re.compile(r"litellm_proxy/|codex/|openrouter/(?=[^/]+/)|(?<=bedrock/)(?:converse|converse_like|invoke)/")
-# What callers name a provider, where genai-prices has another name.
-_ALIASES = {
-    **dict.fromkeys(("gemini", "vertex_ai", "vertex_ai_beta", "google-vertex"), "google"),
-    **dict.fromkeys(("bedrock", "bedrock_converse", "amazon-bedrock"), "aws"),
-    "azure_ai": "azure",
-    "xai": "x-ai",
-    "fireworks_ai": "fireworks",
-    "together_ai": "together",
-    "moonshot": "moonshotai",
-    "voyage": "voyageai",
-}
 _EVER = -math.inf
 MILLION = 1e6
 
@@ -163,15 +141,15 @@ class _Figure(msgspec.Struct, forbid_unknown_fields=True):
     """Days of the week that have peak hours, in a time zone."""
     zone: str = "UTC"
 
-    @property
-    def start(self) -> float:
-        """The time from which it holds."""
-        return _EVER if self.since is None else _start(self.since)
-
 
 class _Figures(msgspec.Struct, forbid_unknown_fields=True):
+    """`data/prices.toml`."""
+
     today: date
     storage_source: str
+    own: tuple[str, ...]
+    makers: tuple[str, ...]
+    aliases: dict[str, str]
     window: list[_Figure]
     storage: list[_Figure]
     peak: list[_Figure]
@@ -195,8 +173,8 @@ def prices_version() -> str:
 
 
 def own(model: str) -> bool:
-    """Return whether a model runs on the user's own machine. Ollama's `-cloud` models do not."""
-    return model.partition("/")[0].partition(":")[0] in OWN and not model.endswith("-cloud")
+    """Return whether a model runs on the user's own machine, at no price. Ollama's `-cloud` models do not."""
+    return model.partition("/")[0].partition(":")[0] in _figures().own and not model.endswith("-cloud")
 
 
 @cache
@@ -213,11 +191,11 @@ def find_model(model: str) -> tuple[str, ModelInfo] | None:
     if direct != model and (found := find_model(direct)) is not None:
         return found
     first, slash, rest = model.partition("/")
-    provider = providers.get(_ALIASES.get(first, first)) if rest else None
+    provider = providers.get(_figures().aliases.get(first, first)) if rest else None
     if provider is not None:
         info = provider.find_model(rest, all_providers=list(providers.values()))
         return None if info is None else (provider.id, info)
-    for maker in () if slash or not model else ("aws",) if _BEDROCK.match(model) else _MAKERS:
+    for maker in () if slash or not model else ("aws",) if _BEDROCK.match(model) else _figures().makers:
         if (info := providers[maker].find_model(model)) is not None:
             return maker, info
     return None
@@ -247,7 +225,7 @@ def _name(provider: str, model: str) -> str:
         return f"{'vertex_ai' if model.startswith('claude') else 'gemini'}/{model}"
     if provider == "aws":  # its prices by region are listed of a region that there is not
         return f"bedrock/{model.replace('regional.', 'us.', 1)}"
-    return model if provider in _MAKERS else f"{provider}/{model}"
+    return model if provider in _figures().makers else f"{provider}/{model}"
 
 
 def names(model: str) -> Iterator[str]:
@@ -265,21 +243,20 @@ def names(model: str) -> Iterator[str]:
 
 def context_window(model: str) -> int | None:
     """Return the most tokens that a model takes in a prompt; None where that is not known."""
-    name = plain_name(model).rpartition("/")[2]
-    for figure in _of(_figures().window, name):
-        return figure.tokens
-    found = find_model(model) or find_model(name)
+    if ours := _of(_figures().window, plain_name(model).rpartition("/")[2]):
+        return ours[0].tokens
+    found = find_model(model) or find_model(plain_name(model).rpartition("/")[2])
     return None if found is None else found[1].context_window
 
 
 def window_of(model: str) -> int:
     """Return a model's context window, in tokens. Raises SpecError with the nearest names."""
     size = context_window(model)
-    if size is not None:
-        return size
-    if find_model(model) is None:
+    if size is None and find_model(model) is None:
         raise SpecError(f"unknown model {model!r}{nearest(model, model_names())}")
-    raise SpecError(f"no context window is known for model {model!r}: give max_tokens")
+    if size is None:
+        raise SpecError(f"no context window is known for model {model!r}: give max_tokens")
+    return size
 
 
 @cache
@@ -300,21 +277,16 @@ def listed(model: str) -> Listing | None:
         )
     for ours in _of(figures.listed, plain_name(model).rpartition("/")[2]):
         prices = {field: float(f"{dollars}e-6") for field, dollars in ours.prices.items()}
-        changes[ours.start], peaks = (PriceTier(0, prices, {}),), {}
+        changes[_start(ours.since)], peaks = (PriceTier(0, prices, {}),), {}
     current, off_peak = changes[max(since for since in changes if since <= today)], None
     if peaks:
         days, zone = next(((ours.days, ours.zone) for ours in _of(figures.peak, name)), (tuple(range(1, 8)), "UTC"))
         off_peak, current = (Peak(tuple(peaks), days, zone), current), list(peaks.values())[-1]
     if not current[0].plain.get("input"):
         return None
-    return Listing(
-        current,
-        context_window(model),
-        "claude" in name,
-        off_peak,
-        tuple(sorted(changes.items())) if len(changes) > 1 else (),
-        tuple((one.start, one.price / MILLION) for one in _of(figures.storage, name)),
-    )
+    history = tuple(sorted(changes.items())) if len(changes) > 1 else ()
+    storage = tuple((_start(ours.since), ours.price / MILLION) for ours in _of(figures.storage, name))
+    return Listing(current, context_window(model), "claude" in name, off_peak, history, storage)
 
 
 def _of(figures: Sequence[_Figure], name: str) -> list[_Figure]:
@@ -329,28 +301,29 @@ def _changes(
     from genai_prices.types import ConditionalPrice, StartDateConstraint
 
     # Today's prices of batches: what is not among them costs as ever.
-    variants = [
-        variant.prices
-        for variant in info.price_variants or ()
-        if variant.when == {"processing": "batch"}
-        and ((start := getattr(variant.constraint, "start_date", None)) is None or start <= today)
-    ]
-    batch = variants[0] if variants else None
+    batch = next(
+        (
+            variant.prices
+            for variant in info.price_variants or ()
+            if variant.when == {"processing": "batch"}
+            and ((start := getattr(variant.constraint, "start_date", None)) is None or start <= today)
+        ),
+        None,
+    )
     changes, peaks = dict[float, tuple[PriceTier, ...]](), dict[tuple[int, int], tuple[PriceTier, ...]]()
     for one in info.prices if isinstance(info.prices, list) else [ConditionalPrice(prices=info.prices)]:
-        tiers, when = _tiers(one.prices, batch), one.constraint
+        priced = [getattr(listed_prices, key, None) for listed_prices in (one.prices, batch) for key in FIELDS.values()]
+        sizes = {tier.start for price in priced for tier in getattr(price, "tiers", ())}
+        tiers = tuple(
+            PriceTier(above, _prices(one.prices, above), _prices(batch, above)) for above in (0, *sorted(sizes))
+        )
+        when = one.constraint
         if when is None or isinstance(when, StartDateConstraint):
-            changes[_EVER if when is None else _start(when.start_date)] = tiers
+            changes[_start(when.start_date if when else None)] = tiers
         else:
             start, stop = (clock.hour * 3600 + clock.minute * 60 for clock in (when.start_time, when.end_time))
             peaks[start, stop] = tiers
     return changes, peaks
-
-
-def _tiers(prices: ModelPrice, batch: ModelPrice | None) -> tuple[PriceTier, ...]:
-    priced = [getattr(listed_prices, key, None) for listed_prices in (prices, batch) for key in FIELDS.values()]
-    sizes = {tier.start for price in priced for tier in getattr(price, "tiers", ())}
-    return tuple(PriceTier(above, _prices(prices, above), _prices(batch, above)) for above in (0, *sorted(sizes)))
 
 
 def _prices(prices: ModelPrice | None, above: int) -> dict[str, float]:
@@ -370,6 +343,6 @@ def _prices(prices: ModelPrice | None, above: int) -> dict[str, float]:
     return dollars
 
 
-def _start(day: date) -> float:
-    """Return the time at which a day begins in UTC, in seconds since 1970."""
-    return datetime.combine(day, time(), UTC).timestamp()
+def _start(day: date | None) -> float:
+    """Return the time at which a day begins in UTC, in seconds since 1970; without a day it is ever."""
+    return _EVER if day is None else datetime.combine(day, time(), UTC).timestamp()

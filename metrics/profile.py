@@ -21,45 +21,15 @@ from .value import Missing, Value
 
 
 class Feature(NamedTuple):
-    """Description of a figure of a profile."""
+    """A figure of a profile: what it is made of, and how."""
 
     name: str
-    unit: Literal["conversations", "messages", "tokens", "share", "ratio", "seconds", "calls", "probes"]
-    about: str
-
-
-FEATURES: dict[str, Feature] = {
-    "conversations": Feature("conversations", "conversations", "number of conversations"),
-    "messages": Feature("messages, median", "messages", "messages of a conversation, half have fewer"),
-    "tokens": Feature("tokens, median", "tokens", "of texts and tool arguments, each message once"),
-    "tokens_p90": Feature("tokens, 90 %", "tokens", "nine in ten conversations have fewer"),
-    "user_tokens": Feature("user message, median", "tokens", "tokens of a user's message"),
-    "user_tokens_p90": Feature("user message, 90 %", "tokens", "nine in ten are shorter"),
-    "assistant_tokens": Feature("assistant message, median", "tokens", "tokens of an assistant's message"),
-    "tool_tokens": Feature("tool result, median", "tokens", "tokens of a tool's result"),
-    "tool_tokens_p90": Feature("tool result, 90 %", "tokens", "nine in ten are shorter"),
-    "tool_share": Feature("tool results of all tokens", "share", "tokens of tool results, of those of all messages"),
-    "tools_per_turn": Feature("tool results per user message", "ratio", "mean over conversations"),
-    "repeated": Feature("repeated lines", "share", "characters in lines that the conversation had before, mean"),
-    "tool_compression": Feature(
-        "tool results, zlib", "ratio", "bytes of tool results over zlib's, median of conversations"
-    ),
-    "pause": Feature("pause, median", "seconds", "time from an assistant's or tool's message to the user's next"),
-    "pause_p90": Feature("pause, 90 %", "seconds", "nine in ten are shorter"),
-    "short_pauses": Feature("pauses under 5 min", "share", "the usual lifetime of a prompt cache"),
-    "long_pauses": Feature("pauses over 1 h", "share", "the long lifetime of a prompt cache"),
-    "probes": Feature("questions per conversation", "probes", "mean over conversations"),
-    "question_terms": Feature(
-        "question terms in evidence", "share", "stems of a question that its best evidence message has, mean"
-    ),
-    "evidence": Feature("evidence per question", "messages", "messages that an answerable question rests on, mean"),
-    "age": Feature("age of evidence", "share", "tokens between the first evidence and the question, of all, median"),
-    "unanswerable": Feature("unanswerable questions", "share", "questions that the conversation does not answer"),
-}
-"""The figures of a profile, in the order of its table."""
-
-_LINE = 20
-"""Characters, or tokens' worth of Chinese, from which a line counts as repeated: shorter ones repeat by chance."""
+    unit: Literal["conversations", "messages", "tokens", "share", "ratio", "seconds", "probes"]
+    of: str
+    """Name of its numbers (`_numbers`)."""
+    how: Callable[[np.ndarray], float]
+    lacking: str = ""
+    """Reason to give where there are none."""
 
 
 def _mean(values: np.ndarray) -> float:
@@ -74,32 +44,45 @@ def _p90(values: np.ndarray) -> float:
     return float(np.quantile(values, 0.9))
 
 
-_NONE, _TIMES, _EVIDENCE = "no such message", "no times", "no evidence is known"
-# For each feature the numbers that it is made of (`_numbers`), how, and why it is undefined where there are none.
-_FIGURES: dict[str, tuple[str, Callable[[np.ndarray], float], str]] = {
-    "conversations": ("messages", len, ""),
-    "messages": ("messages", _median, "no conversation"),
-    "tokens": ("tokens", _median, "no conversation"),
-    "tokens_p90": ("tokens", _p90, "no conversation"),
-    "user_tokens": ("user", _median, _NONE),
-    "user_tokens_p90": ("user", _p90, _NONE),
-    "assistant_tokens": ("assistant", _median, _NONE),
-    "tool_tokens": ("tool", _median, _NONE),
-    "tool_tokens_p90": ("tool", _p90, _NONE),
-    "tool_share": ("of_tools", lambda tokens: float(tokens[:, 0].sum() / tokens[:, 1].sum()), "no text"),
-    "tools_per_turn": ("tools_per_turn", _mean, "no user message"),
-    "repeated": ("repeated", _mean, "no line is long enough"),
-    "tool_compression": ("tool_compression", _median, "no tool result"),
-    "pause": ("pause", _median, _TIMES),
-    "pause_p90": ("pause", _p90, _TIMES),
-    "short_pauses": ("pause", lambda pauses: _mean(pauses < 300), _TIMES),
-    "long_pauses": ("pause", lambda pauses: _mean(pauses > 3600), _TIMES),
-    "probes": ("probes", _mean, "no conversation"),
-    "question_terms": ("terms", _mean, _EVIDENCE),
-    "evidence": ("evidence", _mean, _EVIDENCE),
-    "age": ("age", _median, _EVIDENCE),
-    "unanswerable": ("unanswerable", _mean, "no questions"),
+_EMPTY, _NONE, _TIMES, _EVIDENCE = "no conversation", "no such message", "no times", "no evidence is known"
+
+FEATURES: dict[str, Feature] = {
+    "conversations": Feature("conversations", "conversations", "messages", len),
+    "messages": Feature("messages, median", "messages", "messages", _median, _EMPTY),
+    # Tokens are those of texts and tool arguments, each message once.
+    "tokens": Feature("tokens, median", "tokens", "tokens", _median, _EMPTY),
+    "tokens_p90": Feature("tokens, 90 %", "tokens", "tokens", _p90, _EMPTY),
+    "user_tokens": Feature("user message, median", "tokens", "user", _median, _NONE),
+    "user_tokens_p90": Feature("user message, 90 %", "tokens", "user", _p90, _NONE),
+    "assistant_tokens": Feature("assistant message, median", "tokens", "assistant", _median, _NONE),
+    "tool_tokens": Feature("tool result, median", "tokens", "tool", _median, _NONE),
+    "tool_tokens_p90": Feature("tool result, 90 %", "tokens", "tool", _p90, _NONE),
+    "tool_share": Feature(
+        "tool results of all tokens",
+        "share",
+        "of_tools",
+        lambda tokens: float(tokens[:, 0].sum() / tokens[:, 1].sum()),
+        "no text",
+    ),
+    "tools_per_turn": Feature("tool results per user message", "ratio", "tools_per_turn", _mean, "no user message"),
+    "repeated": Feature("repeated lines", "share", "repeated", _mean, "no line is long enough"),
+    "tool_compression": Feature("tool results, zlib", "ratio", "tool_compression", _median, "no tool result"),
+    # From an assistant's or tool's message to the user's next; the usual and the long lifetime of a prompt cache.
+    "pause": Feature("pause, median", "seconds", "pause", _median, _TIMES),
+    "pause_p90": Feature("pause, 90 %", "seconds", "pause", _p90, _TIMES),
+    "short_pauses": Feature("pauses under 5 min", "share", "pause", lambda pauses: _mean(pauses < 300), _TIMES),
+    "long_pauses": Feature("pauses over 1 h", "share", "pause", lambda pauses: _mean(pauses > 3600), _TIMES),
+    "probes": Feature("questions per conversation", "probes", "probes", _mean, _EMPTY),
+    # The stems of a question that its best evidence message has; tokens between the first evidence and the question.
+    "question_terms": Feature("question terms in evidence", "share", "terms", _mean, _EVIDENCE),
+    "evidence": Feature("evidence per question", "messages", "evidence", _mean, _EVIDENCE),
+    "age": Feature("age of evidence", "share", "age", _median, _EVIDENCE),
+    "unanswerable": Feature("unanswerable questions", "share", "unanswerable", _mean, "no questions"),
 }
+"""The figures of a profile, in the order of its table."""
+
+_LINE = 20
+"""Characters, or tokens' worth of Chinese, from which a line counts as repeated: shorter ones repeat by chance."""
 
 
 def profile(conversations: Iterable[Conversation], count: Callable[[str], int]) -> dict[str, Value]:
@@ -110,7 +93,7 @@ def profile(conversations: Iterable[Conversation], count: Callable[[str], int]) 
             numbers[name].append(number)
     return {
         key: how(np.array(numbers[of])) if numbers[of] or not lacking else Missing("undefined", lacking)
-        for key, (of, how, lacking) in _FIGURES.items()
+        for key, (_, _, of, how, lacking) in FEATURES.items()
     }
 
 

@@ -100,13 +100,11 @@ class Structure:
     def systems(self, messages: Messages) -> Messages:
         spans: list[Span] = []
         for store, start, stop in messages.spans:
+            places: Iterable[int] = range(start, stop)
             if store is self._recording:
                 self.advance(stop)
-                low, high = bisect_left(self._systems, start), bisect_left(self._systems, stop)
-                places: Sequence[int] = self._systems[low:high]
-            else:
-                places = [at for at in range(start, stop) if store[at].role == "system"]
-            spans += [Span(store, at, at + 1) for at in places]
+                places = self._systems[bisect_left(self._systems, start) : bisect_left(self._systems, stop)]
+            spans += [Span(store, at, at + 1) for at in places if store[at].role == "system"]
         return joined(spans)
 
     def opening(self, messages: Messages, start: int) -> int | None:
@@ -141,33 +139,22 @@ class Structure:
         spans: list[Span] = []
         state: Open = ()
         for store, start, stop in messages.spans:
-            lost = []
-            at = start
-            if store is self._recording:
+            lost, at, is_recorded = list[int](), start, store is self._recording
+            if is_recorded:
                 self.advance(stop)
-                while at < stop and state != self.opened[at]:
-                    message = store[at]
-                    state, orphan, _ = step(state, message)
-                    # A result that strays from its call in the recording itself is no fault of the cut: it stays while
-                    # the call is sent.
-                    stray = self.orphans[at + 1] > self.orphans[at]
-                    if orphan and not (stray and _calls(messages, message.answers)):
-                        lost.append(at)
-                    at += 1
-                # Results that are orphans in the recording itself.
-                strays = range(at, stop) if self.orphans[stop] > self.orphans[at] else ()
-                lost += [
-                    place
-                    for place in strays
-                    if self.orphans[place + 1] > self.orphans[place] and not _calls(messages, store[place].answers)
-                ]
-                # The states met before the end of the span, and from there on they are the same.
-                state = self.opened[stop] if at < stop else state
-            else:
-                for at in range(start, stop):
-                    state, orphan, _ = step(state, store[at])
-                    if orphan and not _calls(messages, store[at].answers):
-                        lost.append(at)
+            while at < stop and not (is_recorded and state == self.opened[at]):
+                state, orphan, _ = step(state, store[at])
+                # A result that strays from its call in the recording itself is no fault of the cut: it stays while the
+                # call is sent.
+                strays = not is_recorded or self.orphans[at + 1] > self.orphans[at]
+                if orphan and not (strays and _calls(messages, store[at].answers)):
+                    lost.append(at)
+                at += 1
+            if at < stop:  # the states have met, and from there on they are the same
+                state = self.opened[stop]
+                for place in range(at, stop) if self.orphans[stop] > self.orphans[at] else ():
+                    if self.orphans[place + 1] > self.orphans[place] and not _calls(messages, store[place].answers):
+                        lost.append(place)
             for at in (*lost, stop):
                 if at > start:
                     spans.append(Span(store, start, at))

@@ -15,7 +15,7 @@ once more (said again): then it enters anew. Once gone it stays gone: the next r
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -73,9 +73,8 @@ def survival(rounds: Sequence[Round]) -> list[Survival]:
 
     def leave(fact: FollowedFact, at: int) -> None:
         """Stop following a fact after the round before `at`."""
-        followed[fact.kind][at - 1 - entered[fact]] += 1
-        if fact in alive:
-            lived[fact.kind][at - 1 - entered[fact]] += 1
+        for counts in (followed, lived) if fact in alive else (followed,):
+            counts[fact.kind][at - 1 - entered[fact]] += 1
 
     for at, (replaced, summary) in enumerate(rounds):
         for fact in dict.fromkeys(replaced):
@@ -98,17 +97,21 @@ def survival(rounds: Sequence[Round]) -> list[Survival]:
     ]
 
 
+def _beyond(counts: Sequence[int]) -> list[int]:
+    """Return for each age how many were counted at it or later."""
+    return list(accumulate(reversed(counts)))[::-1]
+
+
 def cliff(rows: Iterable[Survival]) -> Value:
     """Return the first age at which fewer than half survive, all rows of an age together."""
-    ages: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    followed, kept = Counter[int](), Counter[int]()
     for row in rows:
-        ages[row.age][0] += row.values
-        ages[row.age][1] += row.kept
-    if not ages:
+        followed[row.age] += row.values
+        kept[row.age] += row.kept
+    if not followed:
         return Missing("undefined", "no facts were replaced")
-    last = max(ages)
-    fallen = (age for age in sorted(ages) if ages[age][1] * 2 < ages[age][0])
-    return next(fallen, Missing("undefined", f"half or more survive {last} rounds, the most there are"))
+    fallen = (age for age in sorted(followed) if kept[age] * 2 < followed[age])
+    return next(fallen, Missing("undefined", f"half or more survive {max(followed)} rounds, the most there are"))
 
 
 def shown(about: Sequence[str], material: Sequence[str], count: Callable[[str], int]) -> int:
@@ -130,11 +133,9 @@ def shown_share(calls: Iterable[tuple[int, int]]) -> Value:
 
     1 − this is the blind spot: tokens replaced unseen. A call that was shown more than it replaces counts as shown all.
     """
-    about = seen = 0
-    for stands_for, was_shown in calls:
-        about += stands_for
-        seen += min(stands_for, was_shown)
-    return seen / about if about else Missing("undefined", "no messages were summarised")
+    pairs = list(calls)
+    about = sum(stands_for for stands_for, _ in pairs)
+    return sum(map(min, pairs)) / about if about else Missing("undefined", "no messages were summarised")
 
 
 def facts_in(text: str) -> tuple[FollowedFact, ...]:
@@ -147,8 +148,3 @@ def facts_in(text: str) -> tuple[FollowedFact, ...]:
             content = frozenset(words(sentence)) - STOP_WORDS
             facts.update((FollowedFact(kind, needs, content), None) for kind in kinds)
     return tuple(facts)
-
-
-def _beyond(counts: Sequence[int]) -> list[int]:
-    """Return for each age how many were counted at it or later."""
-    return list(accumulate(reversed(counts)))[::-1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ class TfIdf:
     first search after documents were added.
     """
 
-    __slots__ = ("_documents", "_having", "_lengths", "_own", "_postings", "_size", "_tally", "_terms", "_times")
+    __slots__ = ("_documents", "_lengths", "_own", "_postings", "_size", "_tally", "_terms", "_times")
 
     def __init__(self) -> None:
         self._size = 0
@@ -37,8 +37,6 @@ class TfIdf:
         self._postings: list[array[int]] = []
         # The same by document, flat: document, term, how often.
         self._documents, self._tally, self._times = array("q"), array("q"), array("d")
-        # For each term, the number of documents with it among the first entries of these lists; how many entries.
-        self._having: tuple[Scores, int] = np.zeros(0), 0
         self._lengths: Scores | None = None
         self._own: set[int] | None = None  # terms whose postings no copy shares; None = all
 
@@ -46,7 +44,7 @@ class TfIdf:
         """Return an independent copy. Postings are shared until one of the two adds to them."""
         copy = TfIdf()
         copy._size, copy._terms, copy._postings = self._size, dict(self._terms), list(self._postings)
-        copy._having, copy._lengths = self._having, self._lengths
+        copy._lengths = self._lengths
         copy._documents, copy._tally, copy._times = self._documents[:], self._tally[:], self._times[:]
         self._own, copy._own = set(), set()
         return copy
@@ -76,18 +74,13 @@ class TfIdf:
             self._size += 1
             self._lengths = None
 
-    def having(self, word: str) -> NDArray[np.int64]:
-        """Return the documents that have a word, ascending."""
-        term = self._terms.get(word)
-        return np.array(() if term is None else self._postings[term], np.int64) & _DOCUMENT_MASK
-
     def cosine(self, words: Iterable[str]) -> Scores:
         """Return the cosine of these words with every document, shape (documents,). Unknown words do not count."""
         counts = [(self._terms[word], times) for word, times in Counter(words).items() if word in self._terms]
         if not counts:
             return np.zeros(self._size)
         terms = [term for term, _ in counts]
-        idf = self._idf_of(terms)
+        idf = self._idf([len(self._postings[term]) for term in terms])
         query = np.array([times for _, times in counts], np.float64) * idf
         dots = self._sums(terms, query * idf, by_times=True)
         return dots / self._norms() / float(np.sqrt(query @ query))
@@ -98,16 +91,13 @@ class TfIdf:
         terms = [term for word in distinct if (term := self._terms.get(word)) is not None]
         if not terms:
             return np.zeros(self._size)
-        weights = self._idf_of(terms)
+        weights = self._idf([len(self._postings[term]) for term in terms])
         # The idf of a word that no document has: the share of a question with strange words stays below 1.
         unknown = (len(distinct) - len(terms)) * (math.log(1 + self._size) + 1)
         return self._sums(terms, weights, by_times=False) / (float(weights.sum()) + unknown)
 
-    def _idf_of(self, terms: list[int]) -> Scores:
-        return self._idf(np.array([len(self._postings[term]) for term in terms], np.float64))
-
-    def _idf(self, having: Scores) -> Scores:
-        idf: Scores = np.log((1 + self._size) / (1 + having)) + 1
+    def _idf(self, having: Sequence[int] | NDArray[np.int64]) -> Scores:
+        idf: Scores = np.log((1 + self._size) / (1 + np.asarray(having, np.float64))) + 1
         return idf
 
     def _sums(self, terms: list[int], weights: Scores, by_times: bool) -> Scores:
@@ -126,10 +116,8 @@ class TfIdf:
         if self._lengths is None:
             # One document more changes every idf and so every length: they are computed together, once for many
             # additions.
-            tally, (before, known) = np.frombuffer(self._tally, np.int64), self._having
-            having: Scores = np.bincount(tally[known:], minlength=len(self._postings)).astype(np.float64)
-            having[: len(before)] += before
-            self._having = having, len(tally)
+            tally = np.frombuffer(self._tally, np.int64)
+            having = np.bincount(tally, minlength=len(self._postings))
             weights = np.frombuffer(self._times, np.float64) * self._idf(having)[tally]
             documents = np.frombuffer(self._documents, np.int64)
             lengths = np.sqrt(np.bincount(documents, weights * weights, minlength=self._size))

@@ -88,20 +88,22 @@ class KeptThinking:
 
     def __init__(self, keeps: Keeps | None, messages: Sequence[Message]) -> None:
         self._keeps = keeps
-        # Of prompts of each size, the messages at the start whose reasoning is gone.
+        reasoned = list(map(has_thinking, messages))
+        # The messages at the start of prompts of each size whose reasoning is gone.
         self._stripped = [0]
-        turns, last, spoke = list[int](), 0, list[Message]()
+        turns, last, spoke = [0], 0, list[Message]()
         for at, message in enumerate(messages):
-            if has_thinking(message):
+            if reasoned[at]:
                 last = at + 1
-            opens = opens_turn(message, spoke)
-            self._stripped.append(last if opens else self._stripped[-1])
-            if opens:
+            if opens_turn(message, spoke):
                 turns.append(at)
+                self._stripped.append(last)
+            else:
+                self._stripped.append(self._stripped[-1])
             if message.role not in ("user", "system"):
                 spoke = [message]
-        self._kept = [keeps not in ("none", None) and has_thinking(message) for message in messages]
-        for start, stop in pairwise((0, *turns, len(messages))) if keeps == "tools" else ():
+        self._kept = [keeps not in ("none", None) and has_reasoned for has_reasoned in reasoned]
+        for start, stop in pairwise((*turns, len(messages))) if keeps == "tools" else ():
             if not any(message.calls for message in messages[start:stop]):
                 self._kept[start:stop] = [False] * (stop - start)
 

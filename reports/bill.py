@@ -52,7 +52,8 @@ def totals(bills: pd.DataFrame) -> pd.DataFrame:
     having = bills.groupby("conversation", observed=True).strategy.nunique()
     rows = bills[bills.conversation.isin(having.index[having == strategies])]
     groups = rows.groupby(_KEYS, observed=True, sort=False)
-    sums = groups[["calls", *SUMS, "base"]].agg(_sum)
+    # Sums that do not depend on the order of the conversations, also those of fractions.
+    sums = groups[["calls", *SUMS, "base"]].agg(lambda of: math.fsum(of) if of.dtype == float else int(of.sum()))
     sums["hit_rate"] = sums.found / sums.tokens
     sums["hit_share"] = sums.hits / sums.calls
     whole = sums.cost + sums.cost_own
@@ -125,14 +126,29 @@ def against(sums: pd.DataFrame, lacking: Collection[str], *more: str) -> Table:
 
 
 def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
-    """Return one model's bill, a row for each strategy."""
+    """Return one model's bill, a row for each strategy.
+
+    Its cost is that if every call finds the newest cached prefix, and, where that is 1 % more, that if only as many do
+    as recordings show.
+    """
+
+    def cost(row: Mapping[str, Any]) -> str:
+        cost, missed = row["cost"], row["cost_missed"]
+        return f"{dollars(cost)}–{dollars(cost + missed)}" if missed > _NARROW * cost else dollars(cost)
+
+    def break_even(row: Mapping[str, Any]) -> str:
+        if row["strategy"] == "none" or row["placement"] == BOUND:
+            return "–"
+        share = row["break_even_share"]
+        return f"turn {row['break_even']:.0f}, {percent(share)}" if share else "never"
+
     columns = [
         STRATEGY,
-        Column("cost", _cost),
+        Column("cost", cost),
         Column("own calls", "cost_own", dollars, spare=5),
         Column("with re-fetching", lambda row: row["cost"] + row["cost_own"] + row["cost_refetch"], dollars, spare=6),
         _saved("saved against none", "saved_against_none", lacking),
-        Column("breaks even", _break_even),
+        Column("breaks even", break_even),
         _saved("saved against uncached", "saved_against_uncached", lacking, spare=7),
         Column("cache hit rate", "hit_rate", percent),
         Column("calls with a hit", "hit_share", percent, spare=4),
@@ -146,21 +162,6 @@ def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
         columns = [Column(column.head, lambda _: "–") if column.head in lacks else column for column in columns]
     model = str(rows.model.iloc[0]) if len(rows) else ""
     return table_of(title, columns, rows.to_dict(orient="records"), _star(rows, lacking), model=model)
-
-
-def _cost(row: Mapping[str, Any]) -> str:
-    """Return the cost if every call finds the newest cached prefix, and if only as many do as recordings show.
-
-    The second is left out where it is not 1 % more.
-    """
-    cost, missed = row["cost"], row["cost_missed"]
-    return f"{dollars(cost)}–{dollars(cost + missed)}" if missed > _NARROW * cost else dollars(cost)
-
-
-def _break_even(row: Mapping[str, Any]) -> str:
-    if row["strategy"] == "none" or row["placement"] == BOUND:
-        return "–"
-    return f"turn {row['break_even']:.0f}, {percent(row['break_even_share'])}" if row["break_even_share"] else "never"
 
 
 def broken(breaks: pd.DataFrame, strategies: Sequence[str], calls: int) -> Table:
@@ -194,11 +195,6 @@ def broken(breaks: pd.DataFrame, strategies: Sequence[str], calls: int) -> Table
         Column("action at the break", "action", spare=1),
     )
     return table_of("What broke the prefix?", columns, map(row, strategies), [about("bill_breaks")])
-
-
-def _sum(column: pd.Series) -> float:
-    """Return a sum that does not depend on the order of the conversations, also of fractions."""
-    return math.fsum(column) if column.dtype == float else int(column.sum())
 
 
 def how() -> Iterator[str]:

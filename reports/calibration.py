@@ -55,56 +55,40 @@ def _alone(estimate: Estimate) -> str:
     return figure(estimate.value)
 
 
-_NONE = Missing("undefined", "it has no interval")
-
-
-def _or_dash(show: Callable[[Any], str], value: Any) -> str:
-    return "–" if value is None else show(value)
+def _columns(show: Callable[[Any], str], **heads: str) -> dict[str, Column]:
+    """Return columns by their keys, which may be lacking in a row."""
+    return {
+        key: Column(head, methodcaller("get", key), lambda value: "–" if value is None else show(value))
+        for key, head in heads.items()
+    }
 
 
 _integer = "{:,}".format
 _GRADER, _ANSWERS = Column("grader", "grader"), Column("answers", "answers", _integer)
-_SET = Column("labelled set", "set")
-_ACCURACY, _KAPPA = Column("accuracy", "accuracy", interval), Column("kappa", "kappa", interval)
-_RECALL, _SPECIFICITY = Column("recall", "recall", _alone), Column("specificity", "specificity", _alone)
-_WRONG_ACCEPTED = Column("wrong accepted", "wrong_accepted", interval)
-_MAIN = [
-    Column(head, methodcaller("get", key), partial(_or_dash, show), spare)
-    for head, key, show, spare in (
-        ("accuracy", "accuracy", interval, 0),
-        ("kappa", "kappa", interval, 0),
-        ("wrong accepted", "wrong_accepted", interval, 0),
-        ("AUC", "auc", interval, 4),
-        ("precision", "precision", _alone, 2),
-        ("recall", "recall", _alone, 3),
-        ("F1", "f1", _alone, 1),
-    )
-]
-_BY_GROUP = (_ANSWERS._replace(spare=2), _ACCURACY, _KAPPA, _RECALL._replace(spare=1), _WRONG_ACCEPTED)
-_CONFUSION = (
-    _GRADER,
-    Column("graded", "graded", _integer),
-    *(
-        Column(head, f"whole.confusion.{key}", _integer)
-        for head, key in {
-            "right, called right": "true_positive",
-            "right, called wrong": "false_negative",
-            "wrong, called right": "false_positive",
-            "wrong, called wrong": "true_negative",
-        }.items()
-    ),
-)
+_FIGURES = {
+    **_columns(interval, accuracy="accuracy", kappa="kappa", wrong_accepted="wrong accepted", auc="AUC"),
+    **_columns(_alone, precision="precision", recall="recall", f1="F1", specificity="specificity"),
+}
+"""Columns of an agreement's figures (`_row`)."""
+_CONFUSION = {
+    "right, called right": "true_positive",
+    "right, called wrong": "false_negative",
+    "wrong, called right": "false_positive",
+    "wrong, called wrong": "true_negative",
+}
 _PEOPLE = (
-    _GRADER,
-    Column("by", "by"),
-    Column("of", "of"),
-    _ANSWERS,
+    *(_GRADER, Column("by", "by"), Column("of", "of"), _ANSWERS),
     Column("people: kappa", "people", interval),
     Column("grader: kappa", "agreement", interval),
     Column("people: same", "people_same", figure),
     Column("grader: same", "grader_same", figure),
 )
 _VARIANTS = ("grader", "strict", "lenient", "kappa, strict", "kappa, lenient")
+
+
+def _figures(**spare: int) -> list[Column]:
+    """Return columns of figures by their keys, each with its place among those that a narrow terminal leaves out."""
+    return [_FIGURES[key]._replace(spare=place) for key, place in spare.items()]
 
 
 def _row(profile: Profile, of: Agreement, **more: object) -> dict[str, Any]:
@@ -118,7 +102,9 @@ def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
     for at, calibrated in enumerate(results):
         name, profiles = calibrated.labels.name, calibrated.profiles
         yield _main(calibrated, first=not at)
-        yield table_of(f"{name}: labels and verdicts", _CONFUSION, profiles)
+        cells = (Column(head, f"whole.confusion.{key}", _integer) for head, key in _CONFUSION.items())
+        columns = (_GRADER, Column("graded", "graded", _integer), *cells)
+        yield table_of(f"{name}: labels and verdicts", columns, profiles)
         for group, title in _GROUPS.items():
             rows = [
                 _row(profile, of, group=value or "(none)")
@@ -126,8 +112,24 @@ def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
                 for value, of in profile.by.get(group, {}).items()
             ]
             if rows:
-                yield table_of(f"{name}: by {title}", (_GRADER, Column(title, "group"), *_BY_GROUP), rows, names=2)
-        yield from _people(calibrated)
+                figures = _figures(accuracy=0, kappa=0, recall=1, wrong_accepted=0)
+                columns = (_GRADER, Column(title, "group"), _ANSWERS._replace(spare=2), *figures)
+                yield table_of(f"{name}: by {title}", columns, rows, names=2)
+        # How far people agree among themselves, and the grader with one of them, by group.
+        people = [
+            {
+                **msgspec.structs.asdict(figures),
+                "agreement": figures.grader,
+                "grader": profile.grader,
+                "by": "all answers" if group == "all" else _GROUPS[group],
+                "of": value or "–",
+            }
+            for profile in profiles
+            for group, by_value in profile.people.items()
+            for value, figures in by_value.items()
+        ]
+        if people:
+            yield table_of(f"{name}: what people disagree about", _PEOPLE, people, [about("people")], names=3)
         if variants := tuple(_variants(profiles)):
             note = "The share of answers called right, by two rubrics for the same answers."
             yield Table(f"{name}: strict and lenient", _VARIANTS, variants, (note,))
@@ -159,17 +161,16 @@ def as_json(results: Sequence[Calibrated]) -> list[dict[str, Any]]:
 
 def quoted(grader: str, profiles: Sequence[QuotedProfile]) -> list[str]:
     """Return what stands beside a grader's scores: its agreement with each labelled set, a sentence each."""
-    return [_quoted(profile) for profile in profiles] or [_UNKNOWN.format(grader)]
-
-
-def _quoted(quote: QuotedProfile) -> str:
-    profile, of = quote.profile, quote.profile.quoted
-    stale = f" This is out of date: {quote.stale}." if quote.stale else ""
-    whom = "people" if profile.labelled_by == "people" else f"labels by a {profile.labelled_by}"
-    return (
-        f"{profile.grader} agrees with {whom} on {profile.set}{_part(profile)}: kappa {interval(of.kappa)}, accuracy "
-        f"{interval(of.accuracy)}, over {count(of.answers, 'answer')}.{stale}"
-    )
+    sentences = []
+    for quote in profiles:
+        profile, of = quote.profile, quote.profile.quoted
+        whom = "people" if profile.labelled_by == "people" else f"labels by a {profile.labelled_by}"
+        sentences.append(
+            f"{profile.grader} agrees with {whom} on {profile.set}{_part(profile)}: kappa {interval(of.kappa)}, "
+            f"accuracy {interval(of.accuracy)}, over {count(of.answers, 'answer')}."
+            + (f" This is out of date: {quote.stale}." if quote.stale else "")
+        )
+    return sentences or [_UNKNOWN.format(grader)]
 
 
 def _part(profile: Profile) -> str:
@@ -186,14 +187,16 @@ def _main(calibrated: Calibrated, first: bool) -> Table:
         if profile.held_out is not None
     ]
     if (raters := beside.raters) is not None:
-        rows.append({"grader": _who(labels), "accuracy": Estimate(raters.same, _NONE), "kappa": raters.verdicts})
+        alone = Estimate(raters.same, Missing("undefined", "it has no interval"))
+        rows.append({"grader": _who(labels), "accuracy": alone, "kappa": raters.verdicts})
     notes = list(_notes(calibrated))
     if first:
         notes.append(about("calibration"))
     who = "people" if labels.labelled_by == "people" else f"a {labels.labelled_by}"
     sizes = f"{count(len(labels.answers), 'answer')} to {count(len(set(labels.questions)), 'question')}"
     title = f"{labels.name}: {sizes}, {percent(beside.right)} right, as labelled by {who}"
-    return table_of(title, (_GRADER, *_MAIN), rows, notes)
+    figures = _figures(accuracy=0, kappa=0, wrong_accepted=0, auc=4, precision=2, recall=3, f1=1)
+    return table_of(title, (_GRADER, *figures), rows, notes)
 
 
 def _notes(calibrated: Calibrated) -> Iterator[str]:
@@ -221,33 +224,12 @@ def _notes(calibrated: Calibrated) -> Iterator[str]:
         several = f"{most}" if least == most else f"{least} to {most}"
         yield (
             f"{_who(labels).capitalize()}: {raters.answers:,} answers were labelled {several} times. Accuracy is how "
-            "often two labels of an answer agree, kappa is Fleiss'; kappa of the ratings, weighted by squared "
-            f"distances, is {interval(raters.ratings)}."
+            "often two labels of an answer agree, kappa is Fleiss'."
         )
 
 
 def _who(labels: LabelledSet) -> str:
     return "people among themselves" if labels.labelled_by == "people" else "the labelling model with itself"
-
-
-def _people(calibrated: Calibrated) -> Iterator[Table]:
-    """Yield how far people agree among themselves, and the grader with one of them, by group."""
-    rows = [
-        {
-            **msgspec.structs.asdict(figures),
-            "agreement": figures.grader,
-            "grader": profile.grader,
-            "by": "all answers" if name == "all" else _GROUPS[name],
-            "of": value or "–",
-        }
-        for profile in calibrated.profiles
-        for name, by_value in profile.people.items()
-        for value, figures in by_value.items()
-    ]
-    if rows:
-        yield table_of(
-            f"{calibrated.labels.name}: what people disagree about", _PEOPLE, rows, [about("people")], names=3
-        )
 
 
 def _variants(profiles: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
@@ -302,7 +284,9 @@ def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator
         )
         for profile in profiles
     ]
-    columns = (_GRADER, _SET, Column("labelled by", "labelled_by"), _ANSWERS, _ACCURACY, _KAPPA, _RECALL, _SPECIFICITY)
+    names = (_GRADER, Column("labelled set", "set"))
+    figures = _figures(accuracy=0, kappa=0, recall=0, specificity=0)
+    columns = (*names, Column("labelled by", "labelled_by"), _ANSWERS, *figures)
     notes = [about("profiles")]
     notes += [
         f"{quote.profile.grader} on {quote.profile.set} is out of date: {quote.stale}."
@@ -316,7 +300,7 @@ def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator
         for profile in profiles
         for language, of in profile.by.get("language", {}).items()
     ]:
-        of_language = (_GRADER, _SET, Column("language", "language"), _ANSWERS, _ACCURACY, _KAPPA)
+        of_language = (*names, Column("language", "language"), _ANSWERS, *_figures(accuracy=0, kappa=0))
         yield table_of("Does agreement differ by language?", of_language, parts, names=3)
     if variants := tuple(_variants(profiles)):
         yield Table("How much do strict and lenient grading differ?", _VARIANTS, variants)
@@ -334,24 +318,20 @@ def corrected_of(figures: AnswerFigures, profiles: Sequence[QuotedProfile]) -> l
     """Return the share of each strategy and bound, corrected by the grader's best profiles."""
     known = [strategy.profile for strategy in profiles[:_MOST_SETS]]
     return [
-        Corrected(
-            strategy.strategy, strategy.correct, {profile.set: _corrected(strategy, profile) for profile in known}
-        )
-        for strategy in figures.strategies
+        Corrected(of.strategy, of.correct, {profile.set: _corrected(of, profile) for profile in known})
+        for of in figures.strategies
     ]
 
 
 def _corrected(strategy: StrategyAnswers, profile: Profile) -> Estimate:
     """Return the share correct among the answers that are not UNKNOWN, corrected: UNKNOWN stays wrong."""
-    if isinstance(strategy.correct, Missing):
-        return Estimate(strategy.correct, strategy.correct)
-    if isinstance(strategy.worth, Missing):
-        return Estimate(strategy.worth, strategy.worth)
-    if not strategy.given:
+    correct, worth = strategy.correct, strategy.worth
+    if isinstance(correct, Missing) or isinstance(worth, Missing) or not strategy.given:
         none = Missing("undefined", "every answer is UNKNOWN")
-        return Estimate(none, none)
+        lacking = next((value for value in (correct, worth) if isinstance(value, Missing)), none)
+        return Estimate(lacking, lacking)
     part = strategy.given / strategy.paired
-    estimate = corrected_by(profile, min(1.0, strategy.correct / part), strategy.worth * part)
+    estimate = corrected_by(profile, min(1.0, correct / part), worth * part)
     if isinstance(estimate.value, Missing) or isinstance(estimate.interval, Missing):
         return estimate
     return Estimate(estimate.value * part, Ends(estimate.interval.low * part, estimate.interval.high * part))

@@ -6,7 +6,7 @@ stand apart and are never ranked: `last_turn` is the floor, `evidence_only`, whi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,8 +89,8 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
     everyone = list(dict.fromkeys((*names, FLOOR, CEILING)))
     ceiling, ceiling_rows = common[common.strategy == CEILING], rows[rows.strategy == CEILING]
     kinds = sorted(set(ceiling.category)) if len(set(ceiling.category)) > 1 else []
-    figures = _ProbeSums(common, run.units)
-    whole = figures.by_strategy(everyone)
+    figures = _figures(common, everyone, run.units)
+    whole, of = figures(None), {name: common[common.strategy == name] for name in everyone}
     return ProbeSummary(
         asked=len(ceiling_rows),
         conversations=ceiling_rows.conversation.nunique(),
@@ -99,49 +99,40 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
         without_evidence=int((ceiling.evidence.map(len) == 0).sum()),
         strategies={name: whole[name] for name in names},
         bounds={name: whole[name] for name in (FLOOR, CEILING)},
-        context_recall_interval={
-            name: recall_interval(common[common.strategy == name], name, run.units) for name in everyone
-        },
-        kinds={kind: figures.by_strategy(everyone, kind) for kind in kinds},
-        retrieval={
-            name: _ranking(own, kinds)
-            for name in names
-            if (own := common[common.strategy == name]).recalled.notna().any()
-        },
-        failed=broken[[*KEYS, "probe", "failed"]]
-        .astype(str)
-        .rename(columns={"failed": "detail"})
-        .to_dict(orient="records"),
+        context_recall_interval={name: recall_interval(of[name], name, run.units) for name in everyone},
+        kinds={kind: figures(kind) for kind in kinds},
+        retrieval={name: _ranking(of[name], kinds) for name in names if of[name].recalled.notna().any()},
+        failed=broken.rename(columns={"failed": "detail"})[[*KEYS, "probe", "detail"]].astype(str).to_dict("records"),
     )
 
 
-class _ProbeSums:
-    """Adds up each probe's part of every figure, by strategy and kind. The parts are found once."""
+def _figures(
+    rows: pd.DataFrame, names: Sequence[str], units: Mapping[str, str]
+) -> Callable[[str | None], dict[str, ProbeFigures]]:
+    """Return a function from a kind of probe, None = all, to the figures of each strategy.
 
-    def __init__(self, rows: pd.DataFrame, units: Mapping[str, str]) -> None:
-        self._rows, self._units = rows, units
-        self._strategies, self._kinds = rows.strategy.to_numpy(), rows.category.to_numpy()
-        self._ratios = {name: of for name in OF_PROBES if isinstance(of := METRICS[name].of, Ratio)}
-        self._parts = {name: of.parts(rows) for name, of in self._ratios.items()}
+    Each probe's parts of the figures are found once.
+    """
+    ratios = {name: of for name in OF_PROBES if isinstance(of := METRICS[name].of, Ratio)}
+    parts = {name: of.parts(rows) for name, of in ratios.items()}
 
-    def by_strategy(self, names: Sequence[str], kind: str | None = None) -> dict[str, ProbeFigures]:
-        """Return the figures of some strategies, over the probes of one kind; None = all."""
-        of_kind = True if kind is None else self._kinds == kind
-        places = {name: np.flatnonzero((self._strategies == name) & of_kind) for name in names}
+    def by_strategy(kind: str | None) -> dict[str, ProbeFigures]:
+        of_kind = True if kind is None else rows.category.to_numpy() == kind
+        places = {name: np.flatnonzero((rows.strategy.to_numpy() == name) & of_kind) for name in names}
         figures: dict[str, ProbeFigures] = {
-            name: {
-                "probes": len(at),
-                **{key: self._ratios[key].over(top[at], bottom[at]) for key, (top, bottom) in self._parts.items()},
-            }
+            name: {"probes": len(at)}
+            | {key: ratios[key].over(top[at], below[at]) for key, (top, below) in parts.items()}
             for name, at in places.items()
         }
         floor, ceiling = (figures[name]["context_recall"] for name in (FLOOR, CEILING))
-        lowest, highest = (self._rows.iloc[places[name]] for name in (FLOOR, CEILING))
-        alike = bounds_are_alike(lowest, highest, self._units)
+        lowest, highest = (rows.iloc[places[name]] for name in (FLOOR, CEILING))
+        alike = bounds_are_alike(lowest, highest, units)
         for of in figures.values():
             gain = normalised_gain(of["context_recall"], floor, ceiling)
             of["normalised_gain"] = WITHIN_NOISE if alike and not isinstance(gain, Missing) else gain
         return figures
+
+    return by_strategy
 
 
 def normalised_gain(value: Value, floor: Value, ceiling: Value) -> Value:

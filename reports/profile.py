@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -16,8 +16,7 @@ from .render import Column, Table, about, percent, table_of
 def profile_table(profiles: Mapping[str, Mapping[str, Value]]) -> Table:
     """Return a row for each feature and a column for each set, by the last part of its name."""
 
-    def shown(feature: str, value: Value) -> str:
-        unit = FEATURES[feature].unit
+    def shown(unit: str, value: Value) -> str:
         if isinstance(value, Missing):
             return "–"
         if unit == "share":
@@ -26,12 +25,11 @@ def profile_table(profiles: Mapping[str, Mapping[str, Value]]) -> Table:
             sizes = {"d": 86400, "h": 3600, "min": 60}
             fitting = (f"{value / size:,.1f} {name}" for name, size in sizes.items() if value >= size)
             return next(fitting, f"{value:,.0f} s")
-        digits = 1 if unit in ("ratio", "probes", "calls") or (unit == "messages" and value < 10) else 0
-        return f"{value:,.{digits}f}"
+        return f"{value:,.{int(unit in ('ratio', 'probes') or (unit == 'messages' and value < 10))}f}"
 
     heads = ("feature", *(PurePath(name).name or name for name in profiles))
     rows = tuple(
-        (feature.name, *(shown(key, figures[key]) for figures in profiles.values()))
+        (feature.name, *(shown(feature.unit, figures[key]) for figures in profiles.values()))
         for key, feature in FEATURES.items()
     )
     return Table("What are the recordings like?", heads, rows, (about("profile"),))
@@ -48,10 +46,10 @@ _COVERAGE = (
 
 def coverage_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Return how much of the files' text was read, by format, and the keys of what was not, most first."""
-    by_format: dict[str, Counter[str]] = {}
+    by_format = defaultdict[str, Counter[str]](Counter)
     keys = Counter[str]()
     for row in rows:
-        sums = by_format.setdefault(row["format"], Counter())
+        sums = by_format[row["format"]]
         sums.update({key: row[key] for key in ("files", "conversations", "messages", "calls", "usage")})
         sums["missing"] += sum(row["not_read"].values())
         sums["shown"] += row["characters"] - sum(row["not_shown"].values())

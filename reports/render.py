@@ -169,7 +169,7 @@ STRATEGY = Column("strategy", "strategy")
 
 def metric_column(key: str, head: str = "", spare: int = 0, mark: Callable[[Any], str] = lambda _: "") -> Column:
     """Return the column of a metric, under its display name unless another head is given."""
-    show = partial(figure_of_few if key in OF_FEW else figure, key)
+    show = partial(figure_of_few, key) if key in OF_FEW else partial(amount, METRICS[key].unit)
     return Column(head or METRICS[key].name, key, show, spare, mark)
 
 
@@ -193,26 +193,26 @@ def plain(tables: Sequence[Table]) -> str:
 
 def as_csv(frame: pd.DataFrame) -> str:
     """Return a table as CSV with exact figures: a missing one is its reason in brackets, no text starts a formula."""
+
+    def cell(value: object) -> object:
+        if isinstance(value, Missing):
+            value = f"({value.why}: {value.detail})" if value.detail else f"({value.why})"
+        return csv_text(value) if isinstance(value, str) else value
+
     columns = [frame.iloc[:, at] for at in range(frame.shape[1])]
-    shown = {
-        at: column if column.dtype.kind in "biuf" else list(map(_csv_value, column))
-        for at, column in enumerate(columns)
-    }
+    shown = {at: of if of.dtype.kind in "biuf" else list(map(cell, of)) for at, of in enumerate(columns)}
     heads = [csv_text(str(name)) for name in frame.columns]
     written: str = type(frame)(shown).to_csv(index=False, header=heads, lineterminator="\n")
     return written
 
 
-def _csv_value(value: object) -> object:
-    if isinstance(value, Missing):
-        value = f"({value.why}: {value.detail})" if value.detail else f"({value.why})"
-    return csv_text(value) if isinstance(value, str) else value
+def _lines(text: str, width: int) -> list[str]:
+    return wrap(printable(text), width, break_long_words=False, break_on_hyphens=False)
 
 
 def _print_paragraph(console: Console, text: str, style: str) -> None:
     """Print a paragraph in lines of a readable length."""
-    width = min(max(console.width, _SHORT), _LINE)
-    for line in wrap(printable(text), width, break_long_words=False, break_on_hyphens=False):
+    for line in _lines(text, min(max(console.width, _SHORT), _LINE)):
         console.print(line, style=style, markup=False, soft_wrap=True)
 
 
@@ -222,16 +222,15 @@ def _show_prose(console: Console, table: Table) -> None:
         for head in table.heads:
             grid.add_column(head, overflow="fold")
         for row in table.rows:
-            grid.add_row(*(escape(printable(cell)) for cell in row))
+            grid.add_row(*map(escape, map(printable, row)))
         console.print(grid, crop=False)
         return
     # Without heads the rows are labels and texts, in lines of a readable length.
     labels = max((cell_len(label) for label, _ in table.rows), default=0) + _GAP
     width = max(min(console.width, _LINE) - labels, _SHORT)
     for label, text in table.rows:
-        lines = wrap(printable(text), width, break_long_words=False, break_on_hyphens=False)
-        for line_label, part in zip((label, *[""] * len(lines)), lines, strict=False):
-            console.print(f"{line_label:{labels}}{part}", markup=False, soft_wrap=True)
+        for at, part in enumerate(_lines(text, width)):
+            console.print(f"{'' if at else label:{labels}}{part}", markup=False, soft_wrap=True)
 
 
 def _show_figures(console: Console, table: Table) -> None:
@@ -287,8 +286,7 @@ def _right(text: str, width: int) -> str:
     return " " * (width - cell_len(text)) + text
 
 
-def _grid() -> RichTable:
-    return RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
+_grid = partial(RichTable, box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
 
 
 def markdown(tables: Sequence[Table], level: int = 2) -> str:
@@ -312,37 +310,32 @@ def line(text: str) -> str:
 
 def html(tables: Sequence[Table]) -> str:
     """Return tables as HTML for a notebook: no style sheet, no script, and no markup from what is in them."""
-    return "<div>" + "".join(map(_html_table, tables)) + "</div>"
 
+    def text(cell: str) -> str:
+        return escape_html(printable(cell)).replace("\n", " ")
 
-def _html_table(table: Table) -> str:
-    def cells(tag: str, row: Sequence[str]) -> str:
-        sides = ("left" if at < table.left else "right" for at in range(len(row)))
-        shown = zip(sides, row, strict=True)
-        return "".join(f'<{tag} style="text-align: {side}">{_html(text)}</{tag}>' for side, text in shown)
+    parts = []
+    for table in tables:
+        sides = ["left"] * table.left + ["right"] * (len(table.heads) - table.left)
 
-    struck = ' style="opacity: 0.6; text-decoration: line-through"'
-    rows = "".join(f"<tr{struck * row[0].startswith(CROSS)}>{cells('td', row)}</tr>" for row in table.rows)
-    head = f"<thead><tr>{cells('th', table.heads)}</tr></thead>" * any(table.heads)
-    body = head + f"<tbody>{rows}</tbody>" * bool(rows)
-    notes = "".join(f"<p><small>{_html(note)}</small></p>" for note in table.notes)
-    return f"<p><strong>{_html(table.title)}</strong></p>" + f"<table>{body}</table>" * bool(body) + notes
+        def cells(tag: str, row: Sequence[str], sides: Sequence[str] = sides) -> str:
+            shown = zip(sides, row, strict=False)  # without heads there is no row
+            return "".join(f'<{tag} style="text-align: {side}">{text(cell)}</{tag}>' for side, cell in shown)
 
-
-def _html(text: str) -> str:
-    return escape_html(printable(text)).replace("\n", " ")
-
-
-def figure(name: str, value: Value) -> str:
-    """Return a figure in its metric's unit: 12,345 · 61.2 % · 14 µs. A missing one is its reason in brackets."""
-    return amount(METRICS[name].unit, value)
+        struck = ' style="opacity: 0.6; text-decoration: line-through"'
+        rows = "".join(f"<tr{struck * row[0].startswith(CROSS)}>{cells('td', row)}</tr>" for row in table.rows)
+        body = f"<thead><tr>{cells('th', table.heads)}</tr></thead>" * any(table.heads)
+        body += f"<tbody>{rows}</tbody>" * bool(rows)
+        parts.append(f"<p><strong>{text(table.title)}</strong></p>" + f"<table>{body}</table>" * bool(body))
+        parts += [f"<p><small>{text(note)}</small></p>" for note in table.notes]
+    return f"<div>{''.join(parts)}</div>"
 
 
 def figure_of_few(name: str, value: Value) -> str:
     """Return a figure of a metric that most strategies have nothing to measure of: a dash then, not the reason."""
     if isinstance(value, Missing) and value.why in ("undefined", "unsupported"):
         return NOTHING_EVICTED if value.detail == NOTHING_EVICTED else "–"
-    return figure(name, value)
+    return amount(METRICS[name].unit, value)
 
 
 def amount(unit: str, value: Value) -> str:
@@ -379,9 +372,9 @@ def with_reach(share: Interval | Missing) -> str:
     """Return a share with half its 95 % interval in points: 61.2 % ± 8.3, or 61.2 % ± – where it has none."""
     if isinstance(share, Missing):
         return percent(share)
-    _, low, high = share
+    mean, low, high = share
     reach = "–" if isinstance(low, Missing) or isinstance(high, Missing) else f"{(high - low) * 50:.1f}"
-    return f"{percent(share.mean)} ± {reach}"
+    return f"{percent(mean)} ± {reach}"
 
 
 def shares(low: float, high: float) -> str:

@@ -121,12 +121,11 @@ def summarise(run: Run) -> RunSummary:
     compared = len(conversations) - len(uneven) if taking_part else 0
     of_steps = step_figures(run, uneven)
 
-    def figures_of(name: str) -> dict[str, Value]:
-        if name not in taking_part:
-            return _no_figures("failed", "in every conversation")
-        if uneven and not compared:
-            return _no_figures("undefined", "no conversation that every strategy finished")
-        return of_steps.strategies[name]
+    by_strategy = of_steps.strategies
+    if uneven and not compared:
+        by_strategy = dict.fromkeys(names, _no_figures("undefined", "no conversation that every strategy finished"))
+    none = _no_figures("failed", "in every conversation")
+    by_strategy = {name: by_strategy[name] if name in taking_part else none for name in names}
 
     def compared_rows(table: str, part: Run = run) -> pd.DataFrame:
         rows = part.table(table)
@@ -137,7 +136,6 @@ def summarise(run: Run) -> RunSummary:
     grounding = pd.concat(of_pieces).groupby(level=[0, 1]).sum()
     events_of = {name: events[events.strategy == name] for name in names}
     followed = _sums(compared_rows("survival"), ["strategy", "kind", "age"])
-    by_strategy = {name: figures_of(name) for name in names}
     return RunSummary(
         manifest=run.manifest,
         conversations=len(conversations),
@@ -199,20 +197,23 @@ def without_text(summary: RunSummary) -> RunSummary:
     def silent(replies: Iterable[Tally]) -> list[Tally]:
         return [tally._replace(why="") for tally in replies]
 
+    def left_out(rows: Iterable[dict[str, Any]], **instead: str) -> list[dict[str, Any]]:
+        return [row | instead for row in rows]
+
     def probes() -> ProbeSummary | None:
         asked = summary.probes
-        return asked and replace(asked, failed=[{**row, "detail": LEFT_OUT} for row in asked.failed])
+        return asked and replace(asked, failed=left_out(asked.failed, detail=LEFT_OUT))
 
     def graded(figures: AnswerFigures) -> AnswerFigures:
-        whys = [tuple((LEFT_OUT, times) for _, times in strategy.why) for strategy in figures.strategies]
-        strategies = tuple(map(lambda of, why: replace(of, why=why), figures.strategies, whys))
+        whys = (tuple((LEFT_OUT, times) for _, times in of.why) for of in figures.strategies)
+        strategies = tuple(replace(of, why=why) for of, why in zip(figures.strategies, whys, strict=True))
         return replace(figures, strategies=strategies, replies=tuple(silent(figures.replies)))
 
     return replace(
         summary,
         manifest=manifest_without_text(summary.manifest),
-        reasons=[{**row, "why": LEFT_OUT, "instead": ""} for row in summary.reasons],
-        failed=[{**row, "detail": LEFT_OUT} for row in summary.failed],
+        reasons=left_out(summary.reasons, why=LEFT_OUT, instead=""),
+        failed=left_out(summary.failed, detail=LEFT_OUT),
         replies=silent(summary.replies),
         answers=summary.answers and replace(summary.answers, figures=tuple(map(graded, summary.answers.figures))),
         make_probes=probes,

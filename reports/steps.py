@@ -52,7 +52,7 @@ def step_figures(run: Run, uneven: frozenset[str]) -> StepFigures:
         common = steps[~steps.conversation.isin(uneven)] if uneven else steps
         for name in names:
             own = common[common.strategy == name]
-            latency[name].append(own.latency_ns.to_numpy())
+            latency[name].append(own.latency_ns.to_numpy(copy=True))  # a view would keep all columns
             for metric in sums[name].values():
                 metric.add(own)
         means.append(turn_means(common)[[*_GROWN]])

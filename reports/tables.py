@@ -85,16 +85,21 @@ def rows_of(summary: RunSummary) -> list[dict[str, Any]]:
     return [{"strategy": name, **values} for name, values in summary.strategies.items()]
 
 
+def sizes(summary: RunSummary) -> tuple[str, ...]:
+    """Return how much was replayed, in words."""
+    return (
+        sample(summary.conversations, summary.units),
+        count(summary.messages, "message"),
+        count(summary.calls, "model call"),
+        f"{tokens(summary.tokens)} tokens of history ({summary.manifest.plan.encoding})",
+    )
+
+
 def main_table(summary: RunSummary) -> Table:
     """Return the main table, a row for each strategy."""
-    title = (
-        f"{sample(summary.conversations, summary.units)}, {count(summary.messages, 'message')}, "
-        f"{count(summary.calls, 'model call')}, {tokens(summary.tokens)} tokens of history "
-        f"({summary.manifest.plan.encoding})"
-    )
     name = STRATEGY._replace(mark=lambda row: f" {_UNANSWERED}" * (row["strategy"] in summary.unanswered))
     columns = (name, *library_column(summary.manifest.libraries(), summary.strategies), *_COLUMNS)
-    return table_of(title, columns, rows_of(summary), _main_notes(summary))
+    return table_of(", ".join(sizes(summary)), columns, rows_of(summary), _main_notes(summary))
 
 
 def _main_notes(summary: RunSummary) -> Iterator[str]:

@@ -189,7 +189,7 @@ def _notes(validation: Validation) -> Iterator[str]:
     unpriced += [row["model"] for row in validation.costs if row["unpriced"]]
     yield from (f"Costs are missing: {prices.unknown(model)}." for model in dict.fromkeys(unpriced))
     for model, what in validation.counters.lacking.items():
-        yield f"{model} is counted in {validation.counters.used[model]}: {what}."
+        yield f"{model} is counted in {validation.counters[model].encoding}: {what}."
 
 
 def as_json(validation: Validation) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def as_json(validation: Validation) -> dict[str, Any]:
 def _call(row: ComparedCall) -> Figures:
     """Return the figures of one call, by their keys in --json."""
     return {
-        "conversation": row.conversation,
+        "conversation": row.asked.conversation.id,
         "at": row.asked.at,
         "model": row.model,
         "rule_since": row.rule.since,
@@ -219,7 +219,7 @@ def _call(row: ComparedCall) -> Figures:
         "read_reported": row.usage.cache_read,
         "written_predicted": row.predicted.written + row.predicted.written_1h,
         "written_reported": row.usage.cache_write,
-        "own_prompt_tokens": row.own.read + row.own.written + row.own.written_1h + row.own.fresh,
+        "own_prompt_tokens": row.own.prompt,
         "own_read": row.own.read,
         "gap_seconds": row.gap,
         "reason": row.reason,

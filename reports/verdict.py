@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import isnan, nan
 from typing import Any, NamedTuple
@@ -42,9 +42,8 @@ ACCEPTED_PART = 0.1
 """The same, as a part of the whole history's quality; the smaller loss of the two counts."""
 SURE = 0.95
 """The share of resamples in which a strategy has to cost less and lose no more than that."""
-# Resamples of fewer units are too alike to say how sure anything is: of three that agree, all do.
 FEWEST = 8
-"""Independent units, mostly conversations, below which nothing is recommended."""
+"""Independent units below which nothing is recommended: resamples of fewer are too alike."""
 
 _ROUNDING = 1e-12
 
@@ -59,10 +58,6 @@ class RunVerdict:
     """Model whose bill counts."""
     base: str = WHOLE
     """Strategy that the others are measured against."""
-
-    def under(self, model: str) -> RunVerdict:
-        """Return the verdict under the bill of another model."""
-        return replace(self, model=model)
 
     @cached_property
     def costs(self) -> Mapping[str, Mapping[str, float]]:
@@ -85,14 +80,13 @@ class RunVerdict:
         sums = self.quality.sums[self.quality.sums.conversation.isin(self.results.billed_conversations)]
         by_strategy = sums.groupby("strategy", observed=True)[["got", "wanted"]].sum()
         shares = {str(name): got / wanted for name, got, wanted in by_strategy.itertuples() if wanted}
-        return {name: shares.get(name, value) for name, value in self.quality.values.items()}
+        return {**self.quality.values, **shares}
 
     @cached_property
     def broken(self) -> Mapping[str, Sequence[str]]:
         """Map from each strategy that breaks what the whole history does not break to what that is.
 
-        Against another base the whole history breaks something as well where it overflows the window and the base
-        does not.
+        Against another base the whole history is broken as well where it overflows the window and the base does not.
         """
         summary = self.results.summary
         every = {name: breakage(summary, name, self.model, self.base) for name in self.results.strategies}
@@ -115,14 +109,14 @@ class RunVerdict:
     @cached_property
     def best(self) -> list[str]:
         """The strategies worth choosing, the most expensive first: a gain within its interval is none."""
-        return beyond_noise(self.candidates, self._is_better)
+        points = self.candidates
 
-    def _is_better(self, name: str, other: str) -> bool:
-        gain = self.gain(name, other)
-        if isinstance(gain.value, Missing) or isinstance(gain.shown, Missing):
-            points = self.points  # one conversation has no interval
-            return name in points and other in points and points[name].quality > points[other].quality
-        return gain.shown.low > 0
+        def is_better(name: str, other: str) -> bool:
+            shown = self.gain(name, other).shown
+            # One conversation has no interval.
+            return points[name].quality > points[other].quality if isinstance(shown, Missing) else shown.low > 0
+
+        return beyond_noise(points, is_better)
 
     @cached_property
     def beaten_by(self) -> Mapping[str, str]:
@@ -169,9 +163,9 @@ class RunVerdict:
         if self.base not in names:
             return {}
         cost, quality = self._resamples(names)
-        base = names.index(self.base)
-        accepted = np.minimum(ACCEPTED, ACCEPTED_PART * quality[:, [base]])
-        is_kept = (cost < cost[:, [base]]) & (quality >= quality[:, [base]] - accepted - _ROUNDING)
+        base_cost, base_quality = (part[:, [names.index(self.base)]] for part in (cost, quality))
+        accepted = np.minimum(ACCEPTED, ACCEPTED_PART * base_quality)
+        is_kept = (cost < base_cost) & (quality >= base_quality - accepted - _ROUNDING)
         shares = is_kept.mean(axis=0) if len(cost) else np.full(len(names), nan)
         return {name: share for name, share in zip(names, shares.tolist(), strict=True) if name != self.base}
 
@@ -202,7 +196,7 @@ class RunVerdict:
     def nearest(self) -> str | None:
         """The strategy that comes nearest to being shipped, of those that break nothing; None if none ever is good."""
         keeps = {name: share for name, share in self.keeps.items() if name not in self.broken and share > 0}
-        return max(keeps, key=lambda name: keeps[name], default=None)
+        return max(keeps, key=keeps.__getitem__, default=None)
 
     def is_cheaper(self, name: str) -> bool:
         """Return whether the interval of the bill's change is below zero."""
@@ -295,15 +289,11 @@ def faults(values: Mapping[str, Value], usual: Mapping[str, Value], model: str) 
     rejected = {provider: more(f"rejected_{provider.lower()}") for provider in own}
     if any(rejected.values()):
         yield "rejected: " + ", ".join(f"{number:,} by {provider}" for provider, number in rejected.items() if number)
-    for column, words in _BROKEN.items():
-        if number := more(column):
-            yield f"{words}: {number:,}"
+    yield from (f"{words}: {number:,}" for column, words in _BROKEN.items() if (number := more(column)))
 
 
 _PROVIDERS = {"OpenAI": re.compile(r"\bgpt-|\bo\d\b|codex"), "Anthropic": re.compile(r"claude")}
 """Providers whose rejections are counted, with what the names of their models contain."""
-
-
 _BROKEN = {
     "without_newest": "newest message missing",
     "dropped_system": "system message dropped",
@@ -364,17 +354,15 @@ def in_order(verdict: RunVerdict) -> list[str]:
 
 def as_json(verdict: RunVerdict) -> dict[str, Any]:
     """Return the exact figures of the verdict."""
-    points, base = verdict.points, verdict.base
     strategies = {
         name: {
-            **points[name]._asdict(),
-            "keeps": verdict.keeps[name],
+            **verdict.points[name]._asdict(),
+            "keeps": share,
             "cost_change": verdict.cost_change(name),
             "token_change": verdict.token_change(name),
-            "quality_gain": verdict.gain(name, base),
+            "quality_gain": verdict.gain(name, verdict.base),
         }
-        for name in points
-        if name != base and base in points
+        for name, share in verdict.keeps.items()
     }
     figures: dict[str, Any] = exact(
         {

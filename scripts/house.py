@@ -15,6 +15,7 @@ import sys
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -164,33 +165,13 @@ def targets(tree: ast.Module, package: str, modules: Mapping[str, Path]) -> Iter
 
 
 def circles_of(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Return the groups of modules that import each other in a loop (Tarjan's strongly connected components)."""
-    order: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    circles: list[list[str]] = []
-
-    def visit(module: str) -> None:
-        order[module] = low[module] = len(order)
-        stack.append(module)
-        for target in sorted(graph[module]):
-            if target not in order:
-                visit(target)
-                low[module] = min(low[module], low[target])
-            elif target in stack:
-                low[module] = min(low[module], order[target])
-        if low[module] == order[module]:
-            circle = stack[stack.index(module) :]
-            del stack[stack.index(module) :]
-            if len(circle) > 1:
-                circles.append(sorted(circle))
-
-    for module in sorted(graph):
-        if module not in order:
-            visit(module)
-    return circles
+    """Return a group of modules that import each other in a loop, if there is one."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [error.args[1]]
+    return []
 
 
 if __name__ == "__main__":
-    sys.setrecursionlimit(10_000)
     sys.exit(main(sys.argv[1:]))

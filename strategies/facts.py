@@ -124,7 +124,7 @@ class FinalAnswers:
 
     def __init__(self, services: StrategyContext, turns: int) -> None:
         self._dialogue, self._turns = Dialogue(services), turns
-        self._terms: dict[str, tuple[Message, list[str]]] = {}
+        self._terms: dict[str, tuple[Message, tuple[str, ...]]] = {}
         self.places: list[int] = []
         """Places of these messages in `dialogue`."""
 

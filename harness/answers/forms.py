@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ctxbench.metrics.language import language_of, word_lists
-from ctxbench.metrics.reading.times import day_of, written
+from ctxbench.metrics.times import day_of, written
 from ctxbench.scenarios.model import Message, Tool, ToolCall
 
 from ..models import Reply

@@ -25,7 +25,7 @@ from ctxbench.metrics.cache.mechanisms import (
     UnitRules,
 )
 from ctxbench.metrics.cache.offline_optimum import Bound, lowest
-from ctxbench.metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes, SharedStarts
+from ctxbench.metrics.cache.prefixes import CacheUsage, Prefixes, SharedStarts
 from ctxbench.metrics.cache.requests import BY_HAND, PLACEMENTS, by_hand, is_system_first, requests, system_first
 from ctxbench.metrics.cache.rules import DOCUMENT, RULES, STORED, CacheRule, Rules, cache_of, rule_for, rules_of
 from ctxbench.metrics.media import media_rule
@@ -171,15 +171,14 @@ class _Line(NamedTuple):
 def _through(counted: CountedRequests, conversation: ConversationRequests, lines: Set[_Line]) -> dict[_Line, Table]:
     """Return what of each request is read and written, in each of the lines."""
     usages: dict[_Line, list[CacheUsage]] = {line: [] for line in lines}
-    caches = {line: cache_of(line.rules) for line in lines if line.rules is not None}
-    use_of = {line: caches[line].request if line in caches else _fresh for line in lines}
+    caches = {line: cache_of(line.rules) for line in lines}
     for reordered in {line.reordered for line in lines}:
         lines_in_order = [line for line in lines if line.reordered == reordered]
         groups = [
             (
                 # None: the strategy's own marks stay.
                 by_hand if placement == BY_HAND else PLACEMENTS[placement]() if placement else None,
-                [(use_of[line], usages[line].append) for line in lines_in_order if line.placement == placement],
+                [(caches[line].request, usages[line].append) for line in lines_in_order if line.placement == placement],
             )
             for placement in {line.placement for line in lines_in_order}
         ]
@@ -217,11 +216,6 @@ def _alike(counted: CountedRequests, conversation: ConversationRequests) -> Shar
         return f"{message.role} {message.thinking if counted.thinking else ''}", message.text
 
     return None if encoding == "chars4" else SharedStarts(text, text_encoder(encoding), FRAME + ROLE)
-
-
-def _fresh(prompt: CacheRequest) -> CacheUsage:
-    """Return the usage of a request to a provider that caches nothing."""
-    return CacheUsage(0, 0, 0, prompt.tokens)
 
 
 def _usages(results: Sequence[_CachedResult]) -> Usages:

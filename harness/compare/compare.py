@@ -109,7 +109,7 @@ Rules = Callable[[str, About], ComparisonRule | None]
 
 
 def compare(
-    before: MeasuredRun, after: MeasuredRun, strategies: Iterable[tuple[str, str]], rules: Rules, alpha: float = ALPHA
+    before: MeasuredRun, after: MeasuredRun, strategies: Iterable[tuple[str, str]], rules: Rules
 ) -> RunComparison:
     """Compare strategies of `after` with strategies of `before`: pairs of names, each known on its side.
 
@@ -142,7 +142,7 @@ def compare(
             rule = rules(metric, description)
             if rule and (comparison := pairing.compared(strategy, against, metric, description, rule)):
                 comparisons.append(comparison)
-    judged, family = _judged(comparisons, alpha)
+    judged, family = _judged(comparisons)
     counts = len(names), len(set(pairing.units))
     return RunComparison(before.source, after.source, *counts, tuple(judged), tuple(unpaired), family, libraries)
 
@@ -205,7 +205,7 @@ class _Pairing:
         return unpaired
 
 
-def _judged(comparisons: Sequence[Comparison], alpha: float) -> tuple[list[Comparison], int]:
+def _judged(comparisons: Sequence[Comparison]) -> tuple[list[Comparison], int]:
     """Return the comparisons with verdicts, and in how many anything moved: p-values are adjusted for these."""
     # Replays repeat themselves, so most comparisons do not move: Holm over all 473 of `smoke` would leave little power.
     family = [
@@ -214,7 +214,7 @@ def _judged(comparisons: Sequence[Comparison], alpha: float) -> tuple[list[Compa
         if comparison.found is not None and not (isinstance(comparison.found.p, Missing) or comparison.found.nothing)
     ]
     adjusted = dict(zip(family, holm([float(comparisons[at].found.p) for at in family]), strict=True))  # type: ignore[union-attr, arg-type]
-    level = alpha / max(len(family), 1)  # the strictest of Holm's levels
+    level = ALPHA / max(len(family), 1)  # the strictest of Holm's levels
     judged = []
     for at, comparison in enumerate(comparisons):
         if comparison.found is None:
@@ -226,11 +226,10 @@ def _judged(comparisons: Sequence[Comparison], alpha: float) -> tuple[list[Compa
             detects = detectable(error, comparison.found.freedom, level)
             if comparison.found.typical is not None:  # of a log ratio: as a relative change
                 detects = math.expm1(detects)
-        verdict = judge(comparison.found, comparison.rule.margin, comparison.rule.better, p, alpha)
+        verdict = judge(comparison.found, comparison.rule.margin, comparison.rule.better, p, ALPHA)
         if comparison.beyond:
-            verdict = Verdict(
-                "worse", f"in {len(comparison.beyond)} by more than {comparison.rule.each:g}, which none may"
-            )
+            why = f"in {len(comparison.beyond)} by more than {comparison.rule.each:g}, which none may"
+            verdict = Verdict("worse", why)
         judged.append(replace(comparison, verdict=verdict, p=STILL if p is None else p, detects=detects))
     return judged, len(family)
 
@@ -243,9 +242,8 @@ def _moved(pairs: Pairs, names: Sequence[str], rule: ComparisonRule) -> dict[str
     worst = [at for at in order if gain[at] < 0][:MOST_MOVED]
     best = [at for at in order[::-1] if gain[at] > 0][:MOST_MOVED]
     before, after = pairs.figures()
-    changes = (
-        MetricChange(names[at], _value(before[at]), _value(after[at]), float(gain[at])) for at in (*worst, *best)
-    )
+    moved = [*worst, *best]
+    changes = (MetricChange(names[at], _value(before[at]), _value(after[at]), float(gain[at])) for at in moved)
     # Both sides must have a figure: a comparison with NaN is false.
     beyond = () if rule.each is None else compress(names, (before - after) * sign > rule.each)
     return {"moved": tuple(changes), "beyond": tuple(beyond)}

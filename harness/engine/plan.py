@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 
-from msgspec.structs import asdict, astuple, replace
+from msgspec.structs import asdict, replace
 
 from ctxbench.metrics.models import prices_version, window_of
 from ctxbench.metrics.tokens import check_encoding
@@ -181,7 +181,10 @@ def execute(
             conversations=sum(shard.conversations for shard in counts),
             shards=len(counts),
             digest=joint_digest(shard.digest for shard in counts),
-            problems=tuple(LeftOutRecording(*astuple(each.place), each.what, each.remedy) for each in problems.errors),
+            problems=tuple(
+                LeftOutRecording(error.place.file, error.place.line, error.place.field, error.what, error.remedy)
+                for error in problems.errors
+            ),
             ignored=tuple(problems.ignored),
             files=file_digests(out, [name for name in store.part_files(out) if not name.startswith(store.TIMES)]),
             notes=tuple(notes),
@@ -310,7 +313,7 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> Manifest:
                 differ += [key for key, value in unfinished.versions.items() if stored.versions.get(key) != value]
                 # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
                 if differ and store.part_files(out):
-                    what = ", ".join(_IN_WORDS.get(key, key) for key in differ)
+                    what = ", ".join({"names": "recordings", "form": "format"}.get(key, key) for key in differ)
                     raise RunError(
                         f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out"
                     )
@@ -322,9 +325,6 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> Manifest:
     except OSError as error:
         raise store.unwritable(out, error) from None
     return unfinished
-
-
-_IN_WORDS = {"names": "recordings", "form": "format"}
 
 
 def groups(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]]:

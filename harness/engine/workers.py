@@ -245,11 +245,10 @@ def _start_worker(interpreters: Sequence[Interpreter]) -> None:
     use_interpreters(interpreters)
     for number in LEFT_TO_THE_PARENT:
         signal.signal(number, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
 
+    def end_with_parent() -> None:
+        if (parent := multiprocessing.parent_process()) is not None:
+            parent.join()
+            os._exit(1)
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    Thread(target=end_with_parent, daemon=True).start()

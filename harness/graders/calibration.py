@@ -166,15 +166,13 @@ class Calibrated(NamedTuple):
     profiles: list[Profile]
     seconds: list[float]
     """Seconds per answer of each profile: the only figures that differ from run to run."""
-    verdicts: list[Verdicts]
-    """The verdicts of each profile, for curves."""
 
 
 def calibrated(
     labels: LabelledSet, graders: Sequence[Grader], options: Options, done: Callable[[int], None]
 ) -> Calibrated:
     """Calibrate every grader on one set, one after the other. `done` is called with the number graded since."""
-    calibration = Calibrated(labels, beside(labels, options.resamples, options.seed), [], [], [])
+    calibration = Calibrated(labels, beside(labels, options.resamples, options.seed), [], [])
     for grader in graders:
         began = perf_counter()
         used: GraderUsage | None = getattr(grader, "used", None)
@@ -185,7 +183,6 @@ def calibrated(
         if used is not None:
             cost = GraderUsage(*(now - then for now, then in zip(msgspec.structs.astuple(used), before, strict=True)))
         pairs = pairs_of(labels, grades)
-        calibration.verdicts.append(verdicts_of(pairs))
         calibration.profiles.append(_profile(grader, labels, grades, pairs, cost, options))
     return calibration
 

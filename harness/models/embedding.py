@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ctxbench.metrics.extract import SentenceCache, extract
-from ctxbench.metrics.language import HAN, cutter
+from ctxbench.metrics.extract import extract
+from ctxbench.metrics.language import HAN, cut
 from ctxbench.metrics.models import context_window
 from ctxbench.metrics.prices import BUNDLED, TokenUsage
 from ctxbench.metrics.tokens import TokenCounter
@@ -113,7 +113,7 @@ def _words(text: str) -> list[str]:
         return [word[:_LONGEST] for word in words]
     segmented: list[str] = []
     for word in words:
-        segmented += cutter()(word) if _is_han(word) else [word[:_LONGEST]]
+        segmented += cut(word) if _is_han(word) else [word[:_LONGEST]]
     return segmented
 
 
@@ -251,7 +251,6 @@ class ExtractiveSummariser:
     """
 
     def __init__(self) -> None:
-        self._sentences = SentenceCache.of(texts=1 << 14, sentences=1 << 16)
         self._summaries: dict[bytes, str] = {}
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
@@ -262,7 +261,7 @@ class ExtractiveSummariser:
         if text is None:
             if len(self._summaries) >= _REMEMBERED:
                 self._summaries.clear()
-            text = extract(prompt.material, prompt.max_tokens, counter.text, self._sentences)
+            text = extract(prompt.material, prompt.max_tokens, counter.text)
             self._summaries[key] = text
         if not text:
             blank = not any(material.strip() for material in prompt.material)

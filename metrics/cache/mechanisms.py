@@ -61,16 +61,44 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from .prefixes import START, CacheMark, CacheRequest, CacheUsage, common
 
 FIVE_MINUTES, HOUR = 300.0, 3600.0
-
 MOST_MARKS = 4
 
 
 class TooManyMarks(ValueError):
     """A request that the provider answers with status 400."""
+
+
+class Cache(Protocol):
+    """A cache of one account at a provider."""
+
+    def request(self, request: CacheRequest, /) -> CacheUsage:
+        """Return what a request reads and writes."""
+
+
+class NoCache:
+    """A provider that caches nothing."""
+
+    def request(self, request: CacheRequest) -> CacheUsage:
+        return CacheUsage(0, 0, 0, request.tokens)
+
+
+_Entries = dict[int, tuple[float, float, float]]
+"""For each prefix in a cache, the time from which it can be read, the time until which it can, and its lifetime."""
+
+
+def _renew(entries: _Entries, prefix: int, request: CacheRequest, lifetime: float) -> None:
+    """Give a prefix a new lifetime, or write it."""
+    ready, until, entry = request.answered, request.started + lifetime, entries.get(prefix)
+    # Also of an entry that cannot be read yet: both requests pay for writing it, and the answer that begins first makes
+    # it readable.
+    if entry is not None and request.started < entry[1]:
+        ready, until, lifetime = min(entry[0], ready), max(entry[1], until), max(entry[2], lifetime)
+    entries[prefix] = ready, until, lifetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +113,12 @@ class ExplicitRules:
     five places or, with a text, six."""
 
 
-@dataclass(slots=True)
-class _Entry:
-    """A prefix in the cache."""
-
-    until: float
-    ready: float
-    """Time from which it can be read."""
-    lifetime: float
-
-
 class ExplicitCache:
     """Cache with explicit breakpoints."""
 
-    __slots__ = ("_entries", "rules")
-
     def __init__(self, rules: ExplicitRules = ExplicitRules()) -> None:
         self.rules = rules
-        self._entries: dict[int, _Entry] = {}
+        self._entries: _Entries = {}
 
     def request(self, request: CacheRequest) -> CacheUsage:
         """Return what a request reads and writes. Raises TooManyMarks for more than four marks."""
@@ -114,18 +130,20 @@ class ExplicitCache:
             marks = marks[1:]
         if not marks:
             return CacheUsage(0, 0, 0, request.tokens)
-        hit = self._hit(request, marks)
+        entries, prefixes, started, hit = self._entries, request.prefixes, request.started, self._hit(request, marks)
         read = end = 0
         if hit >= 0:
-            entry = self._entries[request.prefixes[hit]]
+            ready, _, lifetime = entries[prefixes[hit]]
             # The entry's own lifetime, not the mark's: what an hour's mark wrote lasts another hour, whichever mark
             # finds it.
-            entry.until = request.started + entry.lifetime
+            entries[prefixes[hit]] = ready, started + lifetime, lifetime
             read = end = ends[hit]
-        for mark in marks:
-            self._mark(request, mark, mark.block <= hit)
-            if mark.lifetime >= HOUR:
-                end = max(end, ends[mark.block])
+        for block, lifetime in marks:
+            entry = entries.get(prefixes[block])
+            if block > hit or (entry is not None and started < entry[1]):
+                _renew(entries, prefixes[block], request, lifetime)
+            if lifetime >= HOUR:
+                end = max(end, ends[block])
         last = max(end, ends[marks[-1].block])
         # With 1,000 tokens read, a mark of an hour at 3,000, one of five minutes at 5,000 and a prompt of 6,000: `end`
         # is 3,000 and `last` 5,000, so 2,000 are written for five minutes, 2,000 for an hour, and 1,000 are plain.
@@ -133,37 +151,18 @@ class ExplicitCache:
 
     def _hit(self, request: CacheRequest, marks: tuple[CacheMark, ...]) -> int:
         """Return the last block of the longest cached prefix, or -1."""
-        prefixes, started, entry_of, look_back = (
-            request.prefixes,
-            request.started,
-            self._entries.get,
-            self.rules.look_back,
-        )
+        prefixes, started, entry_of = request.prefixes, request.started, self._entries.get
         places = (request.run_places if self.rules.runs else request.places) or range(len(prefixes))
         for mark in reversed(marks):
-            block, last = mark.block, places[mark.block] - look_back
+            block, last = mark.block, places[mark.block] - self.rules.look_back
             # Entries end with whole messages, so the walk goes by message; how far it goes is counted in content
             # blocks.
             while block >= 0 and places[block] > last:
                 entry = entry_of(prefixes[block])
-                if entry is not None and entry.ready <= started < entry.until:
+                if entry is not None and entry[0] <= started < entry[1]:
                     return block
                 block -= 1
         return -1
-
-    def _mark(self, request: CacheRequest, mark: CacheMark, read: bool) -> None:
-        """Renew the entry of a mark, or write it if its prefix was not read."""
-        entry = self._entries.get(request.prefixes[mark.block])
-        # Also of an entry that cannot be read yet: both requests pay for writing it, and the answer that begins first
-        # makes it readable.
-        if entry is not None and request.started < entry.until:
-            entry.ready = min(entry.ready, request.answered)
-            entry.until = max(entry.until, request.started + mark.lifetime)
-            entry.lifetime = max(entry.lifetime, mark.lifetime)
-        elif not read:
-            self._entries[request.prefixes[mark.block]] = _Entry(
-                request.started + mark.lifetime, request.answered, mark.lifetime
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +224,6 @@ class AutomaticCache:
     a step costs no more than it adds.
     """
 
-    __slots__ = ("_left", "_path", "_ready", "_started", "_used", "rules")
-
     def __init__(self, rules: AutomaticRules) -> None:
         self.rules = rules
         self._ready: dict[int, float] = {}  # time from which each prefix can be read
@@ -277,9 +274,8 @@ class AutomaticCache:
         """Return the tokens that the first unknown block shares with the start of another one after the same prefix."""
         if request.alike is None:
             return 0
-        before = self._path[cached] if cached >= 0 else START
         prefix = request.prefixes[cached + 1]
-        for other in request.alike.to(before, prefix):
+        for other in request.alike.to(self._path[cached] if cached >= 0 else START, prefix):
             # Those that share the most come first, so the first one that is still cached is the best.
             if self._used.get(other, since) > since and self._ready[other] <= request.started:
                 tokens = request.alike.tokens(prefix, other)
@@ -287,12 +283,9 @@ class AutomaticCache:
         return 0
 
 
-# Of the guide: marks looked up from the first on and up to the latest, eligible ends looked up before the last one, and
-# marks written beside the last eligible end.
-FIRST_MARKS, LATEST_MARKS, EARLIER_ENDS, WRITTEN_MARKS = 2, 50, 20, 3
-
-MOST_WRITES = 4
-"""Most writes in one request that leaves all to its marks."""
+# Of the guide: marks looked up from the first on and up to the latest, eligible ends looked up before the last one,
+# marks written beside the last eligible end, and marks written in a request that leaves all to them.
+FIRST_MARKS, LATEST_MARKS, EARLIER_ENDS, WRITTEN_MARKS, MOST_WRITES = 2, 50, 20, 3, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,70 +297,47 @@ class BoundaryRules:
     """Seconds after the last write or read; the provider promises no less."""
 
 
-_Times = dict[int, tuple[float, float]]
-"""First and last time at which each prefix can be read."""
-
-
-def _renew(times: _Times, prefix: int, request: CacheRequest, lifetime: float) -> None:
-    entry, ready = times.get(prefix), request.answered
-    # Written by two requests side by side, it can be read once the first of their answers has begun.
-    if entry is not None and request.started < entry[1]:
-        ready = min(entry[0], ready)
-    times[prefix] = (ready, request.started + lifetime)
-
-
 class BoundaryCache:
     """Cache that matches at boundaries alone."""
 
-    __slots__ = ("_entries", "rules")
-
     def __init__(self, rules: BoundaryRules = BoundaryRules()) -> None:
         self.rules = rules
-        self._entries: _Times = {}
+        self._entries: _Entries = {}
 
     def request(self, request: CacheRequest) -> CacheUsage:
-        ends, started = request.ends, request.started
-        prefixes, entry_of = request.prefixes, self._entries.get
-        looked_up = (block for block in self._looked_up(request) if entry_of(prefixes[block]) is not None)
-        last = hit = next((block for block in looked_up if self._cached(request, block)), -1)
-        for block in self._written(request):
+        ends, prefixes, entry_of, marks = request.ends, request.prefixes, self._entries.get, request.marks
+        started, rules = request.started, self.rules
+
+        def cached(block: int) -> bool:
+            entry = entry_of(prefixes[block])
+            return entry is not None and entry[0] <= started < entry[1] and ends[block] >= rules.least
+
+        last = hit = next(filter(cached, self._looked_up(request)), -1)
+        written = {mark.block for mark in (marks[-WRITTEN_MARKS:] if request.implicit else marks[-MOST_WRITES:])}
+        for block in written.union(request.eligible[-1:] if request.implicit else ()):
             # Within what is read, an entry gets a new lifetime if it is there; none is written, as those tokens are
             # read.
-            if ends[block] >= self.rules.least and (block > hit or self._cached(request, block)):
-                _renew(self._entries, request.prefixes[block], request, self.rules.lifetime)
+            if ends[block] >= rules.least and (block > hit or cached(block)):
+                _renew(self._entries, prefixes[block], request, rules.lifetime)
                 last = max(last, block)
         if hit >= 0:
-            entry = self._entries[request.prefixes[hit]]
-            self._entries[request.prefixes[hit]] = (entry[0], started + self.rules.lifetime)
-        read = ends[hit] if hit >= 0 else 0
-        end = ends[last] if last >= 0 else 0
+            _renew(self._entries, prefixes[hit], request, rules.lifetime)
+        read, end = (ends[block] if block >= 0 else 0 for block in (hit, last))
         return CacheUsage(read, end - read, 0, request.tokens - end, hit)
 
     def _looked_up(self, request: CacheRequest) -> Iterable[int]:
         """Return the blocks at which a cached prefix may end, the last first."""
         marks, system = request.marks, request.system
-        if marks or not request.implicit:
+        latest = [*request.eligible[-1 - EARLIER_ENDS :]] if request.implicit else []
+        if marks:
             places = [mark.block for mark in marks]
-            looked_up = {*places[:FIRST_MARKS], *places[-LATEST_MARKS:]}
-            if request.implicit:
-                looked_up |= {*request.eligible[-1 - EARLIER_ENDS :], system} - {-1}
-            return sorted(looked_up, reverse=True)
-        latest = [*request.eligible[-1 - EARLIER_ENDS :]]
+            looked_up = {*places[:FIRST_MARKS], *places[-LATEST_MARKS:], *latest}
+            return sorted(looked_up | ({system} - {-1} if request.implicit else set()), reverse=True)
         # `eligible` is in order, and the system messages begin the prompt: their end is the first place or is not in
         # it. So no set and no sort are needed, where most requests come by.
-        if system >= 0 and latest[:1] != [system]:
+        if request.implicit and system >= 0 and latest[:1] != [system]:
             latest.insert(0, system)
         return reversed(latest)
-
-    def _written(self, request: CacheRequest) -> set[int]:
-        """Return the blocks whose prefixes are to be cached."""
-        if not request.implicit:
-            return {mark.block for mark in request.marks[-MOST_WRITES:]}
-        return {*(mark.block for mark in request.marks[-WRITTEN_MARKS:]), *request.eligible[-1:]}
-
-    def _cached(self, request: CacheRequest, block: int) -> bool:
-        entry = self._entries.get(request.prefixes[block])
-        return entry is not None and entry[0] <= request.started < entry[1] and request.ends[block] >= self.rules.least
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,11 +358,9 @@ class UnitRules:
 class UnitCache:
     """Cache of whole units."""
 
-    __slots__ = ("_ends", "_path", "_units", "rules")
-
     def __init__(self, rules: UnitRules = UnitRules()) -> None:
         self.rules = rules
-        self._units: _Times = {}
+        self._units: _Entries = {}
         self._path: list[int] = []  # prefixes of the last request, and of its answer
         self._ends: list[int] = []  # blocks of that path where a unit ends, in order
 
@@ -408,7 +376,7 @@ class UnitCache:
         ends += [block for block in range(shared + 1, len(path)) if path[block] in units]
         # `ends` has blocks where a unit ever ended. Some cannot be read yet, others no longer, so the times decide.
         for block in reversed(ends):
-            ready, until = units[prefixes[block]]
+            ready, until, _ = units[prefixes[block]]
             if ready <= now < until:
                 hit = block
                 break
@@ -447,8 +415,6 @@ class CachedContentRules:
 
 class CachedContent:
     """One caller's cached content."""
-
-    __slots__ = ("_block", "_created", "_paid", "_prefix", "_tokens", "rules")
 
     def __init__(self, rules: CachedContentRules) -> None:
         self.rules = rules

@@ -78,38 +78,11 @@ def lowest(
         cached = tree.tokens if tree.tokens >= rules.least else 0
         plain.append(cached * _unread(price, lifetimes) + (request.tokens - cached) * price.input)
         whole += request.tokens
-    steps = _steps(times, prices, lifetimes)
-    gains, read, written, hour = list[float](), 0, 0, 0
-    for tokens, asking in tree.spans(rules.least):
-        block = _written(steps, asking)
-        gains.append(tokens * block.gain)
-        read += tokens * block.read
-        written += tokens * block.written
-        hour += tokens * block.written_1h
-    cost = math.fsum(plain) - math.fsum(gains)
+    steps = _Steps.of(times, prices, lifetimes)
+    blocks = [(tokens, _written(steps, asking)) for tokens, asking in tree.spans(rules.least)]
+    read, written, hour = (sum(tokens * times[at] for tokens, (_, times) in blocks) for at in range(3))
+    cost = math.fsum(plain) - math.fsum(tokens * gain for tokens, (gain, _) in blocks)
     return Bound(cost, read, written, hour, whole - read - written - hour)
-
-
-class _Steps(NamedTuple):
-    """Times and prices of all requests; prices are dollars per token."""
-
-    started: Floats
-    answered: Floats
-    saved: Floats
-    """Dollars saved by reading a token instead of paying the plain price."""
-    writes: tuple[tuple[float, Floats], ...]
-    """For each lifetime, the extra cost of writing a token over the plain price."""
-
-    @property
-    def longest(self) -> float:
-        return max((lifetime for lifetime, _ in self.writes), default=0.0)
-
-
-def _steps(times: Sequence[tuple[float, float]], prices: Sequence[Price], lifetimes: Sequence[float]) -> _Steps:
-    started, answered = np.array(times, dtype=np.float64).reshape(-1, 2).T
-    plain, read = np.array([(_unread(price, lifetimes), price.read) for price in prices]).reshape(-1, 2).T
-    writes = [(lifetime, np.array([_write(price, lifetime) for price in prices]) - plain) for lifetime in lifetimes]
-    return _Steps(started, answered, np.maximum(plain - read, 0.0), tuple(writes))
 
 
 def _write(price: Price, lifetime: float) -> float:
@@ -121,25 +94,35 @@ def _unread(price: Price, lifetimes: Sequence[float]) -> float:
     return min([price.input, *(_write(price, lifetime) for lifetime in lifetimes)])
 
 
-class _Written(NamedTuple):
-    """Outcome for a block that is written at the best requests."""
+class _Steps(NamedTuple):
+    """Times and prices of all requests; prices are dollars per token."""
 
-    gain: float = 0.0
-    """Dollars per token, compared with paying the plain price every time."""
-    read: int = 0
-    """Number of reads; `written` and `written_1h` are numbers of writes."""
-    written: int = 0
-    written_1h: int = 0
+    started: Floats
+    answered: Floats
+    saved: Floats
+    """Dollars saved by reading a token instead of paying the plain price."""
+    writes: Sequence[tuple[float, Floats]]
+    """For each lifetime, the extra cost of writing a token over the plain price."""
+    longest: float
+    """The longest lifetime."""
+
+    @classmethod
+    def of(cls, times: Sequence[tuple[float, float]], prices: Sequence[Price], lifetimes: Sequence[float]) -> _Steps:
+        started, answered = np.array(times, dtype=np.float64).reshape(-1, 2).T
+        plain, read = np.array([(_unread(price, lifetimes), price.read) for price in prices]).reshape(-1, 2).T
+        writes = [(lifetime, np.array([_write(price, lifetime) for price in prices]) - plain) for lifetime in lifetimes]
+        return cls(started, answered, np.maximum(plain - read, 0.0), writes, max(lifetimes))
 
 
-def _written(steps: _Steps, asking: Ints) -> _Written:
+def _written(steps: _Steps, asking: Ints) -> tuple[float, tuple[int, int, int]]:
     """Optimise a block used by these requests, written at most once between two pauses of the longest lifetime or more.
 
-    All requests from the first that can read to the next such pause read.
+    All requests from the first that can read to the next such pause read. Return the dollars gained per token, compared
+    with paying the plain price every time, and how often it is read, written, and written for an hour.
     """
     size = len(asking)
     if size < 2:
-        return _Written()
+        return 0.0, (0, 0, 0)
     # All arrays have one entry per request that uses the block, in order of start. Started at 0, 100, 5,000 and 5,100,
     # each answered after 10 s, with an hour as the longest lifetime: sessions 0 0 1 1, stop 2 2 4 4, reader 1 2 3 4,
     # age 100, 4,900, 100, 0. The first and third have a reader before their stop, so only writing there can gain.
@@ -162,7 +145,7 @@ def _written(steps: _Steps, asking: Ints) -> _Written:
     best = np.flatnonzero((gain > 0) & (gain == np.maximum.reduceat(gain, begins)[session]))
     best = best[np.diff(session[best], prepend=-1) > 0]  # of several that are as good, the first
     hour = int(hours[best].sum())
-    return _Written(float(gain[best].sum()), int((stop - reader)[best].sum()), len(best) - hour, hour)
+    return float(gain[best].sum()), (int((stop - reader)[best].sum()), len(best) - hour, hour)
 
 
 @dataclass(slots=True)
@@ -188,8 +171,6 @@ class _Span:
 
 class _Tree:
     """Tree of the prefixes of all requests. Adding one costs the blocks that it does not share with the one before."""
-
-    __slots__ = ("_all", "_known", "_open", "_path", "tokens")
 
     def __init__(self) -> None:
         self._all: list[_Span] = []

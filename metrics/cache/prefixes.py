@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from heapq import merge
+from operator import itemgetter
 from typing import NamedTuple
 
 from ctxbench.scenarios.model import Media, Message, ToolCall
@@ -20,8 +21,6 @@ class Prefixes:
     Nothing is hashed to a digest, so two different prefixes never share a number. With `alike`, blocks that follow the
     same prefix and begin with the same text can be found.
     """
-
-    __slots__ = ("_blocks", "_branches", "_continues", "alike")
 
     def __init__(self, alike: SharedStarts | None = None) -> None:
         # A context that is new from some block on gets numbers that follow one another: they need no table of pairs.
@@ -155,35 +154,6 @@ class ContentBlocks(NamedTuple):
         return cls(max(1, text + calls), max(1, text + bool(calls)))
 
 
-class Places:
-    """Content blocks up to the end of each block of a prompt, which messages are added to one after the other."""
-
-    __slots__ = ("_roles", "each", "runs")
-
-    def __init__(self, tools: Sequence[int]) -> None:
-        """Begin with the places of the blocks before the messages."""
-        self.each, self.runs, self._roles = list(tools), list(tools), [""] * len(tools)
-
-    def keep(self, size: int) -> None:
-        del self.each[size:], self.runs[size:], self._roles[size:]
-
-    def add(self, role: str, blocks: ContentBlocks) -> None:
-        """Append a message. A tool result after another one is in the same run."""
-        self.each.append(self.each[-1] + blocks.each)
-        self.runs.append(self.runs[-1] + (0 if role == "tool" == self._roles[-1] else blocks.runs))
-        self._roles.append(role)
-
-    def extend(self, roles: Sequence[str], each: Sequence[int], runs: Sequence[int], first: int) -> None:
-        """Append one or more messages at once: their roles, and their content blocks.
-
-        In `runs` a tool result after another one has none. `first` are those of the first message, as `add` has them.
-        """
-        first = 0 if roles[0] == "tool" == self._roles[-1] else first
-        self.each[-1:] = accumulate(each, initial=self.each[-1])
-        self.runs[-1:] = accumulate((first, *runs[1:]), initial=self.runs[-1])
-        self._roles += roles
-
-
 class CacheUsage(NamedTuple):
     """Tokens of one prompt by how they are billed; read, written, written_1h and fresh add up to the prompt."""
 
@@ -203,6 +173,11 @@ class CacheUsage(NamedTuple):
     missed: float = 0.0
     """Mean of the tokens of `read` that are not found, where not every call finds what is cached."""
 
+    @property
+    def prompt(self) -> int:
+        """All tokens of the prompt."""
+        return self.read + self.written + self.written_1h + self.fresh
+
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:
     """Return how many leading prefixes two paths share, by bisection: equal prefixes have equal starts."""
@@ -220,22 +195,21 @@ def common(one: Sequence[int], other: Sequence[int]) -> int:
     return low
 
 
-Said = Callable[[Hashable], tuple[str, str] | None]
-"""Function from a block to its role and text; None for a block that shares no start with another."""
-
 EDGE = 48
 """Characters after the first difference that are encoded too, since a token may reach over it."""
 
 
 class SharedStarts:
-    """Index of the blocks that came after each prefix, by their texts.
+    """Index of the blocks that came after each prefix, by their texts."""
 
-    `frame`: the tokens that a message has before its text.
-    """
-
-    __slots__ = ("_after", "_encode", "_first", "_frame", "_keys", "_more", "_of", "_said", "_yielded")
-
-    def __init__(self, said: Said, encode: Callable[[str], Sequence[int]], frame: int) -> None:
+    def __init__(
+        self,
+        said: Callable[[Hashable], tuple[str, str] | None],
+        encode: Callable[[str], Sequence[int]],
+        frame: int,
+    ) -> None:
+        """`said` returns the role and text of a block, or None for a block that shares no start with another; `encode`
+        the tokens of a text; `frame` are the tokens that a message has before its text."""
         self._said, self._encode, self._frame = said, encode, frame
         # The first block that came after each prefix, mostly the only one, and the prefix that it makes.
         self._first: dict[int, tuple[Hashable, int]] = {}
@@ -285,39 +259,31 @@ class SharedStarts:
         key = self._keys.get(prefix)
         if key is None:
             return
-        role = key.index("\0") + 1
-        # A key is role, NUL, text. Sharing fewer characters than `role` is sharing no role: that ends the search.
-        at = bisect_left(after, (key, prefix))
-        # `below` and `above` are what the next neighbour on each side shares. They only fall with the distance.
-        left, right = at - 1, at + 1  # neighbours in this order share the most, those beyond them no more
-        below = _shared(key, after[left][0]) if left >= 0 else 0
-        above = _shared(key, after[right][0]) if right < len(after) else 0
-        while max(below, above) >= role:
-            if below >= above:
-                yield after[left][1]
-                left -= 1
-                below = min(below, _shared(key, after[left][0])) if left >= 0 else 0
-            else:
-                yield after[right][1]
-                right += 1
-                above = min(above, _shared(key, after[right][0])) if right < len(after) else 0
+        role, at = key.index("\0") + 1, bisect_left(after, (key, prefix))
+
+        def neighbours(places: Iterable[int]) -> Iterator[tuple[int, int]]:
+            """Yield what neighbours on one side share, negated, with their prefixes: the first share the most."""
+            shared = len(key)
+            for place in places:
+                shared = min(shared, _shared(key, after[place][0]))
+                # A key is role, NUL, text. Sharing fewer characters than `role` is sharing no role.
+                if shared < role:
+                    return
+                yield -shared, after[place][1]
+
+        sides = map(neighbours, (range(at - 1, -1, -1), range(at + 1, len(after))))
+        yield from (other for _, other in merge(*sides, key=itemgetter(0)))
 
 
 def _shared(one: Sequence[object], other: Sequence[object]) -> int:
     """Return how many leading characters, or tokens, two texts share."""
     low, high, step = 0, min(len(one), len(other)), 32
-    # Most texts part early, and slices are copies: the part that is compared grows from a few characters on.
+    # Slices are compared at the speed of memory, and only behind what is known to be equal. Most texts part early: the
+    # part that is compared grows from a few characters on, and is halved once it is not equal.
     while low < high:
         end = min(low + step, high)
-        if one[low:end] != other[low:end]:
-            high = end - 1
-            break
-        low, step = end, 2 * step
-    while low < high:
-        middle = (low + high + 1) // 2
-        # The first `low` are known to be equal, so only those behind are compared: slices, at the speed of memory.
-        if one[low:middle] == other[low:middle]:
-            low = middle
+        if one[low:end] == other[low:end]:
+            low, step = end, 2 * step
         else:
-            high = middle - 1
+            high, step = end - 1, max(1, (end - low) // 2)
     return low

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from ..tokens import PRIMING
 from .mechanisms import HOUR, MOST_MARKS
-from .prefixes import START, CacheMark, CacheRequest, ContentBlocks, Places, Prefixes, common
+from .prefixes import START, CacheMark, CacheRequest, ContentBlocks, Prefixes, common
 
 TOOLS = 2
 """Blocks before the messages: the recorded tools, and those that the strategy offers beside them."""
@@ -71,14 +71,10 @@ def requests(
     `prefixes` number what comes before each message.
     """
     prefixes = prefixes or Prefixes()
-    after, alike, tokens, roles = prefixes.after, prefixes.alike, messages.tokens, messages.roles
+    after, alike, tokens = prefixes.after, prefixes.alike, messages.tokens
     keys = range(len(tokens))
-    path, ends, places, blocks = list[int](), list[int](), Places(()), messages.blocks
-    # A run of tool results counts as one.
-    joined = (False, *(one == "tool" == other for one, other in pairwise(roles)))
-    each = [block.each for block in blocks or ()]
-    runs = [0 if joins else block.runs for block, joins in zip(blocks or (), joined, strict=False)]
-    boundaries = Boundaries(messages.roles, TOOLS)
+    path, ends, boundaries = list[int](), list[int](), Boundaries(messages.roles, TOOLS, messages.blocks)
+    places, run_places = (None, None) if messages.blocks is None else (boundaries.places, boundaries.run_places)
     offered: tuple[str, ...] | None = None
     for step in steps:
         if step.tools != offered:
@@ -91,17 +87,14 @@ def requests(
             # Two blocks: the recorded tools stay cached where the strategy adds its own behind them.
             path, ends = [after(START, (own,))], [own, tools]
             path.append(after(path[0], (offered, tools)))
-            places = Places((1, 1 + bool(offered)))
             boundaries.keep(0)
+            boundaries.places[:] = boundaries.run_places[:] = 1, 1 + bool(offered)
         # The lists are those of the request before, cut and added to: a step costs what it changes, not its length.
         del path[TOOLS + step.kept :], ends[TOOLS + step.kept :]
-        places.keep(TOOLS + step.kept)
         boundaries.keep(step.kept)
         for start, stop in step.added:
             prefixes.extend(path, keys[start:stop])
             ends[-1:] = accumulate(tokens[start:stop], initial=ends[-1])
-            if blocks is not None and start < stop:
-                places.extend(roles[start:stop], each[start:stop], runs[start:stop], blocks[start].runs)
             boundaries.add(start, stop)
         yield CacheRequest(
             path,
@@ -114,8 +107,8 @@ def requests(
             boundaries.eligible,
             boundaries.system,
             alike,
-            places.each if blocks is not None else None,
-            places.runs if blocks is not None else None,
+            places,
+            run_places,
         )
 
 
@@ -160,10 +153,17 @@ class Boundaries:
     system messages `system` is the last of the `tools` blocks, which come before the messages.
     """
 
-    __slots__ = ("_ends", "_roles", "_sent_roles", "_tools", "eligible", "system")
-
-    def __init__(self, roles: Sequence[str], tools: int) -> None:
-        self._roles, self._tools = roles, tools
+    def __init__(self, roles: Sequence[str], tools: int, blocks: Sequence[ContentBlocks] | None = None) -> None:
+        """`roles` are those of all messages, `blocks` their content blocks."""
+        self._roles, self._tools, self._blocks = roles, tools, blocks
+        # A run of tool results counts as one.
+        joined = (False, *(one == "tool" == other for one, other in pairwise(roles)))
+        self._each = [block.each for block in blocks or ()]
+        self._runs = [0 if joins else block.runs for block, joins in zip(blocks or (), joined, strict=False)]
+        self.places = [1] * tools
+        """Content blocks up to the end of each block."""
+        self.run_places = [1] * tools
+        """The same where a run of tool calls, or of tool results, counts as one."""
         # Messages that end something wherever they are sent, but for a row of results that is cut off.
         self._ends = [
             number
@@ -183,7 +183,7 @@ class Boundaries:
         sent_roles, eligible, tools = self._sent_roles, self.eligible, self._tools
         if kept == len(sent_roles):
             return
-        del sent_roles[kept:]
+        del sent_roles[kept:], self.places[kept + tools :], self.run_places[kept + tools :]
         self.system = min(self.system, kept + tools - 1)
         while eligible and eligible[-1] >= kept + tools:
             eligible.pop()
@@ -197,6 +197,12 @@ class Boundaries:
 
     def add(self, start: int, stop: int) -> None:
         roles, sent_roles, eligible, tools = self._roles, self._sent_roles, self.eligible, self._tools
+        if start >= stop:
+            return
+        if self._blocks is not None:
+            first = 0 if roles[start] == "tool" and sent_roles[-1:] == ["tool"] else self._blocks[start].runs
+            self.places[-1:] = accumulate(self._each[start:stop], initial=self.places[-1])
+            self.run_places[-1:] = accumulate((first, *self._runs[start + 1 : stop]), initial=self.run_places[-1])
         # Only system messages that follow the tools, or each other, from the start on. Later ones are no boundary.
         while start < stop and roles[start] == "system" and self.system == len(sent_roles) + tools - 1:
             if self.system in eligible:

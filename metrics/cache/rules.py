@@ -19,16 +19,9 @@ import msgspec
 
 from ..models import plain_name
 from . import mechanisms
-from .mechanisms import AutomaticRules, BoundaryRules, CachedContentRules, ExplicitRules, UnitRules
+from .mechanisms import AutomaticRules, BoundaryRules, Cache, CachedContentRules, ExplicitRules, UnitRules
 
 Rules = ExplicitRules | AutomaticRules | BoundaryRules | UnitRules | CachedContentRules
-Cache = (
-    mechanisms.ExplicitCache
-    | mechanisms.AutomaticCache
-    | mechanisms.BoundaryCache
-    | mechanisms.UnitCache
-    | mechanisms.CachedContent
-)
 
 _MECHANISMS: Mapping[str, tuple[type[Rules], Callable[[Any], Cache]]] = {
     "explicit": (ExplicitRules, mechanisms.ExplicitCache),
@@ -39,9 +32,9 @@ _MECHANISMS: Mapping[str, tuple[type[Rules], Callable[[Any], Cache]]] = {
 }
 
 
-def cache_of(rules: Rules) -> Cache:
-    """Return an empty cache under these rules."""
-    return next(cache(rules) for kind, cache in _MECHANISMS.values() if type(rules) is kind)
+def cache_of(rules: Rules | None) -> Cache:
+    """Return an empty cache under these rules; None = nothing is cached."""
+    return next((cache(rules) for kind, cache in _MECHANISMS.values() if type(rules) is kind), mechanisms.NoCache())
 
 
 class CacheEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,10 +14,10 @@ far as the grader errs on these answers as it did on the labelled ones, which no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -99,7 +99,7 @@ class Verdicts:
 
 def _codes(names: Sequence[str]) -> NDArray[np.intp]:
     """Return the number of each name among the different ones, from 0."""
-    return np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)[1].astype(np.intp)
+    return np.unique(np.array(names, np.str_), return_inverse=True)[1].astype(np.intp)
 
 
 def figures(counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -108,18 +108,16 @@ def figures(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     whole = hit + false + missed + rejected
     by_chance = (hit + false) * (hit + missed) + (missed + rejected) * (false + rejected)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.stack(
-            [
-                (hit + rejected) / whole,
-                # Cohen's kappa, with both shares multiplied by the square of `whole`.
-                (whole * (hit + rejected) - by_chance) / (whole * whole - by_chance),
-                hit / (hit + false),
-                hit / (hit + missed),
-                rejected / (rejected + false),
-                2 * hit / (2 * hit + false + missed),
-            ],
-            axis=-1,
+        columns = (
+            (hit + rejected) / whole,
+            # Cohen's kappa, with both shares multiplied by the square of `whole`.
+            (whole * (hit + rejected) - by_chance) / (whole * whole - by_chance),
+            hit / (hit + false),
+            hit / (hit + missed),
+            rejected / (rejected + false),
+            2 * hit / (2 * hit + false + missed),
         )
+    return np.stack(columns, axis=-1)
 
 
 def auc_of(verdicts: Verdicts) -> Statistic:
@@ -151,34 +149,28 @@ def intervals(
     statistic: Statistic, size: int, resamples: int = RESAMPLES, seed: int = SEED, width: int = 0
 ) -> list[Ends | Missing]:
     """Return the interval of each figure over `size` questions. `width`: numbers that the statistic makes of a draw."""
+    whole = statistic(np.ones((1, size)))[0]
     # Under 30 questions three resamples in ten lack a case of some cell of the table (decision 26).
     if size < FEWEST:
         few = Missing("undefined", f"{size} questions are too few for an interval, {FEWEST} are needed")
-        return [few] * statistic(np.ones((1, size))).shape[1]
+        return [few] * len(whole)
     drawn = np.concatenate([statistic(weights) for weights in counts(size, seed, resamples, width)])
-    left_out = _left_out(size, max(1, AT_ONCE // max(size, width)))
-    without_group = np.concatenate([statistic(weights) for weights in left_out])
-    whole = statistic(np.ones((1, size)))[0]
-    return [_bca(drawn[:, at], without_group[:, at], float(whole[at])) for at in range(len(whole))]
-
-
-def _left_out(size: int, rows: int) -> Iterator[NDArray[np.float64]]:
-    """Yield weights of all questions but one group of them, group by group."""
-    groups = min(size, GROUPS)
     # The jackknife leaves out one question at a time, or of very many one of GROUPS groups of about the same size.
+    groups, rows = min(size, GROUPS), max(1, AT_ONCE // max(size, width))
     group = np.arange(size) * groups // size
-    for begin in range(0, groups, rows):
-        some = np.arange(begin, min(begin + rows, groups))
-        yield (group[None, :] != some[:, None]).astype(np.float64)
-
-
-def _bca(drawn: NDArray[np.float64], without_group: NDArray[np.float64], whole: float) -> Ends | Missing:
-    resampled = of_draws(whole, drawn, without_group[~np.isnan(without_group)])
-    if isinstance(resampled, Missing):
-        return Missing("undefined", f"it is undefined in {np.isnan(drawn).sum()} of {len(drawn)} resamples")
-    if resampled.drawn[0] == resampled.drawn[-1]:
-        return Missing("undefined", "it is the same in every resample")
-    return resampled.bca(_Z)
+    parts = [np.arange(begin, min(begin + rows, groups)) for begin in range(0, groups, rows)]
+    without_group = np.concatenate([statistic((group != part[:, None]).astype(np.float64)) for part in parts])
+    around: list[Ends | Missing] = []
+    for value, draws, left_out in zip(whole.tolist(), drawn.T, without_group.T, strict=True):
+        resampled = of_draws(value, draws, left_out[~np.isnan(left_out)])
+        if isinstance(resampled, Missing):
+            why = f"it is undefined in {np.isnan(draws).sum()} of {len(draws)} resamples"
+            around.append(Missing("undefined", why))
+        elif resampled.drawn[0] == resampled.drawn[-1]:
+            around.append(Missing("undefined", "it is the same in every resample"))
+        else:
+            around.append(resampled.bca(_Z))
+    return around
 
 
 class Estimate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -203,6 +195,11 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     auc: Estimate
     """Probability that a right answer has a higher score than a wrong one; ties count half."""
 
+    design_right: float = 1.0
+    """Design effect of the recall: its variance over that of independent answers; at least 1."""
+    design_wrong: float = 1.0
+    """Design effect of the specificity."""
+
     @property
     def wrong_accepted(self) -> Estimate:
         """Share of wrong answers that are called right."""
@@ -211,11 +208,6 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return self.specificity
         ends = around if isinstance(around, Missing) else Ends(1 - around.high, 1 - around.low)
         return Estimate(1 - value, ends)
-
-    design_right: float = 1.0
-    """Design effect of the recall: its variance over that of independent answers; at least 1."""
-    design_wrong: float = 1.0
-    """Design effect of the specificity."""
 
 
 def agreement(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
@@ -276,9 +268,6 @@ def _design(hits: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
     return max(1.0, between / (whole * share * (1 - share)))
 
 
-Weighting = Literal["none", "quadratic"]
-
-
 class Raters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Agreement of raters over the answers that at least two of them rated."""
 
@@ -286,9 +275,7 @@ class Raters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     raters: tuple[int, int]
     """Least and most raters of an answer."""
     verdicts: Estimate
-    """Kappa of right and wrong, to compare a grader's kappa with."""
-    ratings: Estimate
-    """Kappa of the ratings themselves, weighted by squared distances."""
+    """Fleiss' kappa of right and wrong, to compare a grader's kappa with."""
     same: float
     """Share of pairs of ratings of an answer that agree on right and wrong."""
 
@@ -304,51 +291,19 @@ def raters(
     rated = [rating for rating in zip(votes, passing, questions, strict=True) if len(rating[0]) > 1]
     if not rated:
         return None
-    ratings, names = [tuple(rating) for rating, _, _ in rated], [name for _, _, name in rated]
-    code = _codes(names)
-    binary = _pairs([tuple(int(vote >= least) for vote in rating) for rating, least, _ in rated], code)
-    whole = binary.sum(axis=0)
-    return Raters(
-        len(rated),
-        (min(map(len, ratings)), max(map(len, ratings))),
-        _estimate(binary, "none", resamples, seed),
-        _estimate(_pairs(ratings, code), "quadratic", resamples, seed),
-        float(np.trace(whole) / whole.sum()),
-    )
-
-
-def kappa(pairs: NDArray[np.float64], weighting: Weighting = "none") -> NDArray[np.float64]:
-    """Compute kappa of tables of pairs, from shape (…, k, k) to (…); nan where all are of one class."""
-    size = pairs.shape[-1]
-    apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(np.float64)
-    cost = apart**2 if weighting == "quadratic" else (apart > 0).astype(np.float64)
-    rows, columns = pairs.sum(axis=-1), pairs.sum(axis=-2)
-    whole = rows.sum(axis=-1)
-    expected = np.einsum("...i,...j,ij->...", rows, columns, cost)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(1 - whole * np.einsum("...ij,ij->...", pairs, cost) / expected)
-
-
-def _pairs(votes: Sequence[tuple[int, ...]], code: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return each question's table of pairs of its answers' ratings, shape (questions, k, k)."""
-    low, high = min(map(min, votes)), max(map(max, votes))
-    size = high - low + 1
-    table = np.zeros((int(code.max()) + 1, size, size))
-    for votes_of_question, at in zip(votes, code, strict=True):
-        counts = np.bincount(np.array(votes_of_question) - low, minlength=size)
-        # Every ordered pair of two raters, so that an answer weighs as much as it has ratings: 0, 1 and 1 make the
-        # pairs 0-1, 1-0 and 1-1, which count 1 each.
-        table[at] += (np.outer(counts, counts) - np.diag(counts)) / (len(votes_of_question) - 1)
-    return table
-
-
-def _estimate(pairs: NDArray[np.float64], weighting: Weighting, resamples: int, seed: int) -> Estimate:
-    size = pairs.shape[-1]
-    flat = pairs.reshape(len(pairs), -1)
-    [around] = intervals(
-        lambda weights: kappa((weights @ flat).reshape(-1, size, size), weighting)[:, None], len(pairs), resamples, seed
-    )
-    return estimate(float(kappa(pairs.sum(axis=0), weighting)), around, "all ratings are of one class")
+    size = np.array([len(ratings) for ratings, _, _ in rated], np.float64)
+    right = np.array([sum(vote >= least for vote in ratings) for ratings, least, _ in rated], np.float64)
+    # Every ordered pair of two raters, so that an answer weighs as much as it has ratings: wrong, right and right make
+    # the pairs right-right, right-wrong and wrong-right, which count 1 each.
+    wrong, others = size - right, size - 1
+    pairs = np.stack([right * (right - 1), right * wrong, right * wrong, wrong * (wrong - 1)], axis=1) / others[:, None]
+    code = _codes([name for _, _, name in rated])
+    cells = np.zeros((int(code.max()) + 1, 4))
+    np.add.at(cells, code, pairs)
+    same, kappa = figures(cells.sum(axis=0))[:2].tolist()
+    [around] = intervals(lambda weights: figures(weights @ cells)[:, 1:2], len(cells), resamples, seed)
+    verdicts = estimate(kappa, around, "all ratings are of one class")
+    return Raters(len(rated), (int(size.min()), int(size.max())), verdicts, same)
 
 
 class Known(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -133,7 +134,7 @@ class Difference(NamedTuple):
         return self.shown in (Ends(0.0, 0.0), BY_CONSTRUCTION)
 
 
-def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: int = DRAWS) -> Difference:
+def difference(pairs: Pairs, relative: bool = False, draws: int = DRAWS) -> Difference:
     """Return how far a figure moved, with intervals over conversations. A figure that was 0 gets the plain difference.
 
     Values that cannot be estimated are Missing: with a single conversation all but the difference itself.
@@ -152,18 +153,17 @@ def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: in
     # A ratio of sums, not a sum of differences over a fixed total: 2 % more in conversations of any size is then 2 %
     # without any spread (decision 27).
     value = float(after / before - 1 if relative else after - before)
+    figures = partial(Difference, size, units, float(before), float(after), relative)
     if units > 1 and still:
-        none_moved = Ends(0.0, 0.0)
-        return Difference(size, units, float(before), float(after), relative, 0.0, none_moved, none_moved, 0.0, 1.0)
+        return figures(0.0, Ends(0.0, 0.0), Ends(0.0, 0.0), 0.0, 1.0)
     # Columns: upper and lower sum before, upper and lower sum after. A draw takes both sides of a conversation, which
     # is what makes it paired.
     sums = np.hstack([some.before, some.after])
-    drawn = resampled(sums, lambda resample: _moved(some.form, resample, relative), seed, draws)
+    drawn = resampled(sums, lambda resample: _moved(some.form, resample, relative), draws)
     if isinstance(drawn, Missing) and relative:  # draws without what few conversations have: by what it was in all
-        drawn = resampled(sums, lambda resample: _moved(some.form, resample, False) / before, seed, draws)
+        drawn = resampled(sums, lambda resample: _moved(some.form, resample, False) / before, draws)
     if isinstance(drawn, Missing):
-        return Difference(size, units, float(before), float(after), relative, value, drawn, drawn, drawn, drawn)
-    p = p_value(value, drawn.error, drawn.freedom)
+        return figures(value, drawn, drawn, drawn, drawn)
     if relative:  # nothing falls by more than all of it
         least = -1.0 if (sums >= 0).all() else -np.inf
         shown, tested = (drawn.interval(level, least) for level in (TWO_SIDED, EQUIVALENCE))
@@ -173,10 +173,10 @@ def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: in
             Ends(max(ends.low, low), min(ends.high, high)) for ends in map(drawn.interval, (TWO_SIDED, EQUIVALENCE))
         )
     typical = _typical(some) if relative else None
-    error, p, freedom = (drawn.error, p, drawn.freedom) if typical is None else (typical.error, typical.p, units - 1)
-    return Difference(
-        size, units, float(before), float(after), relative, value, shown, tested, error, p, freedom, typical
-    )
+    if typical is not None:
+        return figures(value, shown, tested, typical.error, typical.p, units - 1, typical)
+    p = p_value(value, drawn.error, drawn.freedom)
+    return figures(value, shown, tested, drawn.error, p, drawn.freedom)
 
 
 def _typical(pairs: Pairs) -> TypicalChange | None:
@@ -353,30 +353,27 @@ class OrderAgreement(NamedTuple):
     spearman_interval: Ends | Missing
 
 
-def alike(one: OrderSums, other: OrderSums, seed: int = SEED, draws: int = DRAWS) -> OrderAgreement:
+def alike(one: OrderSums, other: OrderSums, draws: int = DRAWS) -> OrderAgreement:
     """Compare the orders of two measures over the same units and alternatives; Missing where undefined."""
     if one.got.shape[1] < FEWEST_RANKED:
         none = Missing("undefined", f"fewer than {FEWEST_RANKED} strategies have both measures")
         return OrderAgreement(none, none, none, none)
-    tau, rho = (_alike(one, other, correlation, seed, draws) for correlation in (kendall, spearman))
-    return OrderAgreement(*tau, *rho)
+    return OrderAgreement(*_alike(one, other, kendall, draws), *_alike(one, other, spearman, draws))
 
 
 def _alike(
-    one: OrderSums, other: OrderSums, correlation: Callable[[Floats, Floats], Floats], seed: int, draws: int
+    one: OrderSums, other: OrderSums, correlation: Callable[[Floats, Floats], Floats], draws: int
 ) -> tuple[Value, Ends | Missing]:
     """Return one correlation and its interval."""
     conversations, alternatives = one.got.shape
-    whole = np.ones((1, conversations))
-    value = float(correlation(_figures_drawn(one, whole), _figures_drawn(other, whole))[0])
+
+    def correlations(weights: Floats) -> Floats:
+        return correlation(_figures_drawn(one, weights), _figures_drawn(other, weights))
+
+    value = float(correlations(np.ones((1, conversations)))[0])
     if np.isnan(value):
         return (equal := Missing("undefined", "one of the two measures is the same for all strategies")), equal
-    drawn = np.concatenate(
-        [
-            correlation(_figures_drawn(one, weights), _figures_drawn(other, weights))
-            for weights in counts(conversations, seed, draws, width=alternatives**2)
-        ]
-    )
+    drawn = np.concatenate(list(map(correlations, counts(conversations, SEED, draws, width=alternatives**2))))
     known = drawn[np.isfinite(drawn)]
     if conversations < 2 or len(known) < (1 - LOST) * len(drawn):
         return value, Missing("undefined", "one conversation" if conversations == 1 else FEW)
@@ -409,10 +406,9 @@ def spearman(one: Floats, other: Floats) -> Floats:
 
 def _ranks(rows: Floats) -> Floats:
     """Return ranks from 1 for the smallest of each row; equal values share the mean of theirs. NaN where a NaN is."""
-    left, right = rows[:, :, None], rows[:, None, :]
-    # 5, 5, 9: none is below a 5 and two are not above it, (0 + 2 + 1) / 2 = 1.5 each, and 9 has (2 + 3 + 1) / 2 = 3.
-    ranks: Floats = ((left > right).sum(axis=2) + (left >= right).sum(axis=2) + 1) / 2
-    ranks[np.isnan(rows).any(axis=1)] = np.nan
+    # By the values below less those above: of 5, 5, 9 it is (-1 + 3 + 1) / 2 = 1.5 for each 5, and (2 + 3 + 1) / 2 = 3
+    # for 9.
+    ranks: Floats = (np.sign(rows[:, :, None] - rows[:, None, :]).sum(axis=2) + rows.shape[1] + 1) / 2
     return ranks
 
 

@@ -116,18 +116,20 @@ def detectable(error: float, freedom: float, level: float = ALPHA, power: float 
 
 def of_seeds(values: Iterable[Value]) -> Interval | Missing:
     """Return mean and 95 % interval of one figure over several seeds; Missing if it is missing for any of them."""
-    every = list(values)
-    if missing := [value for value in every if isinstance(value, Missing)]:
-        return missing[0]
-    numbers = [float(value) for value in every if not isinstance(value, Missing)]
-    if not numbers:
+    numbers: list[float] = []
+    for value in values:
+        if isinstance(value, Missing):
+            return value
+        numbers.append(float(value))
+    size = len(numbers)
+    if not size:
         return Missing("undefined", "no values")
-    mean = math.fsum(numbers) / len(numbers)
-    if len(numbers) < 2:
+    mean = math.fsum(numbers) / size
+    if size < 2:
         single = Missing("undefined", "one seed has no interval")
         return Interval(mean, single, single)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in numbers) / (len(numbers) - 1))
-    reach = quantile(0.975, len(numbers) - 1) * deviation / math.sqrt(len(numbers))
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in numbers) / (size - 1))
+    reach = quantile(0.975, size - 1) * deviation / math.sqrt(size)
     return Interval(mean, mean - reach, mean + reach)
 
 
@@ -137,18 +139,12 @@ Statistic = Callable[[Floats], Floats]
 """Function from sums, along the last axis, to a figure; NaN where it is undefined."""
 
 DRAWS = 10_000
-
 SEED = 0
-
 FEW = "too few conversations have anything to measure"
-
 LOST = 0.05
 """Share of draws in which a figure may be undefined."""
-
 _NUMBERS = 20_000_000  # most numbers in a matrix of draws: for more than 2,000 conversations fewer draws are made
-
 _FEWEST = 1_000
-
 AT_ONCE = 2_000_000  # numbers of a matrix of draws that are in memory together
 
 
@@ -201,13 +197,13 @@ class Resampled(NamedTuple):
         return Ends(*(float(end) for end in np.quantile(self.drawn, outer)))
 
 
-def resampled(sums: Floats, statistic: Statistic, seed: int = SEED, draws: int = DRAWS) -> Resampled | Missing:
+def resampled(sums: Floats, statistic: Statistic, draws: int = DRAWS) -> Resampled | Missing:
     """Bootstrap a figure. `sums`: what each conversation (a row) adds to each sum (a column)."""
     size = len(sums)
     if size < 2:  # nothing can be said of other conversations
         return Missing("undefined", "one conversation" if size else "no conversation")
     value = float(statistic(sums.sum(axis=0)))
-    drawn_values = np.concatenate([statistic(drawn @ sums) for drawn in counts(size, seed, draws)])
+    drawn_values = np.concatenate([statistic(drawn @ sums) for drawn in counts(size, SEED, draws)])
     without_one = statistic((sums.sum(axis=0) - sums) * size / (size - 1))  # as many conversations as there are
     if not np.isfinite(without_one).all():
         return Missing("undefined", FEW)
@@ -260,41 +256,28 @@ def counts(size: int, seed: int, draws: int, width: int = 0) -> Iterator[Floats]
     """Yield how often each conversation is drawn, a row per draw. `width`: numbers that the statistic makes of one."""
     # The statistic of a draw may be wider than the draw (rank correlation compares all pairs): parts hold the wider
     # one.
-    draws, wide = min(draws, max(_FEWEST, _NUMBERS // size)), max(size, width)
-    if draws * wide <= AT_ONCE:
-        yield _same_counts(size, seed, draws)
-        return
-    rows = max(1, AT_ONCE // wide)
-    if draws * size <= _NUMBERS:
-        yield from (part.astype(np.float64) for part in _same_parts(size, seed, draws, rows))
-    else:
-        yield from _parts(size, seed, draws, rows)
+    draws = min(draws, max(_FEWEST, _NUMBERS // size))
+    rows = min(draws, max(1, AT_ONCE // max(size, width)))
+    for part in (_same_parts if draws * size <= _NUMBERS else _parts)(size, seed, draws, rows):
+        yield part.astype(np.float64)
 
 
-# Figures over the same conversations use the same draws.
-@lru_cache(maxsize=8)
-def _same_counts(size: int, seed: int, draws: int) -> Floats:
-    return _drawn(np.random.default_rng(seed), size, draws)
-
-
-# As small numbers, of which a quarter of the memory is enough: no conversation is drawn 65,536 times.
-@lru_cache(maxsize=2)
+# Figures over the same conversations use the same draws. As small numbers, of which a quarter of the memory is enough:
+# no conversation is drawn 65,536 times.
+@lru_cache(maxsize=4)
 def _same_parts(size: int, seed: int, draws: int, rows: int) -> tuple[NDArray[np.uint16], ...]:
     return tuple(part.astype(np.uint16) for part in _parts(size, seed, draws, rows))
 
 
-def _parts(size: int, seed: int, draws: int, rows: int) -> Iterator[Floats]:
+def _parts(size: int, seed: int, draws: int, rows: int) -> Iterator[NDArray[np.intp]]:
     """Yield the draws in parts of so many rows."""
     random = np.random.default_rng(seed)
     for begin in range(0, draws, rows):
-        yield _drawn(random, size, min(rows, draws - begin))
-
-
-def _drawn(random: np.random.Generator, size: int, rows: int) -> Floats:
-    # Each row has numbers of its own, `size` from the row before, so one `bincount` counts all rows: 0 to size - 1 in
-    # row 0, size to 2·size - 1 in row 1.
-    picked = random.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
-    return np.bincount(picked.ravel(), minlength=rows * size).reshape(rows, size).astype(np.float64)
+        part = min(rows, draws - begin)
+        # Each row has numbers of its own, `size` from the row before, so one `bincount` counts all rows: 0 to size - 1
+        # in row 0, size to 2·size - 1 in row 1.
+        picked = random.integers(0, size, (part, size)) + size * np.arange(part)[:, None]
+        yield np.bincount(picked.ravel(), minlength=part * size).reshape(part, size)
 
 
 def mean_of(sums: Floats) -> Floats:
@@ -304,9 +287,7 @@ def mean_of(sums: Floats) -> Floats:
     return means
 
 
-def over_units(
-    table: Floats, statistic: Statistic, least: float = -math.inf, most: float = math.inf
-) -> Interval | Missing:
+def over_units(table: Floats, statistic: Statistic, least: float = -math.inf, most: float = math.inf) -> Interval:
     """Return a statistic of column sums with its interval over units (rows), cut off at what is possible.
 
     A share of 0 or 1 is so in every unit: its interval is Wilson's for as many trials (`of_share`).
@@ -324,7 +305,7 @@ def over_units(
 
 
 def interval(
-    values: Sequence[float], groups: Sequence[Hashable], seed: int = SEED, draws: int = DRAWS
+    values: Sequence[float], groups: Sequence[Hashable], least: float = -math.inf, most: float = math.inf
 ) -> Interval | Missing:
     """Return the mean of some values, with its interval over their groups: mostly, the questions of a conversation.
 
@@ -333,12 +314,13 @@ def interval(
     if not len(values):
         return Missing("undefined", "no values")
     array = finite(values, "values")
-    numbers = {group: at for at, group in enumerate(dict.fromkeys(groups))}
-    which = np.array([numbers[group] for group in groups])
-    sums = np.column_stack([np.bincount(which, array), np.bincount(which)]).astype(np.float64)
-    drawn = resampled(sums, mean_of, seed, draws)
-    ends: tuple[Value, Value] = (drawn, drawn) if isinstance(drawn, Missing) else drawn.interval()
-    return Interval(float(array.mean()), *ends)
+    sums = by_unit(np.column_stack([array, np.ones(len(array))]), groups)
+    return over_units(sums, mean_of, least, most)._replace(mean=float(array.mean()))
+
+
+def share_interval(values: Sequence[float], groups: Sequence[Hashable]) -> Interval | Missing:
+    """Return the mean of some shares, with its interval over their groups cut to 0 and 1 (`of_share`)."""
+    return interval(values, groups, 0.0, 1.0)
 
 
 BY_CONSTRUCTION = Missing("fixed", "it is so by construction, in any recording")
@@ -354,15 +336,6 @@ def is_noise(difference: Resampled | Missing) -> bool:
         return False
     low, high = difference.interval()
     return low <= 0 <= high
-
-
-def share_interval(values: Sequence[float], groups: Sequence[Hashable]) -> Interval | Missing:
-    """Return the mean of some shares, with its interval over their groups cut to 0 and 1 (`of_share`)."""
-    resampled = interval(values, groups)
-    if isinstance(resampled, Missing):
-        return resampled
-    ends = of_share(resampled.mean, ends_of(resampled), len(set(groups)))
-    return resampled if isinstance(ends, Missing) else Interval(resampled.mean, *ends)
 
 
 def finite(values: Sequence[float] | Floats, field: str) -> Floats:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,37 +87,29 @@ class KnownEnds:
         return integers(ends)
 
 
-Growth = tuple[int, int]
-"""How much prompts grew from call to call, summed: by our count, as recorded."""
-
-
-@dataclass(slots=True)
 class Calibration:
     """Factors and constants of recorded calls, from all of them."""
 
-    growths: dict[str, dict[str, Growth]] = field(default_factory=dict)
-    """By model and conversation."""
-    # Our count and the provider's, for the first prompt of a model in a conversation.
-    _firsts: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
-    _ends: dict[RecordedPrompt, array[int]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, calls: Iterable[RecordedRequest]) -> Calibration:
+    def __init__(self, calls: Iterable[RecordedRequest] = ()) -> None:
         """Fit on calls in the order of their conversations. Prompts continued from another context do not count."""
-        calibration, before = cls(), dict[tuple[str, str], tuple[RecordedRequest, int, int]]()
+        self.growths: dict[str, dict[str, tuple[int, int]]] = {}
+        """How much prompts of a model in a conversation grew from call to call, summed: by our count, as recorded."""
+        # Our count and the provider's, for the first prompt of a model in a conversation.
+        self._firsts: dict[tuple[str, str], tuple[int, int]] = {}
+        self._ends: dict[RecordedPrompt, array[int]] = {}
+        before: dict[tuple[str, str], tuple[RecordedPrompt, int, int]] = {}
         for recorded in calls:
-            usage, name = recorded.call.usage, (recorded.call.model, recorded.conversation.id)
+            usage, model, conversation = recorded.call.usage, recorded.call.model, recorded.conversation.id
             if usage is None or usage.input is None:
                 continue
             count = recorded.counted
-            calibration._firsts.setdefault(name, (count, usage.input))
-            if name in before and before[name][0].context is recorded.context:
-                growths = calibration.growths.setdefault(recorded.call.model, {})
-                ours, theirs = growths.get(recorded.conversation.id, (0, 0))
-                grown = ours + count - before[name][1], theirs + usage.input - before[name][2]
-                growths[recorded.conversation.id] = grown
-            before[name] = recorded, count, usage.input
-        return calibration
+            self._firsts.setdefault((model, conversation), (count, usage.input))
+            context, *counts = before.get((model, conversation), (None, 0, 0))
+            if context is recorded.context:
+                growths = self.growths.setdefault(model, {})
+                ours, theirs = growths.get(conversation, (0, 0))
+                growths[conversation] = ours + count - counts[0], theirs + usage.input - counts[1]
+            before[model, conversation] = recorded.context, count, usage.input
 
     def factor(self, model: str, conversation: str = "") -> float:
         """Return a model's factor in a conversation: fitted on the others, if there are any. 1 where nothing grew."""
@@ -146,30 +138,19 @@ OTHERWISE = "o200k_base"
 """Encoding of models whose own is not published."""
 
 
-class Counters:
-    """Token counters by model. An `encoding` replaces all of them."""
+class Counters(dict[str, TokenCounter]):
+    """The token counter of each model, made when it is first asked for."""
 
-    def __init__(self, encoding: str | None = None) -> None:
-        self.encoding = encoding
-        self.used: dict[str, str] = {}
-        """Encoding of each model counted so far."""
+    def __init__(self) -> None:
         self.lacking: dict[str, str] = {}
         """Remedy for each model whose own encoding is not installed."""
-        self._made: dict[str, TokenCounter] = {}
+        self._counter = cache(TokenCounter)
 
-    def of(self, model: str) -> TokenCounter:
-        if model not in self.used:
-            encoding = self.encoding or encoding_of(model) or OTHERWISE
-            self.used[model] = encoding if self.encoding or encoding in ENCODINGS else OTHERWISE
-            try:
-                self._counter(self.used[model])
-            except MissingExtra as missing:
-                if self.encoding is not None:
-                    raise
-                self.lacking[model], self.used[model] = str(missing), OTHERWISE
-        return self._counter(self.used[model])
-
-    def _counter(self, encoding: str) -> TokenCounter:
-        if encoding not in self._made:
-            self._made[encoding] = TokenCounter(encoding)
-        return self._made[encoding]
+    def __missing__(self, model: str) -> TokenCounter:
+        encoding = encoding_of(model)
+        try:
+            counter = self._counter(encoding if encoding in ENCODINGS else OTHERWISE)
+        except MissingExtra as missing:
+            self.lacking[model], counter = str(missing), self._counter(OTHERWISE)
+        self[model] = counter
+        return counter

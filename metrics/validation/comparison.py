@@ -15,7 +15,7 @@ another one from the first answer of the turn before on.
 
 A call that cannot be compared is left out with its place and the reason, and the others are compared.
 
-Reasons why a prediction and a report disagree (`reason`), as far as the recording tells; otherwise `unknown`:
+Reasons why a prediction and a report disagree (`reason`), as far as the recording tells, or `unknown`:
 
     changed prefix      the recording shows it: other tools, another thinking level, a prompt that is shorter than the
                         one it goes on from
@@ -31,8 +31,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ctxbench.scenarios.errors import Place, RecordingError
@@ -40,12 +40,11 @@ from ctxbench.scenarios.model import STOPPED, Conversation, Usage
 
 from ..cache.mechanisms import MOST_MARKS, AutomaticRules, ExplicitRules, UnitRules
 from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, common
-from ..cache.requests import Boundaries
-from ..cache.rules import Cache, CacheRule, cache_of
+from ..cache.rules import CacheRule, cache_of
 from ..prices import Prices
 from ..tokens import TokenCounter
 from .calibration import Calibration, KnownEnds, integers
-from .requests import Asking, Assumed, RecordedPrompt, RecordedRequest, numbering
+from .requests import TOOLS, Asking, Assumed, RecordedRequest, numbering
 
 
 class ComparedCall(NamedTuple):
@@ -63,10 +62,6 @@ class ComparedCall(NamedTuple):
     """Seconds since the call before in the conversation and cache began; None for its first."""
     expired: tuple[bool, bool] | None = None
     """After a gap longer than the lifetime: whether the entry is predicted to be gone, and whether it was."""
-
-    @property
-    def conversation(self) -> str:
-        return self.asked.conversation.id
 
     @property
     def model(self) -> str:
@@ -88,47 +83,36 @@ class ComparedCall(NamedTuple):
         return self.reported and self.predicted.read == self.read
 
 
-TOOLS = 1
-"""Blocks before the messages of a recorded prompt: the tools."""
+class _Numberings(dict[str, Prefixes]):
+    """The numbering of prefixes of each model."""
 
-Key = tuple[str, str, str]
-"""Key of a cache: host, model, and the first day of its rule."""
+    def __init__(self, counters: Mapping[str, TokenCounter]) -> None:
+        self._counters = counters
+
+    def __missing__(self, model: str) -> Prefixes:
+        self[model] = numbering(self._counters[model].encoding)
+        return self[model]
 
 
-@dataclass(slots=True)
 class CacheReplay:
     """Recorded calls through the caches of their models."""
 
-    counter: Callable[[str], TokenCounter]
-    """Counts for a model."""
-    prices: Prices = field(default_factory=Prices)
-    without_rule: Counter[str] = field(default_factory=Counter)
-    """Calls of models for which there is no rule."""
-    left_out: list[RecordingError] = field(default_factory=list)
-    """Calls that cannot be compared, each with its place and why."""
-    calibration: Calibration = field(default_factory=Calibration)
-    counted: list[RecordedRequest] = field(default_factory=list)
-    """Calls whose token counts can be believed, in the order they began."""
-    _asking: Asking = field(init=False)
-    _numberings: dict[str, Prefixes] = field(default_factory=dict)  # by model
-    _known: dict[str, KnownEnds] = field(default_factory=lambda: defaultdict(KnownEnds))  # by model
-    _boundaries: dict[RecordedPrompt, Boundaries] = field(default_factory=dict)
-    _caches: dict[Key, tuple[Cache, Cache]] = field(default_factory=dict)
-    _traces: dict[Key, CallTrace] = field(default_factory=lambda: defaultdict(CallTrace))
-    _before: dict[tuple[str, Key], Before] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._asking = Asking(self._prefixes, self.counter)
-
-    def _prefixes(self, model: str) -> Prefixes:
-        if model not in self._numberings:
-            self._numberings[model] = numbering(self.counter(model).encoding)
-        return self._numberings[model]
-
-    @property
-    def assumed(self) -> set[Assumed]:
+    def __init__(self, counters: Mapping[str, TokenCounter], prices: Prices | None = None) -> None:
+        """`counters` has the token counter of each model, `prices` know the context windows."""
+        self._prices = prices or Prices()
+        self.without_rule = Counter[str]()
+        """Calls of models for which there is no rule."""
+        self.left_out: list[RecordingError] = []
+        """Calls that cannot be compared, each with its place and why."""
+        self.calibration = Calibration()
+        self.counted: list[RecordedRequest] = []
+        """Calls whose token counts can be believed, in the order they began."""
+        self._numberings = _Numberings(counters)
+        self._asking = Asking(counters, self._numberings)
+        self.assumed: set[Assumed] = self._asking.assumed
         """Assumptions made about the recordings."""
-        return self._asking.assumed
+        self._known = defaultdict[str, KnownEnds](KnownEnds)  # by model
+        self._caches: dict[tuple[str, str, str], ReplayedCache] = {}
 
     def compare(self, conversations: Iterable[Conversation]) -> Iterator[ComparedCall]:
         """Yield each call that reports its usage and can be compared, in the order they began."""
@@ -138,27 +122,32 @@ class CacheReplay:
         # Calls whose counts cannot be believed, and those whose time cannot.
         uncounted, mistimed = set[int](), set[int]()
         for recorded in requests:
-            if recorded.call.usage is not None and (fault := fault_of(recorded, self.prices)) is not None:
+            if recorded.call.usage is not None and (fault := fault_of(recorded, self._prices)) is not None:
                 (mistimed if fault[0] == "started" else uncounted).add(id(recorded))
                 self.left_out.append(_error(recorded, *fault))
         # Stable: calls that began at once stay in the order of their conversations.
         requests.sort(key=lambda recorded: recorded.started)
-        self.counted = [
+        self.counted += [
             recorded for recorded in requests if recorded.call.usage is not None and id(recorded) not in uncounted
         ]
-        self.calibration = Calibration.of(self.counted)
+        self.calibration = Calibration(self.counted)
         for recorded in requests:
             usage, rule = recorded.call.usage, recorded.rule
             if rule is None:
                 if usage is not None:
                     self.without_rule[recorded.call.model] += 1
-            elif usage is None or id(recorded) in uncounted:
+                continue
+            cache = self._caches.setdefault(recorded.cache, ReplayedCache(rule))
+            ends = self.calibration.ends(recorded)
+            if usage is None or id(recorded) in uncounted:
                 # If it was answered, its prompt went through the cache.
-                self._traces[recorded.cache].pass_over(recorded)
+                cache.pass_over(recorded)
                 if recorded.call.stop not in STOPPED:
-                    self._asked(recorded, rule, self._request(recorded, self.calibration.ends(recorded)[-1]))
+                    cache.use(self._request(recorded, ends[-1]), ends)
             else:
-                row = self._compared(recorded, rule, usage)
+                request = self._request(recorded, usage.input or 0)
+                row = cache.compare(recorded, request, ends, usage)
+                self._learn(request, row.predicted, usage, self._known[recorded.call.model])
                 if id(recorded) not in mistimed:
                     yield row
 
@@ -182,53 +171,31 @@ class CacheReplay:
             )
         return requests
 
-    def _compared(self, recorded: RecordedRequest, rule: CacheRule, usage: Usage) -> ComparedCall:
-        trace, name = self._traces[recorded.cache], (recorded.conversation.id, recorded.cache)
-        request = self._request(recorded, usage.input or 0)
-        used, own = self._asked(recorded, rule, request)
-        before = self._before.get(name)
-        # Judged by what was known before it. Only then is its own report learnt, and the call added to the trace.
-        why = reason(recorded, rule, usage, request, used, before, trace)
-        gap = None if before is None else recorded.started - before.asked.started
-        expired = None if before is None else _expired(before, recorded, rule, used, usage)
-        self._learn(request, used, usage, self._known[recorded.call.model])
-        trace.add(recorded, request, usage)
-        self._before[name] = Before(recorded, request, used, usage)
-        return ComparedCall(recorded, rule, usage, used, own, why, gap, expired)
-
-    def _asked(
-        self, recorded: RecordedRequest, rule: CacheRule, request: CacheRequest
-    ) -> tuple[CacheUsage, CacheUsage]:
-        """Put a request through both caches."""
-        ends = self.calibration.ends(recorded)
-        if rule.rules is None:
-            return CacheUsage(0, 0, 0, request.tokens), CacheUsage(0, 0, 0, ends[-1])
-        if recorded.cache not in self._caches:
-            self._caches[recorded.cache] = cache_of(rule.rules), cache_of(rule.rules)
-        cache, ours = self._caches[recorded.cache]
-        return cache.request(request), ours.request(replace(request, ends=ends, tokens=ends[-1]))
-
-    def _request(self, call: RecordedRequest, tokens: int) -> CacheRequest:
-        context, size, known = call.context, call.size, self._known[call.call.model]
+    def _request(self, recorded: RecordedRequest, tokens: int) -> CacheRequest:
+        context, size, known = recorded.context, recorded.size, self._known[recorded.call.model]
         if known.empty:
             self.assumed.add("constant")
-        if context not in self._boundaries:
-            self._boundaries[context] = Boundaries(context.roles, TOOLS)
-        boundaries, prefixes = self._boundaries[context], self._prefixes(call.call.model)
-        blocks, ends = integers(context.blocks[:size]), known.of(context, size, tokens)
+        boundaries, prefixes = context.boundaries, self._numberings[recorded.call.model]
         boundaries.reach(size - TOOLS)
-        answer = prefixes.after(blocks[-1], context.answer(call.conversation.messages[call.at], call.at))
-        explicit = call.rule is not None and isinstance(call.rule.rules, ExplicitRules)
-        marks = call.marks[-MOST_MARKS:] if explicit else call.marks
+        blocks, answer = integers(context.blocks[:size]), recorded.conversation.messages[recorded.at]
+        explicit = recorded.rule is not None and isinstance(recorded.rule.rules, ExplicitRules)
         return CacheRequest(
-            *(blocks, ends, tokens, call.started, call.answered, marks, answer, boundaries.eligible, boundaries.system),
-            alike=prefixes.alike,
-            places=context.places.each,
-            run_places=context.places.runs,
+            blocks,
+            known.of(context, size, tokens),
+            tokens,
+            recorded.started,
+            recorded.answered,
+            recorded.marks[-MOST_MARKS:] if explicit else recorded.marks,
+            prefixes.after(blocks[-1], context.answer(answer, recorded.at)),
+            boundaries.eligible,
+            boundaries.system,
+            prefixes.alike,
+            boundaries.places,
+            boundaries.run_places,
         )
 
     def _learn(self, request: CacheRequest, used: CacheUsage, usage: Usage, known: KnownEnds) -> None:
-        """Learn from the reported counts where prefixes end."""
+        """Learn from the reported counts of a call where prefixes end."""
         read, written = usage.cache_read or 0, usage.cache_write or 0
         if usage.input is not None:
             known.learn(request.prefixes[-1], usage.input)
@@ -241,19 +208,6 @@ class CacheReplay:
                 prefix = request.prefixes[used.hit if used.hit >= 0 else request.marks[0].block]
                 if prefix not in known:
                     known.learn(prefix, read)
-
-
-def _expired(
-    before: Before, recorded: RecordedRequest, rule: CacheRule, used: CacheUsage, usage: Usage
-) -> tuple[bool, bool] | None:
-    """Return whether the entry of the call before is predicted to have expired, and whether it had.
-
-    None unless the gap is longer than the lifetime and nothing else changed."""
-    seconds, gap = lifetime(rule, before.request), recorded.started - before.asked.started
-    if seconds is None or gap <= seconds or recorded.context is not before.asked.context:
-        return None
-    cached = (before.usage.cache_read or 0) + (before.usage.cache_write or 0) or before.used.read + before.used.written
-    return (used.read < cached, usage.cache_read < cached) if cached and usage.cache_read is not None else None
 
 
 def fault_of(recorded: RecordedRequest, prices: Prices) -> tuple[str, str, str] | None:
@@ -284,149 +238,139 @@ def _error(recorded: RecordedRequest, field: str, what: str, remedy: str) -> Rec
 
 
 UNKNOWN = "unknown: "
-
 SILENT = "warmed by a call that reports no usage"
-
+OTHERS = "warmed by another run"
 EARLIER = "an earlier prefix was read: another server answered, or the cache was written late"
-
 LATE = 0.9
 """Share of a lifetime after which an entry may be gone early."""
-
 STALE = 2.0
 """Number of lifetimes after which an entry that is still there was written anew by somebody."""
-
 CLOSE = 16
 """Tokens by which the end of a prefix that was never reported may be off."""
 
 
-class Before(NamedTuple):
-    """The call before in the same conversation and cache."""
+class ReplayedCache:
+    """The cache of a model at a host: predicted with the provider's token counts and with ours, and its requests."""
 
-    asked: RecordedRequest
-    request: CacheRequest
-    used: CacheUsage
-    usage: Usage
+    def __init__(self, rule: CacheRule) -> None:
+        self._rule, self._predicted, self._own = rule, cache_of(rule.rules), cache_of(rule.rules)
+        self._before: dict[str, ComparedCall] = {}  # the last call of each conversation
+        self._first: dict[int, float] = {}  # time when the first request with each prefix was answered
+        self._silent: set[int] = set()  # prefixes of calls without usage
+        self._left: set[int] = set()  # prefixes of whole requests, or with their answers
+        self._reads = defaultdict[str, set[int]](set)  # tokens that calls of each conversation are reported to read
+        # Time when the last request with each prefix began that is not on the last path, and the last path with its
+        # time.
+        self._last: dict[int, float] = {}
+        self._path: list[int] = []
+        self._started = 0.0
 
+    def use(self, request: CacheRequest, ends: Sequence[int]) -> tuple[CacheUsage, CacheUsage]:
+        """Put a request through both caches; `ends` are those of its blocks by our own count."""
+        used = self._predicted.request(request)
+        return used, self._own.request(replace(request, ends=ends, tokens=ends[-1]))
 
-@dataclass(slots=True)
-class CallTrace:
-    """Requests to one cache so far."""
+    def compare(
+        self, recorded: RecordedRequest, request: CacheRequest, ends: Sequence[int], usage: Usage
+    ) -> ComparedCall:
+        """Put a request through both caches and compare the provider's usage with what is predicted."""
+        used, own = self.use(request, ends)
+        name, gap, expired = recorded.conversation.id, None, None
+        # Judged by what was known before it. Only then is it added.
+        before = self._before.get(name)
+        why = "" if used.read == (usage.cache_read or 0) else self._reason(recorded, usage, request, used, before)
+        if before is not None:
+            gap, lasts, was = recorded.started - before.asked.started, before.asked.lifetime, before.usage
+            cached = (was.cache_read or 0) + (was.cache_write or 0) or before.predicted.read + before.predicted.written
+            # Nothing else changed, and the gap is longer than the lifetime.
+            alone = lasts is not None and gap > lasts and recorded.context is before.asked.context
+            if alone and cached and usage.cache_read is not None:
+                expired = used.read < cached, usage.cache_read < cached
+        self._add(name, request, usage)
+        self._before[name] = row = ComparedCall(recorded, self._rule, usage, used, own, why, gap, expired)
+        return row
 
-    first: dict[int, float] = field(default_factory=dict)
-    """Time when the first request with each prefix was answered."""
-    silent: set[int] = field(default_factory=set)
-    """Prefixes of calls without usage."""
-    left: set[int] = field(default_factory=set)
-    """Prefixes of whole requests, or with their answers."""
-    reads: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Tokens that calls of each conversation are reported to have read."""
-    # Time when the last request with each prefix began that is not on the last path, and the last path with its time.
-    _last: dict[int, float] = field(default_factory=dict)
-    _path: list[int] = field(default_factory=list)
-    _started: float = 0.0
-
-    def add(self, recorded: RecordedRequest, request: CacheRequest, usage: Usage) -> None:
+    def _add(self, conversation: str, request: CacheRequest, usage: Usage) -> None:
         """Record a request, for its prefix and every shorter one."""
         if usage.cache_read is not None:
-            self.reads[recorded.conversation.id].add(usage.cache_read)
+            self._reads[conversation].add(usage.cache_read)
         path, shared = self._path, common(self._path, request.prefixes)
         self._last.update(dict.fromkeys(path[shared:], self._started))
         path[shared:] = request.prefixes[shared:]
-        self.left.add(path[-1])
+        self._left.add(path[-1])
         if request.answer is not None:
             path.append(request.answer)
-            self.left.add(request.answer)
+            self._left.add(request.answer)
         self._started = request.started
         # With a prefix all shorter ones are known, so the first that is known ends the walk.
         for prefix in reversed(path):
-            if prefix in self.first:
+            if prefix in self._first:
                 break
-            self.first[prefix] = request.answered
+            self._first[prefix] = request.answered
 
     def pass_over(self, recorded: RecordedRequest) -> None:
         """Record a call without usage, which may or may not have reached the cache."""
         for prefix in recorded.context.blocks[: recorded.size].tolist()[::-1]:
-            if prefix in self.silent:
+            if prefix in self._silent:
                 break
-            self.silent.add(prefix)
+            self._silent.add(prefix)
 
-    def last(self, prefix: int) -> float:
-        """Return the time when the last request with a prefix began, which there was."""
+    def _reason(
+        self,
+        recorded: RecordedRequest,
+        usage: Usage,
+        request: CacheRequest,
+        used: CacheUsage,
+        before: ComparedCall | None,
+    ) -> str:
+        """Return why the tokens read are not as predicted."""
+        read, hit = usage.cache_read, request.prefixes[used.hit] if used.hit >= 0 else None
+        if read is None:
+            return "not reported"
+        if hit in self._silent and hit not in self._first:
+            return SILENT
+        if before is not None and (changes := _changes(before, recorded, usage)):
+            return f"changed prefix: {changes}"
+        if read > used.read:
+            return self._why_more(recorded, request, used, read)
+        if hit is not None and self._first.get(hit, recorded.earliest) > recorded.earliest:
+            return "parallel requests: what another one wrote was not there yet"
+        lasts = before and before.asked.lifetime
+        if before is not None and lasts and LATE * lasts <= recorded.started - before.asked.started <= lasts:
+            return "TTL: gone in the last tenth of its lifetime"
+        if read:
+            rules = self._rule.rules
+            counted = rules.read if isinstance(rules, (AutomaticRules, UnitRules)) else int
+            # Longer prefixes are read no shorter: those of so many tokens stand side by side.
+            first = bisect_left(request.ends, read, 0, max(used.hit, 0), key=counted)
+            last = bisect_right(request.ends, read, first, max(used.hit, 0), key=counted)
+            could = any(request.prefixes[block] in self._left for block in range(first, last))
+            earlier = could or read in self._reads[recorded.conversation.id]
+            return EARLIER if earlier else f"{UNKNOWN}a shorter prefix was read"
+        turn = recorded.conversation.messages[recorded.at - 1].role == "user"
+        return UNKNOWN + "gone before its lifetime" + (", at a user's turn" if turn else "")
+
+    def _why_more(self, recorded: RecordedRequest, request: CacheRequest, used: CacheUsage, read: int) -> str:
+        """Return why more was read than predicted."""
+        written = _deepest(request, self._first)
+        if _deepest(request, self._silent) > max(used.hit, written):
+            return SILENT
+        if written < 0 or read > request.ends[written] + CLOSE:
+            return OTHERS
+        prefix, lasts = request.prefixes[written], recorded.lifetime
+        if self._first[prefix] > recorded.started:
+            return "parallel requests: what another one wrote was there before it was answered"
         at = bisect_left(self._path, prefix)  # the numbers along a path rise
-        return self._started if self._path[at : at + 1] == [prefix] else self._last[prefix]
-
-
-def reason(
-    recorded: RecordedRequest,
-    rule: CacheRule,
-    usage: Usage,
-    request: CacheRequest,
-    used: CacheUsage,
-    before: Before | None,
-    trace: CallTrace,
-) -> str:
-    """Return why the tokens read are not as predicted; empty if they are."""
-    read = usage.cache_read
-    if used.read == (read or 0):
-        return ""
-    if read is None:
-        return "not reported"
-    hit = request.prefixes[used.hit] if used.hit >= 0 else None
-    if hit in trace.silent and hit not in trace.first:
-        return SILENT
-    if before and (changes := _changes(before, recorded, usage)):
-        return f"changed prefix: {changes}"
-    if read > used.read:
-        return _more(recorded, lifetime(rule, request), request, used, read, trace)
-    if hit is not None and trace.first.get(hit, recorded.earliest) > recorded.earliest:
-        return "parallel requests: what another one wrote was not there yet"
-    seconds = before and lifetime(rule, before.request)
-    if before and seconds and LATE * seconds <= recorded.started - before.asked.started <= seconds:
-        return "TTL: gone in the last tenth of its lifetime"
-    if read:
-        counted = rule.rules.read if isinstance(rule.rules, (AutomaticRules, UnitRules)) else int
-        # Longer prefixes are read no shorter: those of so many tokens stand side by side.
-        first = bisect_left(request.ends, read, 0, max(used.hit, 0), key=counted)
-        last = bisect_right(request.ends, read, first, max(used.hit, 0), key=counted)
-        could = any(request.prefixes[block] in trace.left for block in range(first, last))
+        last = self._started if self._path[at : at + 1] == [prefix] else self._last[prefix]
+        since = recorded.started - last
+        if lasts and since > STALE * lasts:
+            return OTHERS
         return (
-            EARLIER if could or read in trace.reads[recorded.conversation.id] else f"{UNKNOWN}a shorter prefix was read"
+            "TTL: still there after its lifetime" if lasts and since > lasts else UNKNOWN + "a longer prefix was read"
         )
-    turn = recorded.conversation.messages[recorded.at - 1].role == "user"
-    return UNKNOWN + "gone before its lifetime" + (", at a user's turn" if turn else "")
 
 
-def lifetime(rule: CacheRule, request: CacheRequest) -> float | None:
-    """Return for how many seconds a request leaves its prefix in the cache; None if it leaves nothing."""
-    seconds: float | None = getattr(rule.rules, "lifetime", None)
-    return max((mark.lifetime for mark in request.marks), default=None) if seconds is None else seconds
-
-
-def _more(
-    recorded: RecordedRequest,
-    seconds: float | None,
-    request: CacheRequest,
-    used: CacheUsage,
-    read: int,
-    trace: CallTrace,
-) -> str:
-    """Return why more was read than predicted."""
-    written = _deepest(request, trace.first)
-    if _deepest(request, trace.silent) > max(used.hit, written):
-        return SILENT
-    if written < 0 or read > request.ends[written] + CLOSE:
-        return "warmed by another run"
-    if trace.first[request.prefixes[written]] > recorded.started:
-        return "parallel requests: what another one wrote was there before it was answered"
-    since = recorded.started - trace.last(request.prefixes[written])
-    if seconds and since > STALE * seconds:
-        return "warmed by another run"
-    if seconds and since > seconds:
-        return "TTL: still there after its lifetime"
-    return UNKNOWN + "a longer prefix was read"
-
-
-def _changes(before: Before, recorded: RecordedRequest, usage: Usage) -> str:
+def _changes(before: ComparedCall, recorded: RecordedRequest, usage: Usage) -> str:
     """Return what the recording shows to differ from the prompt that a call goes on from; empty if nothing."""
     was, now, usual = before.asked.call, recorded.call, recorded.conversation.tools
     if (usual if was.tools is None else was.tools) != (usual if now.tools is None else now.tools):

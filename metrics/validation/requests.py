@@ -14,8 +14,10 @@ grow, at the end of what stands before the messages (`head marks`). They lasted 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import accumulate
 from math import floor, inf
 from typing import Literal, NamedTuple
 
@@ -27,7 +29,6 @@ from ctxbench.scenarios.model import (
     Compaction,
     Conversation,
     Message,
-    PlacedCompaction,
     Tool,
     compacted_start,
     first_kept,
@@ -36,7 +37,8 @@ from ctxbench.scenarios.model import (
 from ctxbench.scenarios.readers.messages import rising
 
 from ..cache.mechanisms import FIVE_MINUTES, HOUR, ExplicitRules
-from ..cache.prefixes import CacheMark, ContentBlocks, Places, Prefixes, SentPrefix, SharedStarts
+from ..cache.prefixes import CacheMark, ContentBlocks, Prefixes, SentPrefix, SharedStarts
+from ..cache.requests import Boundaries
 from ..cache.rules import CacheRule, in_force, rules_of
 from ..thinking import KeptThinking, thinking_rule, thinking_tokens
 from ..tokens import FRAME, ROLE, TokenCounter, text_encoder
@@ -47,6 +49,8 @@ Assumed = Literal["no start", "no time", "marks", "head marks", "constant"]
 LIFETIMES = {"5m": FIVE_MINUTES, "1h": HOUR}
 BACKWARDS = "it began before an earlier call of its conversation: the clock ran backwards"
 NO_TIME = "it has no time, or one that runs backwards, among calls that have one"
+TOOLS = 1
+"""Blocks before the messages of a recorded prompt: the tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class RecordedRequest:
     """Earliest possible start; before `started` where the recording has no start."""
     dated: bool
     """Whether the recording has its time."""
-    clock: str = ""
+    clock: str
     """Fault in its time, for which it is not compared."""
 
     @property
@@ -84,6 +88,12 @@ class RecordedRequest:
         """Key of its cache: host, model, and the first day of its rule."""
         return self.call.provider, self.call.model, self.rule.since if self.rule else ""
 
+    @property
+    def lifetime(self) -> float | None:
+        """Seconds for which it leaves its prefix in the cache; None if it leaves nothing."""
+        seconds: float | None = getattr(self.rule and self.rule.rules, "lifetime", None)
+        return max((mark.lifetime for mark in self.marks), default=None) if seconds is None else seconds
+
 
 class _When(NamedTuple):
     started: float
@@ -93,96 +103,83 @@ class _When(NamedTuple):
     clock: str
 
 
+_rules_of = cache(rules_of)
+
+
 @dataclass(slots=True)
 class Asking:
     """Builder of requests from recorded calls. A model's equal prefixes have equal numbers in all conversations."""
 
-    prefixes: Callable[[str], Prefixes]
-    """Of a model."""
-    counter: Callable[[str], TokenCounter]
-    """Counts for a model."""
+    counters: Mapping[str, TokenCounter]
+    """The counter of each model."""
+    prefixes: Mapping[str, Prefixes]
+    """The numbering of each model."""
     assumed: set[Assumed] = field(default_factory=set)
-    # Last time that was made up.
-    _undated: float = 0.0
-    # By model and host.
-    _rules: dict[tuple[str, str], list[CacheRule]] = field(default_factory=dict)
+    _undated: float = 0.0  # the last time that was made up
 
     def calls(self, conversation: Conversation) -> Iterator[RecordedRequest]:
         """Yield the recorded calls of a conversation, in its order."""
-        messages = conversation.messages
+        messages, prompts = conversation.messages, RecordedPrompts(conversation, self.counters, self.prefixes)
         # Calls that were stopped are none of `conversation.calls()`, but may have written to the cache.
         asked = (at for at, message in enumerate(messages) if at and message.role == "assistant")
-        own_calls = [(at, call) for at in asked if (call := messages[at].call) is not None]
-        contexts = RecordedPrompts(conversation, self.prefixes, self.counter)
-        times = self._times([(call.started, messages[at - 1].time, messages[at].time) for at, call in own_calls])
-        rules = list[CacheRule | None]()
-        for (_, call), when in zip(own_calls, times, strict=True):
-            key = call.model, call.provider
-            if key not in self._rules:
-                self._rules[key] = rules_of(call.model, host=call.provider)
-            rules.append(in_force(self._rules[key], when.started if when.dated else None))
-        marks = self._marks(own_calls, rules, contexts)
-        for (at, call), rule, marked, when in zip(own_calls, rules, marks, times, strict=True):
-            yield RecordedRequest(conversation, at, call, rule, contexts.of(at, call), marked, *when)
+        calls = [(at, call) for at in asked if (call := messages[at].call) is not None]
+        times = self._times([(call.started, messages[at - 1].time, messages[at].time) for at, call in calls])
+        assumed, lifetimes = _placements(calls), _lifetimes(calls)
+        for (at, call), when in zip(calls, times, strict=True):
+            rules, prompt = _rules_of(call.model, host=call.provider), prompts.of(at, call)
+            rule = in_force(rules, when.started if when.dated else None)
+            placed = assumed.get(call.model)
+            if placed is not None and rule is not None and isinstance(rule.rules, ExplicitRules):
+                self.assumed.add(placed)
+                block = at - prompt.base - 1 if placed == "marks" else prompt.system
+                marks: tuple[CacheMark, ...] = (CacheMark(block, lifetimes[at]),)
+            else:
+                blocks = ((prompt.block(mark.after, prompts.place, at), mark.ttl) for mark in call.marks)
+                marks = tuple(
+                    CacheMark(block, LIFETIMES.get(ttl, FIVE_MINUTES)) for block, ttl in blocks if block is not None
+                )
+            yield RecordedRequest(conversation, at, call, rule, prompt, marks, *when)
 
     def _times(self, recorded: Sequence[tuple[float | None, float | None, float | None]]) -> list[_When]:
         """Return the times of calls from their recorded starts, the messages before them and their answers."""
-        first_times = [next((time for time in times if time is not None), None) for times in recorded]
-        if first_times and not any(time is not None for time in first_times):
+        firsts = [next((time for time in times if time is not None), None) for times in recorded]
+        if firsts and not any(time is not None for time in firsts):
             self.assumed.add("no time")
-            made_up = [self._undated + at for at in range(1, len(first_times) + 1)]
+            made_up = [self._undated + at for at in range(1, len(firsts) + 1)]
             self._undated = made_up[-1]
             return [_When(time, time, time, False, "") for time in made_up]
-        rising_calls = set(rising([None if time is None else floor(time) for time in first_times]))
-        clock = next((time for at, time in enumerate(first_times) if at in rising_calls and time is not None), 0.0)
+        rising_calls = set(rising([None if time is None else floor(time) for time in firsts]))
+        clock = next((time for at, time in enumerate(firsts) if at in rising_calls and time is not None), 0.0)
         before, result = -inf, list[_When]()
-        for at, (began, requested, answered) in enumerate(recorded):
-            time, wrong = first_times[at], ""
-            if at in rising_calls and time is not None:
+        for at, ((began, requested, answered), time) in enumerate(zip(recorded, firsts, strict=True)):
+            wrong = NO_TIME if time is None else "" if at in rising_calls else BACKWARDS
+            if time is not None and not wrong:
                 # An answer at 10.7 and a next start noted as 10 s: it began at 10.7, and the clock was cut to whole
                 # seconds.
                 clock = before if time < before <= time + 1 else time
-            else:
-                wrong = NO_TIME if time is None else BACKWARDS
             earliest = clock
             if began is None and not wrong:
                 self.assumed.add("no start")
                 earliest = min(before, clock) if requested is None else clock
-            answered_at = max(clock, answered) if answered is not None and not wrong else clock
-            result.append(_When(clock, answered_at, earliest, True, wrong))
-            before = answered_at
+            before = max(clock, answered) if answered is not None and not wrong else clock
+            result.append(_When(clock, before, earliest, True, wrong))
         return result
 
-    def _marks(
-        self, calls: Sequence[tuple[int, Call]], rules: Sequence[CacheRule | None], contexts: RecordedPrompts
-    ) -> Iterator[tuple[CacheMark, ...]]:
-        """Yield the breakpoints of each call, by block: those recorded, or else those assumed."""
-        marked = any(call.marks for _, call in calls)
-        placed = {} if marked else {model: _placement(model, calls) for model in {call.model for _, call in calls}}
-        lifetimes = _lifetimes(calls)
-        for (at, call), rule in zip(calls, rules, strict=True):
-            context = contexts.of(at, call)
-            assumed = placed.get(call.model)
-            if assumed is not None and rule is not None and isinstance(rule.rules, ExplicitRules):
-                self.assumed.add(assumed)
-                yield (CacheMark(at - context.base - 1 if assumed == "marks" else context.system, lifetimes[at]),)
-                continue
-            yield tuple(
-                CacheMark(block, LIFETIMES.get(mark.ttl, FIVE_MINUTES))
-                for mark in call.marks
-                if (block := context.block(mark.after, contexts.place, at)) is not None
-            )
 
-
-def _placement(model: str, calls: Sequence[tuple[int, Call]]) -> Literal["marks", "head marks"] | None:
-    """Return where a model's breakpoints were, from the tokens read and written; None if no tokens were."""
-    used = [call.usage for _, call in calls if call.model == model and call.usage is not None]
+def _placements(calls: Sequence[tuple[int, Call]]) -> dict[str, Literal["marks", "head marks"]]:
+    """Return where each model's breakpoints were, from the tokens read and written; nothing where some are recorded."""
+    if any(call.marks for _, call in calls):
+        return {}
     # The tokens up to the last breakpoint, and of the prompt.
-    ends = [(end, usage.input) for usage in used if (end := (usage.cache_read or 0) + (usage.cache_write or 0))]
-    if not ends:
-        return None
-    same = len(ends) > 1 and len({end for end, _ in ends}) == 1 and len({prompt for _, prompt in ends}) > 1
-    return "head marks" if same else "marks"
+    ends: dict[str, list[tuple[int, int | None]]] = {}
+    for _, call in calls:
+        if (usage := call.usage) is not None and (end := (usage.cache_read or 0) + (usage.cache_write or 0)):
+            ends.setdefault(call.model, []).append((end, usage.input))
+    same = {
+        model: len(used) > 1 and len({end for end, _ in used}) == 1 and len({prompt for _, prompt in used}) > 1
+        for model, used in ends.items()
+    }
+    return {model: "head marks" if alike else "marks" for model, alike in same.items()}
 
 
 def _lifetimes(calls: Sequence[tuple[int, Call]]) -> Mapping[int, float]:
@@ -214,14 +211,12 @@ class RecordedPrompt:
     """The number of the prefix at the end of each block."""
     counts: Ints
     """Tokens up to there, by our count."""
-    roles: Sequence[str]
-    """Roles of the messages, the first of which is block 1."""
+    boundaries: Boundaries
+    """Of the part of it that was sent last: where a provider may place breakpoints, and content blocks."""
     system: int
     """The last block of the tools and system messages at the start."""
     base: int
     """Place of the message that block 0 would be."""
-    places: Places
-    """Content blocks up to there."""
     heads: dict[str, int]
     """Blocks of the system messages that a compaction left, by their ids."""
     kept: KeptThinking
@@ -241,39 +236,31 @@ class RecordedPrompt:
         return block if len(self.heads) < block and place[after] < at else None
 
 
-@dataclass(slots=True)
 class RecordedPrompts:
     """Prompts of one conversation, each built once."""
 
-    conversation: Conversation
-    prefixes: Callable[[str], Prefixes]
-    """Of a model."""
-    counter: Callable[[str], TokenCounter]
-    """Counts for a model."""
-    place: dict[str, int] = field(init=False)
-    """Place of each message, by its id."""
-    _compactions: tuple[PlacedCompaction, ...] = field(init=False)
-    _firsts: dict[str, int] = field(init=False)
-    _made: dict[tuple[int, str, str, tuple[Tool, ...], int], RecordedPrompt] = field(default_factory=dict)
-    # By model.
-    _kept: dict[str, KeptThinking] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        messages = self.conversation.messages
+    def __init__(
+        self, conversation: Conversation, counters: Mapping[str, TokenCounter], prefixes: Mapping[str, Prefixes]
+    ) -> None:
+        messages = conversation.messages
+        self._conversation, self._counters, self._prefixes = conversation, counters, prefixes
         self.place = {message.id: at for at, message in enumerate(messages)}
-        self._compactions = placed_compactions(self.conversation)
-        self._firsts = {}
+        """Place of each message, by its id."""
+        self._compactions = placed_compactions(conversation)
+        self._firsts: dict[str, int] = {}  # tokens of each model's first prompt
         for message in messages:
             if (call := message.call) is not None and call.usage is not None and call.usage.input is not None:
                 self._firsts.setdefault(call.model, call.usage.input)
+        self._made: dict[tuple[int, str, str, tuple[Tool, ...], int], RecordedPrompt] = {}
+        self._kept: dict[str, KeptThinking] = {}  # by model
 
     def of(self, at: int, call: Call) -> RecordedPrompt:
         """Return the prompt of which the call that answered with the message at `at` was sent a start."""
         stretch = bisect_left(self._compactions, at, key=lambda placed: placed.after)
-        tools = self.conversation.tools if call.tools is None else call.tools
+        tools = self._conversation.tools if call.tools is None else call.tools
         if call.model not in self._kept:
             rule = thinking_rule(call.model)
-            self._kept[call.model] = KeptThinking(None if rule is None else rule.keeps, self.conversation.messages)
+            self._kept[call.model] = KeptThinking(None if rule is None else rule.keeps, self._conversation.messages)
         stripped = self._kept[call.model].stripped(at)
         key = (stretch, call.model, call.effort, tools, stripped)
         if key not in self._made:
@@ -284,31 +271,31 @@ class RecordedPrompts:
     def _make(
         self, compaction: Compaction | None, call: Call, tools: tuple[Tool, ...], stripped: int
     ) -> RecordedPrompt:
-        counter, messages = self.counter(call.model), self.conversation.messages
-        first, head = 0, tuple[Message, ...]()
-        if compaction is not None:
-            first = first_kept(compaction, self.place)
-            head = compacted_start(compaction, messages[:first])
-        sent = [*head, *messages[first:]]
+        counter, messages, kept = self._counters[call.model], self._conversation.messages, self._kept[call.model]
+        first = 0 if compaction is None else first_kept(compaction, self.place)
+        head = () if compaction is None else compacted_start(compaction, messages[:first])
+        sent, base = [*head, *messages[first:]], first - len(head)
         # The number of system messages is the last block of theirs, since block 0 is the tools.
         system = next((at for at, message in enumerate(sent) if message.role != "system"), len(sent))
         hidden = None if system else self._firsts.get(call.model)
-        # The answers whose reasoning is in the prompt, by their places in it.
-        kept, base = self._kept[call.model], first - len(head)
-        thoughtful = [at >= max(len(head), stripped - base) and kept.of(at + base) for at in range(len(sent))]
-        prefixes, sizes, places = list[Hashable]([(tools, hidden)]), [counter.tools(tools)], Places((1,))
-        for at, (message, thought) in enumerate(zip(sent, thoughtful, strict=True)):
-            thinking, effort = _thought(message) if thought else "", call.effort if at == system else ""
-            prefixes.append(SentPrefix.of(message, effort, thinking))
+        prefixes, sizes = list[Hashable]([(tools, hidden)]), [counter.tools(tools)]
+        for at, message in enumerate(sent):
+            thought = at >= max(len(head), stripped - base) and kept.of(at + base)
+            effort = call.effort if at == system else ""
+            prefixes.append(SentPrefix.of(message, effort, _thought(message) if thought else ""))
             tokens = thinking_tokens(message, counter.text) if thought else 0
             sizes.append(counter.message(message) + (0 if isinstance(tokens, Missing) else tokens))
-            places.add(message.role, ContentBlocks.of(message))
-        roles = [message.role for message in sent]
-        heads = {message.id: at for at, message in enumerate(head, 1) if message.role == "system"}
-        blocks = np.array(self.prefixes(call.model).of(prefixes), np.int64)
-        # `base`: a block less the place of its message is the same for all that follow the head, the first of which has
-        # the place `first` and stands in block 1 + len(head).
-        return RecordedPrompt(blocks, np.cumsum(sizes), roles, system, base - 1, places, heads, kept)
+        # `base` - 1: a block less the place of its message is the same for all that follow the head, the first of which
+        # has the place `first` and stands in block 1 + len(head).
+        return RecordedPrompt(
+            np.array(self._prefixes[call.model].of(prefixes), np.int64),
+            np.array(list(accumulate(sizes)), np.int64),
+            Boundaries([message.role for message in sent], TOOLS, list(map(ContentBlocks.of, sent))),
+            system,
+            base - 1,
+            {message.id: at for at, message in enumerate(head, 1) if message.role == "system"},
+            kept,
+        )
 
 
 def numbering(encoding: str) -> Prefixes:

@@ -7,7 +7,7 @@ a hundred times the other, or a thousand …, is in another unit: that is report
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -48,16 +48,16 @@ class Validation:
 
 def validation(conversations: Iterable[Conversation], counters: Counters, prices: Prices) -> Validation:
     """Validate every recorded call against the cache of its model and date and the prices of its day."""
-    replayed = CacheReplay(counters.of, prices)
+    replayed = CacheReplay(counters, prices)
     rows = list(replayed.compare(conversations))
-    groups: dict[tuple[str, str], list[ComparedCall]] = {}
+    groups = defaultdict[tuple[str, str], list[ComparedCall]](list)
     for row in rows:
-        groups.setdefault((row.model, row.rule.since), []).append(row)
+        groups[row.model, row.rule.since].append(row)
     agreements, calibration = [], replayed.calibration
     for (model, since), calls in groups.items():
         figures = {"model": model, "rule_since": since, **agreement(calls, prices)}
         figures["own_counts"] |= {
-            "encoding": counters.used[model],
+            "encoding": counters[model].encoding,
             "factor": calibration.factor(model),
             "factors": {name: calibration.factor(model, name) for name in calibration.growths.get(model, {})},
         }
@@ -115,50 +115,43 @@ def _money(rows: Sequence[ComparedCall], prices: Prices) -> tuple[Figures, Value
     priced = unpriced = unreported = 0
     for row in rows:
         usage, price = row.usage, _price(prices, row.asked, row.model, row.usage)
-        written = row.predicted.written + row.predicted.written_1h
+        output, wrote, hour = usage.output or 0, usage.cache_write or 0, usage.cache_write_1h
+        used = _billed(row.predicted, output)
         if price is None:
             unpriced += 1
         # What was written and not reported cannot be told from plain input; at one price it makes no difference.
-        elif usage.cache_write is None and written and price.write != price.input:
+        elif usage.cache_write is None and used.written and price.write != price.input:
             unreported += 1
         else:
-            output, wrote, hour = usage.output or 0, usage.cache_write or 0, usage.cache_write_1h
             if hour is None:  # not split: as the request's marks were, by the share that is predicted
-                hour = round(wrote * row.predicted.written_1h / written) if written else 0
+                hour = round(wrote * used.written_1h / used.written) if used.written else 0
             priced += 1
             reported += price.of(Billed(usage.input or 0, output, row.read, wrote, hour))
-            predicted += price.of(_billed(row.predicted, output))
+            predicted += price.of(used)
             own += price.of(_billed(row.own, output))
 
     def error(dollars: float) -> Value:
         if not reported and unpriced:
-            return Missing("unsupported", "the price of this model is not known")
+            return _UNPRICED
         return _over(dollars - reported, reported, "nothing that costs anything")
 
-    figures = {
-        "calls": priced,
-        "unpriced": unpriced,
-        "not_reported": unreported,
-        "reported_usd": reported,
-        "predicted_usd": predicted,
-        "error": error(predicted),
-    }
-    return figures, error(own)
+    figures = {"calls": priced, "unpriced": unpriced, "not_reported": unreported, "reported_usd": reported}
+    return {**figures, "predicted_usd": predicted, "error": error(predicted)}, error(own)
 
 
 def _own_counts(rows: Sequence[ComparedCall]) -> Figures:
     """Return the errors of prompts and reads by our own token counts, of calls after the first, which gives the
     constant."""
-    ours, theirs = [_tokens(row.own) for row in rows], [row.usage.input or 0 for row in rows]
-    off, counted, prompts = [abs(one - other) for one, other in zip(ours, theirs, strict=True)], sum(ours), sum(theirs)
-    shares = [error / prompt for error, prompt in zip(off, theirs, strict=True) if prompt]
+    sizes = [(row.own.prompt, row.usage.input or 0) for row in rows]
+    counted, prompts = (sum(size[at] for size in sizes) for at in range(2))
+    shares = [abs(ours - theirs) / theirs for ours, theirs in sizes if theirs]
     reads, own_reads = sum(row.read for row in rows), sum(row.own.read for row in rows)
-    raw = sum(abs(row.asked.counted - prompt) for row, prompt in zip(rows, theirs, strict=True))
+    raw = sum(abs(row.asked.counted - (row.usage.input or 0)) for row in rows)
     none = Missing("undefined", _NO_LATER)
     return {
         "calls": len(rows),
         "prompt_error_raw": _over(raw, prompts, _NO_LATER),
-        "prompt_error": _over(sum(off), prompts, _NO_LATER),
+        "prompt_error": _over(sum(abs(ours - theirs) for ours, theirs in sizes), prompts, _NO_LATER),
         "prompt_error_median": median(shares) if shares else none,
         "read_error": _over(sum(abs(row.own.read - row.read) for row in rows), reads, "nothing was read"),
         "hit_rate_error": own_reads / counted - reads / prompts if prompts and counted else none,
@@ -166,42 +159,31 @@ def _own_counts(rows: Sequence[ComparedCall]) -> Figures:
 
 
 def _billed(used: CacheUsage, output: int) -> Billed:
-    return Billed(_tokens(used), output, used.read, used.written + used.written_1h, used.written_1h)
-
-
-def _tokens(used: CacheUsage) -> int:
-    return used.read + used.written + used.written_1h + used.fresh
+    return Billed(used.prompt, output, used.read, used.written + used.written_1h, used.written_1h)
 
 
 CLOSE = 0.005
 """Relative error up to which a cost counts as reproduced."""
-
 UNITS = (1.0, 100.0, 1e3, 1e6, 1e9, 1e-3, 1e-6)
 """Units of recorded costs per dollar: dollars, cents, thousandths …; or thousands of dollars, millions."""
-
 SCALE = 0.02
 """Relative error up to which the median cost fits a unit."""
+_UNPRICED = Missing("unsupported", "the price of this model is not known")
 
 
 def _price(prices: Prices, recorded: RecordedRequest, model: str, usage: Usage) -> Price | None:
     """Return the price of a recorded call on its day, or of a part of it; None if it is not known."""
     # The price is that of who answered: hosts sell the same model at prices of their own.
-    provider = recorded.call.provider
-    names = ([f"{provider}/{model}"] if provider else []) + [model]
-    tariff = next((listed for name in names if (listed := prices.tariff(name)) is not None), None)
-    if tariff is None:
-        return None
-    return tariff.then(usage.input or 0, recorded.started if recorded.dated else None)
-
-
-_Cost = tuple[float, float, float]
-"""Recorded cost of one call, in the recording's unit, and what its usage costs in US dollars: with the provider's cache
-prices, and with every token of the prompt at the plain price."""
+    host = recorded.call.provider
+    tariff = (prices.tariff(f"{host}/{model}") if host else None) or prices.tariff(model)
+    return tariff and tariff.then(usage.input or 0, recorded.started if recorded.dated else None)
 
 
 def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> list[Figures]:
     """Return how recorded costs agree with the prices, one for each model with any."""
-    costs: dict[str, list[_Cost]] = {}
+    # For each call its recorded cost, in the recording's unit, and what its usage costs in US dollars: with the
+    # provider's cache prices, and with every token of the prompt at the plain price.
+    costs: dict[str, list[tuple[float, float, float]]] = {}
     unpriced, free = Counter[str](), Counter[str]()
     for recorded in calls:
         usage, model = recorded.call.usage, recorded.call.model
@@ -222,35 +204,37 @@ def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> list[Fig
     return [_cost_figures(model, each, unpriced[model], free[model]) for model, each in costs.items()]
 
 
-def _cost_figures(model: str, costs: Sequence[_Cost], unpriced: int, free: int) -> Figures:
+def _reported(usage: Usage) -> Billed:
+    read, written, hour = usage.cache_read or 0, usage.cache_write or 0, usage.cache_write_1h or 0
+    return Billed(usage.input or 0, usage.output or 0, read, written, hour)
+
+
+def _cost_figures(model: str, costs: Sequence[tuple[float, float, float]], unpriced: int, free: int) -> Figures:
     """Return the relative differences of the computed costs, of all calls and of the one that is furthest off.
 
     `unit` is the recording's units per dollar; `follows` says which formula gives the recorded sum to half a percent.
     """
     recorded, cached, plain = ([cost[at] for cost in costs] for at in range(3))
     # By the median: a few calls at another price must not hide that the rest is in cents.
-    shares = (
-        [cost / ours for cost, ours in zip(recorded, computed, strict=True) if ours] for computed in (plain, cached)
-    )
+    shares = [[cost / ours for cost, ours in zip(recorded, of, strict=True) if ours] for of in (plain, cached)]
     ratios = [median(share) for share in shares if share]
     unit = next((unit for unit in UNITS if any(abs(ratio / unit - 1) <= SCALE for ratio in ratios)), 1.0)
     missing = None
     if not costs:
-        why = "the price of this model is not known" if unpriced else "no cost above 0 is recorded"
-        missing = Missing("unsupported" if unpriced else "undefined", why)
+        missing = _UNPRICED if unpriced else Missing("undefined", "no cost above 0 is recorded")
     elif unit != 1.0:
         missing = Missing("unsupported", "the costs are in another unit")
 
-    def errors(computed: list[float]) -> tuple[Value, Value]:
-        """Return the error of the sum, and of the call that is furthest off."""
+    def errors(computed: list[float]) -> tuple[Value, Value, bool]:
+        """Return the error of the sum, and of the call that is furthest off, and whether the sum is reproduced."""
         if missing is not None:
-            return missing, missing
+            return missing, missing, False
         of_calls = ((ours - cost) / cost for cost, ours in zip(recorded, computed, strict=True))
-        return (sum(computed) - sum(recorded)) / sum(recorded), max(of_calls, key=abs)
+        error = (sum(computed) - sum(recorded)) / sum(recorded)
+        return error, max(of_calls, key=abs), abs(error) <= CLOSE
 
-    (error, worst), (plain_error, plain_worst) = errors(cached), errors(plain)
-    cache, without = (isinstance(each, float) and abs(each) <= CLOSE for each in (error, plain_error))
-    follows = "both" if cache and without else "cache prices" if cache else "plain prices" if without else "neither"
+    (error, worst, by_cache), (plain_error, plain_worst, by_plain) = errors(cached), errors(plain)
+    follows = {(True, True): "both", (True, False): "cache prices", (False, True): "plain prices"}
     return {
         "model": model,
         "calls": len(costs),
@@ -264,10 +248,5 @@ def _cost_figures(model: str, costs: Sequence[_Cost], unpriced: int, free: int) 
         "by_plain_prices_usd": sum(plain),
         "plain_error": plain_error,
         "plain_worst": plain_worst,
-        "follows": follows if missing is None else missing,
+        "follows": follows.get((by_cache, by_plain), "neither") if missing is None else missing,
     }
-
-
-def _reported(usage: Usage) -> Billed:
-    read, written, hour = usage.cache_read or 0, usage.cache_write or 0, usage.cache_write_1h or 0
-    return Billed(usage.input or 0, usage.output or 0, read, written, hour)

@@ -1,22 +1,43 @@
-"""Charts of a run's report, each a function that makes its rows and one that draws them."""
+"""Charts of a run's report, each a function that makes its rows and one that draws them.
+
+Many show a small panel for each strategy, all with the same axes: lines that would hide each other in one figure.
+All panels are drawn on one sheet in inches, with grid, frames and ticks of our own. As matplotlib's axes, one a panel,
+they take many times as long to lay out and to draw.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ctxbench.harness.tier_bench.working import BOUND
 from ctxbench.metrics.survival import Survival
 
 from ..render import count
 from ..tier_actions import TIERS, TierActions
-from .panels import REFERENCE, Line, Maker, from_nothing, linear, logarithmic, look, panels
-from .style import COLOURS, FAINT, MARKERS, ON_COLOUR, by_row, duration, figure, legible, share, short, style, times
+from .style import (
+    COLOURS,
+    FAINT,
+    GRID,
+    INK,
+    MARKERS,
+    ON_COLOUR,
+    by_row,
+    duration,
+    figure,
+    legible,
+    share,
+    short,
+    style,
+    times,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +54,7 @@ PARTS = {
 }
 """Parts of a bill: the column of a table of costs, and its words."""
 TIER_NAMES = {"focus": "Focus", "working": "Working", "archive": "Archive", "rag": "RAG"}
+LATENCIES = {"latency_p50": "median", "latency_p99": "99th percentile"}
 GAPS = {5: "< 5 s", 15: "15 s", 60: "1 min", 300: "5 min", 600: "10 min", 3600: "1 h", 86400: "1 day", np.inf: "more"}
 """Pauses between two calls: up to so many seconds, in words."""
 
@@ -49,6 +71,162 @@ _LEAST_CALLS = 5
 _LEAST_CONVERSATIONS = 2
 # Values, or facts, below which a point is not drawn.
 _LEAST = 20
+
+
+Floats = NDArray[np.float64]
+
+DASHES = ("-", "--", ":", "-.")
+REFERENCE = {"color": INK, "linewidth": 0.9, "linestyle": "--"}
+"""Look of a line that is in every panel, to compare with."""
+
+ACROSS = 4
+# Inches of a panel, and between two beside each other.
+WIDE, HIGH, BETWEEN = 2.0, 1.15, 0.16
+# Inches of the first line above a panel, and of each more.
+TITLE, LINE = 0.14, 0.12
+LEFT, BOTTOM, TOP, RIGHT = 0.75, 0.55, 0.38, 0.1
+# Inches of a figure at least, for the words along its axis.
+LEAST = 3.6
+# Letters of a line above a panel.
+LETTERS = 34
+# Points of a line that have a marker, about.
+MARKED = 8
+
+
+class Line(NamedTuple):
+    """Points in order, with the words of the legend and how they look."""
+
+    x: Floats
+    y: Floats
+    label: str
+    look: Mapping[str, Any]
+
+
+def look(at: int) -> dict[str, Any]:
+    """Return the look of the line of a number: colour, shape and dashes differ."""
+    at %= len(COLOURS)
+    return {"color": COLOURS[at], "marker": MARKERS[at], "linestyle": DASHES[at % len(DASHES)], "markersize": 2.5}
+
+
+class Scale(NamedTuple):
+    """Axis that places values between its ends, 0 to 1, with ticks at some values."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    text: Callable[[float], str]
+    log: bool = False
+    shift: float = 0.0
+    """Added to values before their logarithm is taken: 1 on an axis with a 0."""
+
+    def place(self, values: Floats) -> Floats:
+        """Return the places of values; NaN for a value that cannot be shown."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low, high, places = (np.asarray(part, float) for part in (self.low, self.high, values))
+            if self.log:
+                low, high, places = (np.log10(part + self.shift) for part in (low, high, places))
+            places = (places - low) / (high - low)
+        return np.where(np.isfinite(places), places, np.nan)
+
+
+def linear(values: Floats, text: Callable[[float], str], low: float | None = None, high: float | None = None) -> Scale:
+    """Return a linear scale from `low` to `high`, by default from the lowest to the highest value."""
+    from matplotlib.ticker import MaxNLocator
+
+    first = float(np.nanmin(values, initial=np.inf)) if low is None else low
+    last = float(np.nanmax(values, initial=-np.inf)) if high is None else high
+    if not first < last:
+        first, last = (first - 0.5, first + 0.5) if np.isfinite(first) else (0.0, 1.0)
+    ticks = MaxNLocator(4).tick_values(first, last)
+    return Scale(first, last, tuple(float(tick) for tick in ticks if first <= tick <= last), text)
+
+
+def from_nothing(values: Floats, text: Callable[[float], str]) -> Scale:
+    """Return a logarithmic scale of counts that begin at 0: values are taken one higher."""
+    most = max(float(np.nanmax(values, initial=0)), 1.0)
+    tens = (10.0**power for power in range(int(np.log10(most)) + 1))
+    return Scale(0.0, most, (0.0, *tens), text, log=True, shift=1.0)
+
+
+def logarithmic(values: Floats, text: Callable[[float], str]) -> Scale:
+    """Return a logarithmic scale with ticks at powers of ten, or where those are too few also at 2 and 5."""
+    some = values[np.isfinite(values) & (values > 0)]
+    low, high = (float(some.min()), float(some.max())) if len(some) else (1.0, 10.0)
+    if low == high:
+        low, high = low / 2, high * 2
+    powers = [10.0**tick for tick in range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)]
+    tens = [tick for tick in powers if low <= tick <= high]
+    if len(tens) < 3:
+        tens = [tick * by for tick in powers for by in (1, 2, 5) if low <= tick * by <= high]
+    return Scale(low, high, tuple(tens), text, log=True)
+
+
+Maker = Callable[[Floats], Scale]
+"""Function from all values of an axis to its scale."""
+
+
+def panels(
+    lines: Mapping[str, Sequence[Line]], along: str, up: str, x: Maker, y: Maker, rule: float | None = None
+) -> Figure:
+    """Draw a panel with lines for each name. `rule` is a value of `y` where a line goes across."""
+    names = {name: wrap(legible(name), LETTERS) or [""] for name in lines}
+    over = TITLE + LINE * max((len(title) for title in names.values()), default=1)
+    across = min(ACROSS, max(1, len(lines)))
+    down = max(1, -(-len(lines) // across))
+    wide, high = max(LEAST, LEFT + across * (WIDE + BETWEEN) + RIGHT), TOP + down * (HIGH + over) + BOTTOM
+    values = [(line.x, line.y) for panel in lines.values() for line in panel] or [(np.empty(0), np.empty(0))]
+    scales = [make(np.concatenate(axis)) for make, axis in zip((x, y), zip(*values, strict=True), strict=True)]
+    corners = [
+        (LEFT + at % across * (WIDE + BETWEEN), high - TOP - (at // across + 1) * (HIGH + over))
+        for at in range(len(lines))
+    ]
+    with style():
+        drawn = figure(wide, high)
+        drawn.set_layout_engine("none")
+        sheet = drawn.add_axes((0, 0, 1, 1))
+        sheet.set(xlim=(0, wide), ylim=(0, high))
+        sheet.set_axis_off()
+        _draw_axes(sheet, corners, scales, across, rule)
+        handles: dict[str, Any] = {}
+        for (left, bottom), (name, panel) in zip(corners, lines.items(), strict=True):
+            sheet.text(left, bottom + HIGH + 0.05, "\n".join(names[name]), fontsize=7, va="bottom")
+            for line in panel:
+                places = left + WIDE * scales[0].place(line.x), bottom + HIGH * scales[1].place(line.y)
+                (artist,) = sheet.plot(*places, markevery=max(1, len(line.x) // MARKED), **line.look)
+                handles.setdefault(legible(line.label), artist)
+        middle = LEFT + (across * (WIDE + BETWEEN) - BETWEEN) / 2
+        sheet.text(middle, 0.1, along, ha="center", va="bottom", fontsize=9)
+        sheet.text(0.12, (high - TOP + BOTTOM) / 2, up, rotation=90, ha="left", va="center", fontsize=9)
+        if handles:
+            place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (middle, high - 0.05), "borderaxespad": 0}
+            sheet.legend(handles.values(), handles, **place, bbox_transform=sheet.transData, ncols=len(handles))
+    return drawn
+
+
+def _draw_axes(
+    sheet: Axes, corners: Sequence[tuple[float, float]], scales: Sequence[Scale], across: int, rule: float | None
+) -> None:
+    """Draw the left and the lower side of every panel, its grid, and the rule, with ticks on the outer sides."""
+    from matplotlib.collections import LineCollection
+
+    xs, ys = (scale.place(np.array(scale.ticks)) for scale in scales)
+    grid = [[(a + WIDE * x, b), (a + WIDE * x, b + HIGH)] for a, b in corners for x in xs]
+    grid += [[(a, b + HIGH * y), (a + WIDE, b + HIGH * y)] for a, b in corners for y in ys]
+    sides = [[(a, b + HIGH), (a, b), (a + WIDE, b)] for a, b in corners]
+    sheet.add_collection(LineCollection(grid, colors=GRID, linewidths=0.6, zorder=0), autolim=False)
+    sheet.add_collection(LineCollection(sides, colors=INK, linewidths=0.6, zorder=1), autolim=False)
+    if rule is not None and scales[1].low <= rule <= scales[1].high:
+        at = float(scales[1].place(np.array([rule]))[0]) * HIGH
+        rules = [[(a, b + at), (a + WIDE, b + at)] for a, b in corners]
+        sheet.add_collection(LineCollection(rules, colors=FAINT, linewidths=1, zorder=1), autolim=False)
+    small: dict[str, Any] = {"fontsize": 7, "color": INK}
+    for number, (a, b) in enumerate(corners):
+        if number % across == 0:
+            for value, y in zip(scales[1].ticks, ys, strict=True):
+                sheet.text(a - 0.05, b + HIGH * y, scales[1].text(value), ha="right", va="center", **small)
+        if number + across >= len(corners):
+            for value, x in zip(scales[0].ticks, xs, strict=True):
+                sheet.text(a + WIDE * x, b - 0.05, scales[0].text(value), ha="center", va="top", **small)
 
 
 def _panels(
@@ -72,16 +250,14 @@ def _panels(
 
 
 _TURN = "turn of the conversation"
-_SHARES = linear(share, 0, 1)
-grounding = partial(
-    _panels, columns=("turn", "kept"), words=(_TURN, "grounding recall"), x=logarithmic(short), y=_SHARES
-)
+_SHARES, _LOG = partial(linear, text=share, low=0, high=1), partial(logarithmic, text=short)
+grounding = partial(_panels, columns=("turn", "kept"), words=(_TURN, "grounding recall"), x=_LOG, y=_SHARES)
 """Draws grounding recall by turn."""
 survival = partial(
     _panels,
     columns=("rounds", "kept"),
     words=("rounds of summarising since the fact was replaced", "facts still in the summary"),
-    x=from_nothing(short),
+    x=partial(from_nothing, text=short),
     y=_SHARES,
     rule=0.5,
 )
@@ -90,7 +266,7 @@ cached_share = partial(
     _panels,
     columns=("call", "read"),
     words=("model call of the conversation", "share of the prompt read from the cache"),
-    x=linear(short, low=0),
+    x=partial(linear, text=short, low=0),
     y=_SHARES,
 )
 """Draws the share of prompt tokens read along a conversation."""
@@ -98,31 +274,23 @@ break_even = partial(
     _panels,
     columns=("turn", "ratio"),
     words=(_TURN, "cost so far, by that of none (median)"),
-    x=linear(short),
-    y=logarithmic(times),
+    x=partial(linear, text=short),
+    y=partial(logarithmic, text=times),
     rule=1,
 )
 """Draws the cost of a strategy up to each turn by that of `none`: below 1 it has paid off. The line jumps where some
 conversations end."""
 
 
-def growth_rows(curve: pd.DataFrame) -> pd.DataFrame:
-    """Return strategy, turn, whole, sent: mean tokens of a call. `curve` comes from `metrics.figures.growth`."""
-    # A call before the first turn has no place on a logarithmic axis.
-    rows = curve[curve.turn > 0].sort_values(["strategy", "turn"])
-    names = {"tokens_full": "whole", "tokens_sent": "sent"}
-    return rows[["strategy", "turn", *names]].rename(columns=names).astype({"strategy": str}).reset_index(drop=True)
-
-
-def growth(rows: pd.DataFrame) -> Figure:
-    """Draw the tokens of a model call by turn."""
-    looks = (("whole", "whole history", REFERENCE), ("sent", "sent", {"color": COLOURS[0]}))
+def growth(curve: pd.DataFrame) -> Figure:
+    """Draw the tokens of a model call by turn. `curve` comes from `metrics.figures.growth`, from the first turn on."""
+    looks = (("tokens_full", "whole history", REFERENCE), ("tokens_sent", "sent", {"color": COLOURS[0]}))
+    rows = curve.sort_values(["strategy", "turn"]).astype({"strategy": str})
     lines = {
         str(name): [Line(own.turn.to_numpy(float), own[key].to_numpy(float), label, of) for key, label, of in looks]
         for name, own in rows.groupby("strategy", sort=False)
     }
-    x, y = logarithmic(short), logarithmic(short)
-    return panels(lines, _TURN, "tokens of a model call (mean)", x, y)
+    return panels(lines, _TURN, "tokens of a model call (mean)", _LOG, _LOG)
 
 
 def grounding_rows(steps: pd.DataFrame) -> pd.DataFrame:
@@ -256,24 +424,19 @@ def hit_rate_by_gap(rows: pd.DataFrame) -> Figure:
     return drawn
 
 
-def latency_rows(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return strategy, median, slowest: the median and the 99th percentile of a strategy's latency in microseconds."""
-    ends = [(row["strategy"], *(max(row[key], 1e-3) for key in ("latency_p50", "latency_p99"))) for row in rows]
-    return pd.DataFrame(ends, columns=["strategy", "median", "slowest"])
-
-
 def latency(rows: pd.DataFrame) -> Figure:
-    """Draw the median and the 99th percentile of each strategy's latency."""
+    """Draw the median and the 99th percentile of each strategy's latency, in microseconds."""
     from matplotlib.ticker import NullLocator
 
     places = range(len(rows))
+    ends = {label: rows[key].clip(lower=1e-3) for key, label in LATENCIES.items()}
     with style():
         drawn, (axes,) = by_row(rows.strategy, 7.2, 1.1, 0.24)
         axes.grid(visible=True, axis="y")
-        axes.hlines(places, rows["median"], rows.slowest, color=COLOURS[0], linewidth=1)
-        for at, (column, label) in enumerate({"median": "median", "slowest": "99th percentile"}.items()):
+        axes.hlines(places, *ends.values(), color=COLOURS[0], linewidth=1)
+        for at, (label, values) in enumerate(ends.items()):
             dots = {"linestyle": "none", "color": COLOURS[at], "marker": MARKERS[at], "markersize": 4}
-            axes.plot(rows[column], places, label=label, **dots)  # type: ignore[arg-type]
+            axes.plot(values, places, label=label, **dots)  # type: ignore[arg-type]
         axes.set_xscale("log")
         axes.set_xlabel("latency")
         axes.xaxis.set_major_formatter(duration)
@@ -308,19 +471,14 @@ def tiers(rows: pd.DataFrame) -> Figure:
     return drawn
 
 
-def miss_rows(ratios: pd.DataFrame) -> pd.DataFrame:
-    """Return policy, size, misses, is_bound: the share of look-ups that a cache of that many tokens misses."""
-    return ratios[["policy", "size", "misses"]].assign(is_bound=ratios.policy == BOUND).astype({"policy": str})
-
-
 def miss_ratios(rows: pd.DataFrame) -> Figure:
     """Draw misses by the size of the cache, one curve for each policy. No policy can be below the bound."""
     with style():
         drawn = figure(6.4, 3.6)
         axes = drawn.subplots()
-        for at, (policy, own) in enumerate(rows.groupby("policy", sort=False)):
+        for at, (policy, own) in enumerate(rows.astype({"policy": str}).groupby("policy", sort=False)):
             size, misses = own["size"], 100 * own.misses
-            if own.is_bound.any():
+            if policy == BOUND:
                 axes.fill_between(size, 0, misses, color=FAINT, alpha=0.5, lw=0, label="no policy")
             else:
                 axes.plot(size, misses, label=legible(str(policy)), color=COLOURS[at], marker=MARKERS[at])

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import zlib
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -40,6 +41,8 @@ _PIECE = re.compile(r"[^\n.!?;。！？；]*[\n.!?;。！？；]*")
 Plain = dict[str, Any]
 Key = tuple[str, str]
 """A conversation and a strategy."""
+_Said = tuple[Plain, Sequence[str]]
+"""Messages: what is the same wherever their texts are cut, and the whole texts."""
 
 
 class Packed(NamedTuple):
@@ -84,7 +87,7 @@ def inspected(results: Results, named: Sequence[str] = ()) -> Inspected:
             break
         chosen[name] = None
     run = results.run if len(chosen) == len(steps) else results.run.confined_to(list(chosen))
-    conversations: dict[str, _Conversation] = {}
+    conversations: dict[str, Callable[[int], Packed]] = {}
     # Lists of a piece's columns are in memory together, and take some ten times as much as what is kept of them.
     for piece in run.pieces(_AT_ONCE):
         rows = _Rows(piece, results)
@@ -94,7 +97,7 @@ def inspected(results: Results, named: Sequence[str] = ()) -> Inspected:
     for cut in CUTS:
         packed, left = list[Packed](), ROOM
         for name in chosen:
-            one = conversations[name].packed(cut)
+            one = conversations[name](cut)
             if len(one.data) <= left:
                 left -= len(one.data)
                 packed.append(one)
@@ -105,59 +108,38 @@ def inspected(results: Results, named: Sequence[str] = ()) -> Inspected:
     return Inspected(packed, len(steps), results.models[0])
 
 
-class _Said(NamedTuple):
-    """Messages: what is the same wherever their texts are cut, and the whole texts."""
+def _packed(
+    name: str, steps: int, plain: Plain, said: _Said, strategies: Sequence[tuple[Plain, _Said]], cut: int
+) -> Packed:
+    """Return a conversation with so many characters of each text: what needs no cutting, its messages, and the actions
+    and the messages of each strategy.
 
-    columns: Plain
-    texts: Sequence[str]
+    Texts are runs of pieces, each different piece once: a summary repeats messages and most of the summary before.
+    """
+    pieces: dict[str, int] = {}
 
+    def runs(text: str) -> list[int]:
+        """Return the number of the first piece of each run, and how many it has."""
+        found: list[int] = []
+        for piece in filter(None, _PIECE.findall(text[:cut].replace("\t", "    ").replace("\r\n", "\n"))):
+            number = pieces.setdefault(piece, len(pieces))
+            if found and number == found[-2] + found[-1]:
+                found[-1] += 1
+            else:
+                found += (number, 1)
+        return found
 
-class _Conversation(NamedTuple):
-    """A conversation for the inspector, whose texts can be cut at any length."""
+    def messages(said: _Said) -> Plain:
+        columns, texts = said
+        more = {at: len(text) - cut for at, text in enumerate(texts) if len(text) > cut}
+        return {**columns, "text": list(map(runs, texts)), "more": more}
 
-    id: str
-    steps: int
-    """Most steps under any strategy."""
-    plain: Plain
-    """The part that needs no cutting."""
-    said: _Said
-    strategies: Sequence[tuple[Plain, _Said]]
-    """The actions of each strategy, and the messages that it wrote."""
-
-    def packed(self, cut: int) -> Packed:
-        """Return it with so many characters of each text.
-
-        Texts are runs of pieces, each different piece once: a summary repeats messages and most of the summary before.
-        """
-        pieces: dict[str, int] = {}
-
-        def runs(text: str) -> list[int]:
-            """Return the number of the first piece of each run, and how many it has."""
-            found: list[int] = []
-            for piece in filter(None, _PIECE.findall(text[:cut].replace("\t", "    ").replace("\r\n", "\n"))):
-                number = pieces.setdefault(piece, len(pieces))
-                if found and number == found[-2] + found[-1]:
-                    found[-1] += 1
-                else:
-                    found += (number, 1)
-            return found
-
-        def messages(said: _Said) -> Plain:
-            more = {at: len(text) - cut for at, text in enumerate(said.texts) if len(text) > cut}
-            return {**said.columns, "text": list(map(runs, said.texts)), "more": more}
-
-        name = printable(self.id)
-        plain = {
-            **self.plain,
-            "id": name,
-            "cut": cut,
-            "messages": messages(self.said),
-            "strategies": [
-                did if "failed" in did else {**did, "written": messages(written)} for did, written in self.strategies
-            ],
-        }
-        data = msgspec.json.encode({**plain, "pieces": list(map(printable, pieces))})
-        return Packed(name, self.steps, cut, b64encode(zlib.compress(data, 6)).decode())
+    whole = {**plain, "id": name, "cut": cut, "messages": messages(said)}
+    whole["strategies"] = [
+        did if "failed" in did else {**did, "written": messages(written)} for did, written in strategies
+    ]
+    data = msgspec.json.encode({**whole, "pieces": list(map(printable, pieces))})
+    return Packed(name, steps, cut, b64encode(zlib.compress(data, 6)).decode())
 
 
 def _encoded(values: Plain) -> Plain:
@@ -165,10 +147,8 @@ def _encoded(values: Plain) -> Plain:
     return {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in values.items()}
 
 
-_STEP_COLUMNS = (
-    *("at", "turn", "kept", "marks", "added_from", "added_to"),
-    *("tokens_full", "tokens_sent", "tokens_kept", "tools_added"),
-)
+_AS_STORED = ("at", "turn", "kept", "marks")
+_STEP_COLUMNS = (*_AS_STORED, "added_from", "added_to", "tokens_full", "tokens_sent", "tokens_kept", "tools_added")
 
 
 class _Rows:
@@ -189,10 +169,10 @@ class _Rows:
         self._read = billed.usages[billed.schemes[0]].read
         self._billed = {(name, strategy): rows for name, strategy, rows in billed.requests.results}
 
-    def conversation(self, recorded: Conversation, tools: int) -> _Conversation:
-        """Return a conversation with what every strategy did in it; where no text may be shown, nothing that was said.
+    def conversation(self, recorded: Conversation, tools: int) -> Callable[[int], Packed]:
+        """Return a function that packs a conversation, and what every strategy did in it, with texts cut at a length.
 
-        `tools` are the tokens of its recorded tools.
+        Where no text may be shown, nothing that was said is in it. `tools` are the tokens of its recorded tools.
         """
         places = {message.id: at for at, message in enumerate(recorded.messages)}
         strategies, most = [], 0
@@ -205,7 +185,7 @@ class _Rows:
             strategies.append((_encoded(did), self._said(written, rows["tokens"])))
         said = self._said(recorded.messages, self._tokens[recorded.id])
         plain = {"tools": tools, "probes": list(_probes(recorded, places, text=self._text))}
-        return _Conversation(recorded.id, most, plain, said, strategies)
+        return partial(_packed, printable(recorded.id), most, plain, said, strategies)
 
     def _said(self, messages: Sequence[Message], tokens: Sequence[int]) -> _Said:
         columns = {
@@ -213,7 +193,7 @@ class _Rows:
             "role": [message.role for message in messages],
             "tokens": list(tokens),
         }
-        return _Said(_encoded(columns), [_text(message, text=self._text) for message in messages])
+        return _encoded(columns), [_text(message, text=self._text) for message in messages]
 
     def _strategy(
         self, conversation: Conversation, key: Key, places: Mapping[str, int], written: Sequence[Message]
@@ -228,7 +208,7 @@ class _Rows:
         recorded = [places.get(message.id, -1) for message in written]
         originals = [conversation.messages[at] if at >= 0 else None for at in recorded]
         return {
-            **{name: steps[name] for name in ("at", "turn", "kept", "marks")},
+            **{name: steps[name] for name in _AS_STORED},
             "added": [
                 [end for pair in zip(*both, strict=True) for end in pair]
                 for both in zip(steps["added_from"], steps["added_to"], strict=True)

@@ -22,8 +22,9 @@ from ctxbench.scenarios.errors import printable
 
 from ..figures.frontier import NAMED, PLACES
 from ..figures.style import FAINT, GRID, INK, written
-from ..render import CROSS, Table, count, sample, tokens
+from ..render import CROSS, Table, count
 from ..results import Results
+from ..tables import sizes
 from ..verdict import WHOLE, in_order, verdict
 from .inspector import Inspected
 
@@ -180,7 +181,7 @@ def page(results: Results, sections: Sequence[ReportSection], inspector: Inspect
     Strategies stand in the order of the verdict; the inspector opens on the first but for `none`. `again` is after how
     many seconds the page of a run that goes on reloads itself.
     """
-    order, summary = list(map(printable, in_order(verdict(results)))), results.summary
+    order = list(map(printable, in_order(verdict(results))))
     there = {section.name for section in sections}
     tabs = [
         {
@@ -196,13 +197,7 @@ def page(results: Results, sections: Sequence[ReportSection], inspector: Inspect
         }
         for name, words in texts()["tabs"].items()
     ]
-    facts = (
-        sample(summary.conversations, summary.units),
-        count(summary.messages, "message"),
-        count(summary.calls, "model call"),
-        f"{tokens(summary.tokens)} tokens of history ({summary.manifest.plan.encoding})",
-        count(len(results.strategies), "strategy", "strategies"),
-    )
+    facts = (*sizes(results.summary), count(len(results.strategies), "strategy", "strategies"))
     return rendered(
         "report.html",
         {"early": ("early.js",), "late": ("state.js", "page.js", "tables.js", "diff.js", "inspector.js")},

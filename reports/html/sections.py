@@ -6,51 +6,209 @@ stand in `templates/texts.toml`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from math import isnan, nan
+from typing import Any
 
 import msgspec
 import pandas as pd
 
-from ctxbench.harness.answers.figures import BOUNDS, AnswerFigures
+from ctxbench.harness.answers.figures import BOUNDS as ANSWER_BOUNDS
+from ctxbench.harness.answers.figures import AnswerFigures
 from ctxbench.harness.claims.registry import read
 from ctxbench.harness.folder.run import KEYS
 from ctxbench.harness.graders.profiles import Profiles
+from ctxbench.metrics.frontier import DRAWS
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 
-from .. import claims, probes
+from .. import claims, probes, tables
 from ..answers import agreement_table, measures, pairs, run_tables
 from ..bill import against, assumptions, bill_of, broken, causes, how
 from ..calibration import corrected_of, corrected_table, profile_tables
 from ..figures import charts
-from ..figures.frontier import between, shares
-from ..render import STRATEGY, Column, Table, about, count, integer, metric_column, percent, table_of
+from ..figures.frontier import PLACES, between, frontier, shares
+from ..render import CROSS, STRATEGY, Column, Table, about, count, dollars, integer, metric_column, percent, table_of
 from ..results import Results
 from ..steps import SUMMED
-from ..tables import (
-    action_tables,
-    counter_table,
-    faults_table,
-    grounding_table,
-    growth_table,
-    incomplete,
-    lacking,
-    lacking_table,
-    main_table,
-    reasons_table,
-    rows_of,
-    survival_tables,
-)
 from ..tier_actions import TIERS, tier_action_tables
-from ..verdict_text import is_traps
-from . import overview
+from ..verdict import BOUNDS, WHOLE, RunVerdict, verdict
+from ..verdict_text import accepted_points, answer, is_traps, points_of, trap_table
 from .page import Chart, ReportSection, chart_of, left_out, section_of, texts
 
 # Conversations that are in the page; all are in the CSV file.
 _MOST_CONVERSATIONS = 200
 _SIZES = {"look_ups": "look-up", "conversations": "conversation"}
 _PLAN_FIELDS = ("names", "form", "encoding", "window", "summariser", "embedder")
+# Points of quality below the best of the run.
+_LOSSES = (0, 1, 2, 5, 10, 20, 30, 50)
+_ROUNDING = 1e-12
+
+
+def overview_section(results: Results) -> ReportSection:
+    """Return the first screen: of a run of traps those that break a strategy, of any other the verdict."""
+    if is_traps(results):
+        return section_of("traps", (trap_table(results),))
+    first = verdict(results)
+    by_model = [replace(first, model=model) for model in results.models]
+    section, *others = (_overview(places, by_model, at) for at, places in enumerate(by_model, start=1))
+    return replace(section, under=dict(zip(results.models[1:], others, strict=True)))
+
+
+def _overview(places: RunVerdict, by_model: Sequence[RunVerdict], number: int) -> ReportSection:
+    """Return the first screen under one model, by its number."""
+    points, best = places.points, places.best
+    # The frontier, most expensive first; then the others, what breaks last, cheapest first; then what has no place.
+    others = sorted(points.keys() - set(best), key=lambda name: (name in places.broken, points[name].cost, name))
+    order = [*best, *others, *(name for name in places.results.strategies if name not in points)]
+    rows = _overview_rows(places, order)
+    columns = (
+        Column("#", "number"),
+        STRATEGY,
+        Column("verdict", "verdict"),
+        Column("what breaks", "breaks", lambda text: text or "–"),
+        Column(places.quality.name, "quality", percent),
+        Column("bill", "bill", dollars),
+    )
+    table = table_of("What is the verdict on each strategy?", columns, rows, _verdict_notes(places), names=4)
+    parts: list[Table | Chart] = [answer(places), left_out("frontier"), table]
+    if places.candidates:
+        parts[1:2] = [_choices(places), _frontier_chart(places, rows, number)]
+        parts.append(_by_how_much(places, rows))
+        parts += [_under_others(by_model, order)] * (len(by_model) > 1)
+    frame = pd.DataFrame(rows)[["strategy", "on_frontier", "no_better_than", "how_sure", "quality"]]
+    frame = frame.rename(columns={"quality": places.quality.metric})
+    for model, costs in places.costs.items():
+        frame[f"cost {model}"] = [costs.get(name, nan) for name in order]
+    frame["breaks"] = [row["breaks"] for row in rows]
+    words, shipped, quality = texts()["sections"]["overview"], places.shipped, places.quality
+    share = f"{len(best)} of {count(len(points), 'strategy', 'strategies')}"
+    lead = words["lead" if points else "lead_empty"].format(
+        places=share, model=places.model, quality=quality.name, about=quality.about
+    )
+    if shipped is not None and (other := places.beaten_by.get(shipped)):
+        more = words["lead_shipped"].format(shipped=shipped, other=other, accepted=accepted_points(places))
+        lead += f" {more}"
+    return section_of("overview", parts, {"frontier": frame}, lead)
+
+
+def _overview_rows(places: RunVerdict, order: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what is said of each strategy, in the order given."""
+    numbers = {name: at for at, name in enumerate(order, start=1)}
+    rows = []
+    for name, number in numbers.items():
+        by, words = places.beaten_by.get(name, ""), PLACES[0]
+        if name in BOUNDS:
+            words = "a bound, not a strategy"
+        elif name not in places.points:
+            words = "no figure"
+        elif name in places.broken:
+            words = f"{CROSS} breaks more than {WHOLE}"
+        elif by:
+            words = "ship: surely good enough" if name == places.shipped else f"no better than {numbers[by]}"
+        rows.append(
+            {
+                "number": number,
+                "strategy": name,
+                "verdict": words,
+                "breaks": "; ".join(places.broken.get(name, ())),
+                "quality": places.values[name],
+                "bill": places.cost(name),
+                "on_frontier": name in places.best,
+                "no_better_than": by,
+                "how_sure": places.sure.get(name, nan),
+            }
+        )
+    return rows
+
+
+def _choices(places: RunVerdict) -> Table:
+    """Return the cheapest strategy for each loss of quality that a reader may accept."""
+    points = places.candidates
+    top, first = max(point.quality for point in points.values()), points[places.best[0]]
+    losses: dict[str, int] = {}
+    for loss in _LOSSES:
+        good = [name for name in points if points[name].quality >= top - loss / 100 - _ROUNDING]
+        losses.setdefault(min(good, key=lambda name: points[name].cost), loss)
+    columns = (
+        Column("acceptable loss", losses.get, lambda loss: count(loss, "point") if loss else "nothing"),
+        Column("choose", str),
+        Column(places.quality.name, lambda name: points[name].quality, percent),
+        Column("bill", lambda name: points[name].cost, dollars),
+        Column("against the best", lambda name: percent(points[name].cost / first.cost - 1) if first.cost else "–"),
+    )
+    return table_of("What is cheapest for a loss that you accept?", columns, losses, names=2)
+
+
+def _frontier_chart(places: RunVerdict, rows: Sequence[dict[str, Any]], number: int) -> Chart:
+    """Return the frontier. Intervals are those of the differences from the whole history."""
+    quality, points = places.quality, places.points
+    base, marks = points.get(WHOLE), []
+    for row in rows:
+        if (name := row["strategy"]) not in points:
+            continue
+        place = PLACES[2 if name in places.broken else 0 if row["on_frontier"] else 1]
+        mark = {"strategy": name, "number": row["number"], "place": place, **points[name]._asdict()}
+        mark |= dict.fromkeys(("low", "high", "cost_low", "cost_high"), nan)
+        if base is not None and name != WHOLE:
+            gain, change = places.gain(name, WHOLE).shown, places.cost_change(name).shown
+            if not isinstance(gain, Missing):
+                mark |= {"low": max(0.0, base.quality + gain.low), "high": min(1.0, base.quality + gain.high)}
+            if not isinstance(change, Missing):
+                mark |= {"cost_low": base.cost * (1 + change.low), "cost_high": base.cost * (1 + change.high)}
+        marks.append(mark)
+    up, along = f"{quality.name} (higher is better)", f"bill under {places.model}, US dollars (lower is better)"
+    chart = chart_of("frontier", pd.DataFrame(marks), partial(frontier, up=up, along=along), about=quality.about)
+    return chart if number == 1 else replace(chart, name=f"frontier-{number}")
+
+
+def _by_how_much(places: RunVerdict, rows: Sequence[dict[str, Any]]) -> Table:
+    """Return how sure each verdict is, and the gain of taking the dominating strategy instead."""
+    points = places.candidates
+    none = places.points[WHOLE].cost if WHOLE in places.points else 0.0
+
+    def beside(text: Callable[[str, str], str]) -> Callable[[dict[str, Any]], str]:
+        """Return a function of a strategy and the one that it is no better than; – where it is worth choosing."""
+        return lambda row: text(row["strategy"], row["no_better_than"]) if row["no_better_than"] else "–"
+
+    def saved(name: str, by: str) -> str:
+        return percent(1 - points[by].cost / (points[name].cost or 1))
+
+    columns = (
+        STRATEGY,
+        Column("how sure", "how_sure", lambda share: "–" if isnan(share) else percent(share)),
+        Column("bill against none", lambda row: percent(row["bill"] / none - 1) if none else "–"),
+        Column("no better than", "no_better_than", lambda by: by or "–"),
+        Column("which is cheaper by", beside(saved)),
+        Column("and better by, 95 %", beside(lambda name, by: points_of(places.gain(by, name)))),
+    )
+    shown = [row for row in rows if row["strategy"] in points]
+    notes = [about("frontier_sure", draws=DRAWS)]
+    return table_of("How sure is the verdict, and by how much?", columns, shown, notes)
+
+
+def _verdict_notes(places: RunVerdict) -> Iterator[str]:
+    summary = places.results.summary
+    yield about("frontier_bill", model=places.model)
+    if places.results.is_sampled:
+        yield from places.results.sampling_notes
+        yield f"{places.quality.name.capitalize()} covers the same conversations."
+    if summary.compared < summary.conversations:
+        whole = count(summary.conversations, "conversation")
+        yield f"Over the {summary.compared:,} of {whole} that every strategy finished."
+
+
+def _under_others(by_model: Sequence[RunVerdict], order: Sequence[str]) -> Table:
+    """Return the bills under all models, and whether the strategy is on the frontier there."""
+    columns = [Column("strategy", str)]
+    for places in by_model:
+        columns.append(Column(places.model, places.cost, dollars))
+        columns.append(Column("frontier", places.best.__contains__, lambda there: "yes" if there else "–"))
+    shown = [name for name in order if any(name in places.points for places in by_model)]
+    notes = ["Bill, and whether it is on the frontier there."]
+    return table_of("Is it the same under other models?", columns, shown, notes)
 
 
 def answers_section(results: Results) -> ReportSection | None:
@@ -58,9 +216,9 @@ def answers_section(results: Results) -> ReportSection | None:
     answers = results.summary.answers
     if answers is None:
         return None
-    tables = run_tables(answers, by_kind=True)
+    shown = run_tables(answers, by_kind=True)
     if not answers.figures:
-        return section_of("answers", (left_out("answers"), *tables))
+        return section_of("answers", (left_out("answers"), *shown))
     agreement = pairs(measures(results.run, answers, results.summary.uneven), results.run.units)
     names = ("correct", "given", "unknown", "abstained", "normalised_gain", "missing", "ungraded", "paired")
     rows = [
@@ -73,7 +231,7 @@ def answers_section(results: Results) -> ReportSection | None:
         for figures in answers.figures
         for of in figures.strategies
     ]
-    parts: tuple[Table | Chart, ...] = (_answers_chart(answers.figures[0]), *tables, agreement_table(agreement))
+    parts: tuple[Table | Chart, ...] = (_answers_chart(answers.figures[0]), *shown, agreement_table(agreement))
     return section_of("answers", parts, {"answers": pd.DataFrame(rows)})
 
 
@@ -84,8 +242,8 @@ def _answers_chart(answers: AnswerFigures) -> Chart:
         share, ends = of.correct, of.correct_interval
         if isinstance(share, Missing) or not of.in_pairs:
             continue
-        if of.strategy in BOUNDS:
-            bounds[("floor", "ceiling")[BOUNDS.index(of.strategy)]] = share
+        if of.strategy in ANSWER_BOUNDS:
+            bounds[("floor", "ceiling")[ANSWER_BOUNDS.index(of.strategy)]] = share
         else:
             marks.append((of.strategy, share, *((share, share) if isinstance(ends, Missing) else ends)))
     drawing = partial(between, bounds=bounds)
@@ -94,7 +252,7 @@ def _answers_chart(answers: AnswerFigures) -> Chart:
 
 def bill_section(results: Results) -> ReportSection | None:
     """Return the bills, or None where no conversation was finished by every strategy, or no model was called."""
-    totals, without_newest = results.totals, lacking(results.summary)
+    totals, without_newest = results.totals, tables.lacking(results.summary)
     if totals.empty:
         return None
     bills = [
@@ -184,40 +342,36 @@ def conversations_section(results: Results) -> ReportSection:
     if len(table) > most:
         notes.append(f"The first {most} of {count(len(table), 'conversation')}: all are in tables/results.csv.")
     shown = table_of("Which conversations were replayed?", columns, rows.to_dict(orient="records"), notes)
-    return section_of("conversations", (shown,), {"results": _results_frame(results)})
-
-
-def _results_frame(results: Results) -> pd.DataFrame:
-    """Return a row for each conversation and strategy: its status, its sums, and its bill under each model."""
-    columns = [*KEYS, "status", *["detail"] * results.text, "steps"]
-    frame = results.run.table("results")[columns].astype({"strategy": str})
+    # A row for each conversation and strategy: its status, its sums, and its bill under each model.
+    keys = [*KEYS, "status", *["detail"] * results.text, "steps"]
+    frame = results.run.table("results")[keys].astype({"strategy": str})
     frame = frame.merge(results.sums[[*KEYS, *SUMMED]].astype(dict.fromkeys(KEYS, str)), "left", KEYS)
-    for model, rows in results.bills.groupby("model", observed=True, sort=False):
-        bill = rows[KEYS].astype(str).assign(**{f"cost {model}": (rows.cost + rows.cost_own).to_numpy()})
+    for model, bills in results.bills.groupby("model", observed=True, sort=False):
+        bill = bills[KEYS].astype(str).assign(**{f"cost {model}": (bills.cost + bills.cost_own).to_numpy()})
         frame = frame.merge(bill, "left", KEYS)
-    return frame
+    return section_of("conversations", (shown,), {"results": frame})
 
 
 def latency_section(results: Results) -> ReportSection | None:
     """Return the latency of the strategies, or None without steps."""
-    keys = ("latency_p50", "latency_p99")
-    rows = [row for row in rows_of(results.summary) if not any(isinstance(row[key], Missing) for key in keys)]
+    keys = charts.LATENCIES
+    rows = [row for row in tables.rows_of(results.summary) if not any(isinstance(row[key], Missing) for key in keys)]
     if not rows:
         return None
-    columns = (STRATEGY, *(metric_column(key) for key in keys))
-    chart = chart_of("decisions", charts.latency_rows(rows), charts.latency)
+    columns = (STRATEGY, *map(metric_column, keys))
+    chart = chart_of("decisions", pd.DataFrame(rows)[["strategy", *keys]], charts.latency)
     return section_of("decisions", (chart, table_of("How long does a call wait for the strategy?", columns, rows)))
 
 
 def actions_section(results: Results) -> ReportSection | None:
     """Return what strategies did, or None where they reported nothing and nothing failed."""
     summary = results.summary
-    reasons = [reasons_table(summary)] * bool(summary.reasons)
-    if not (tables := [*action_tables(summary), *reasons, *incomplete(summary)]):
+    reasons = [tables.reasons_table(summary)] * bool(summary.reasons)
+    if not (shown := [*tables.action_tables(summary), *reasons, *tables.incomplete(summary)]):
         return None
     left = msgspec.to_builtins(summary.manifest.problems)
     frames = {"reasons": summary.reasons, "failed": summary.failed, "left_out": left}
-    return section_of("actions", tables, {name: pd.DataFrame(rows) for name, rows in frames.items()})
+    return section_of("actions", shown, {name: pd.DataFrame(rows) for name, rows in frames.items()})
 
 
 def evidence_section(results: Results) -> ReportSection | None:
@@ -237,7 +391,7 @@ def grounding_section(results: Results) -> ReportSection | None:
         return None
     rows = pd.DataFrame([{"strategy": name, "kind": kind, **of._asdict()} for name, kind, of in by_kind])
     chart = chart_of("grounding", charts.grounding_rows(summary.steps.by_turn), charts.grounding)
-    return section_of("grounding", (chart, grounding_table(summary)), {"grounding": rows})
+    return section_of("grounding", (chart, tables.grounding_table(summary)), {"grounding": rows})
 
 
 def growth_section(results: Results) -> ReportSection | None:
@@ -245,8 +399,9 @@ def growth_section(results: Results) -> ReportSection | None:
     curve = results.summary.steps.growth
     if curve.empty:
         return None
-    chart = chart_of("growth", charts.growth_rows(curve), charts.growth)
-    return section_of("growth", (chart, growth_table(results.summary)), {"growth": curve})
+    # A call before the first turn has no place on a logarithmic axis.
+    chart = chart_of("growth", curve[curve.turn > 0], charts.growth)
+    return section_of("growth", (chart, tables.growth_table(results.summary)), {"growth": curve})
 
 
 def method_section(results: Results) -> ReportSection:
@@ -261,8 +416,8 @@ def method_section(results: Results) -> ReportSection:
     }
     shown = tuple((name, value) for name, value in rows.items() if value not in ("None", ""))
     run = Table("What was run?", ("what", "value"), shown, names=2, prose=True)
-    tables = [counter_table(results.summary)] if counter else []
-    return section_of("method", (*tables, run), {"counter": pd.DataFrame(counter)})
+    shown_counter = [tables.counter_table(results.summary)] * bool(counter)
+    return section_of("method", (*shown_counter, run), {"counter": pd.DataFrame(counter)})
 
 
 def strategies_section(results: Results) -> ReportSection | None:
@@ -270,13 +425,13 @@ def strategies_section(results: Results) -> ReportSection | None:
     if is_traps(results):
         return None
     summary = results.summary
-    tables = (main_table(summary), *lacking_table(summary))
-    return section_of("strategies", tables, {"strategies": pd.DataFrame(rows_of(summary))})
+    shown = (tables.main_table(summary), *tables.lacking_table(summary))
+    return section_of("strategies", shown, {"strategies": pd.DataFrame(tables.rows_of(summary))})
 
 
 def structure_section(results: Results) -> ReportSection:
     """Return the structural faults; that there are none is a result too."""
-    return section_of("structure", (faults_table(results.summary),))
+    return section_of("structure", (tables.faults_table(results.summary),))
 
 
 def survival_section(results: Results) -> ReportSection | None:
@@ -286,7 +441,7 @@ def survival_section(results: Results) -> ReportSection | None:
         return None
     frame = pd.DataFrame([{"strategy": name, **row._asdict()} for name, rows in facts.items() for row in rows])
     chart = chart_of("survival", charts.survival_rows(facts), charts.survival)
-    return section_of("survival", (chart, *survival_tables(results.summary)), {"survival": frame})
+    return section_of("survival", (chart, *tables.survival_tables(results.summary)), {"survival": frame})
 
 
 def tiers_section(results: Results) -> ReportSection | None:
@@ -300,7 +455,7 @@ def tiers_section(results: Results) -> ReportSection | None:
     parts: tuple[Table | Chart, ...] = (
         chart_of("tiers", charts.tier_rows(with_hits), charts.tiers),
         *tier_action_tables(tiers),
-        chart_of("miss_ratios", charts.miss_rows(ratios), charts.miss_ratios, **words),
+        chart_of("miss_ratios", ratios, charts.miss_ratios, **words),
     )
     hits = [(name, tier, actions.hits[tier]) for name, actions in with_quotas.items() for tier in TIERS]
     moves = [
@@ -327,7 +482,7 @@ def tiers_section(results: Results) -> ReportSection | None:
 
 
 SECTIONS: tuple[Callable[[Results], ReportSection | None], ...] = (
-    overview.overview_section,
+    overview_section,
     strategies_section,
     bill_section,
     growth_section,

@@ -90,7 +90,7 @@ class Schedule:
             self._script.wait(hours=9)
 
 
-class Question(NamedTuple):
+class LifeQuestion(NamedTuple):
     """Question that can be asked as a probe."""
 
     text: str
@@ -105,7 +105,7 @@ class Questions:
     def __init__(self, ledger: FactLedger, write: Writer, language: Language) -> None:
         self._ledger, self._write, self._language = ledger, write, language
 
-    def of(self, category: str) -> list[Question]:
+    def of(self, category: str) -> list[LifeQuestion]:
         """Return all questions of a category, in the order in which their facts were recorded."""
         facts = list(self._ledger.certain())
         if category == "multi_hop":
@@ -123,11 +123,11 @@ class Questions:
     def _text(self, form: str, subject: Subject, aspect: str, label: str = "") -> str:
         return self._write(f"{form}.{subject.kind}.{aspect}", it=label or subject.label)
 
-    def _simple(self, form: str, subject: Subject, aspect: str, values: list[FactValue]) -> Question:
+    def _simple(self, form: str, subject: Subject, aspect: str, values: list[FactValue]) -> LifeQuestion:
         value = values[0 if form == "first" else -1]
-        return Question(self._text(form, subject, aspect), value.answers, (value.source,))
+        return LifeQuestion(self._text(form, subject, aspect), value.answers, (value.source,))
 
-    def _clues(self, all_facts: list[Fact]) -> Iterator[Question]:
+    def _clues(self, all_facts: list[Fact]) -> Iterator[LifeQuestion]:
         """Name a subject by one of its facts, and ask for another."""
         aspects: dict[Subject, list[tuple[str, FactValue]]] = {}
         holders = Counter(value.answers[0] for values in self._ledger.facts.values() for value in values)
@@ -139,9 +139,9 @@ class Questions:
                 if unique and by != aspect and clue.source != value.source and self._has("clue", subject, by):
                     label = self._write(f"clue.{subject.kind}.{by}", v=clue.answers[0])
                     text = self._text("current", subject, aspect, label)
-                    yield Question(text, value.answers, (clue.source, value.source))
+                    yield LifeQuestion(text, value.answers, (clue.source, value.source))
 
-    def _sums(self, facts: list[Fact]) -> Iterator[Question]:
+    def _sums(self, facts: list[Fact]) -> Iterator[LifeQuestion]:
         bills = [
             (subject.label, price, values[-1].source)
             for subject, aspect, values in facts
@@ -149,9 +149,9 @@ class Questions:
         ]
         for (a, price, source), (b, other_price, other_source) in combinations(bills[-_RECENT:], 2):
             total = self._language.spellings(price + other_price)
-            yield Question(self._write("sum.bill", a=a, b=b), total, (source, other_source), computed=True)
+            yield LifeQuestion(self._write("sum.bill", a=a, b=b), total, (source, other_source), computed=True)
 
-    def _gaps(self, facts: list[Fact]) -> Iterator[Question]:
+    def _gaps(self, facts: list[Fact]) -> Iterator[LifeQuestion]:
         days = [
             (self._text("date", subject, aspect), day, values[-1].source)
             for subject, aspect, values in facts
@@ -161,14 +161,14 @@ class Questions:
             gap = abs((other_day - day).days)
             if 1 < gap < 200 and source != other_source:
                 text, count = self._write("gap", a=a, b=b), self._language.day_count(gap)
-                yield Question(text, count, (source, other_source), computed=True)
+                yield LifeQuestion(text, count, (source, other_source), computed=True)
 
-    def _unknown(self, facts: list[Fact]) -> Iterator[Question]:
+    def _unknown(self, facts: list[Fact]) -> Iterator[LifeQuestion]:
         for _ in range(4):
-            yield Question(self._write("unknown"))
+            yield LifeQuestion(self._write("unknown"))
         subjects = dict.fromkeys(subject for subject, *_ in facts if f"unknown.{subject.kind}" in self._write.forms)
         for subject in [*subjects][-_RECENT:]:
-            yield Question(self._write(f"unknown.{subject.kind}", it=subject.label))
+            yield LifeQuestion(self._write(f"unknown.{subject.kind}", it=subject.label))
 
 
 def _category(subject: Subject, _: str, values: list[FactValue]) -> str:

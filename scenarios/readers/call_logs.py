@@ -34,18 +34,6 @@ class _Logged(msgspec.Struct):
     response: AnthropicResponse | None = None
 
 
-def _shapes() -> Iterator[frozenset[str]]:
-    for outer in ("", "[]", ".request", "[].request"):
-        turns = {f"{outer}.messages", f"{outer}.messages[].role"}
-        yield frozenset({*turns, f"{outer}.system"})
-        yield frozenset({*turns, f"{outer}.tools[].input_schema"})
-        yield frozenset({*turns, f"{outer}.messages[].content[].type", f"{outer}.messages[].content[].tool_use_id"})
-    for outer in ("", "[]"):
-        yield frozenset(
-            {f"{outer}.request.messages[].role", f"{outer}.response.content", f"{outer}.response.stop_reason"}
-        )
-
-
 class AnthropicMessages(Reader):
     """Anthropic Messages API requests: `{system, tools, messages, …}`, or logs of them, `{"request", "response"}`.
 
@@ -58,7 +46,15 @@ class AnthropicMessages(Reader):
     """
 
     about = "Anthropic Messages API requests, alone or as {request, response} logs"
-    shapes = tuple(_shapes())
+    shapes = (
+        *anywhere(
+            (".messages", ".messages[].role", ".system"),
+            (".messages", ".messages[].role", ".tools[].input_schema"),
+            (".messages", ".messages[].role", ".messages[].content[].type", ".messages[].content[].tool_use_id"),
+            under=("", "[]", ".request", "[].request"),
+        ),
+        *anywhere((".request.messages[].role", ".response.content", ".response.stop_reason")),
+    )
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:

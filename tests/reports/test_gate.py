@@ -10,7 +10,7 @@ from ctxbench.harness.compare.figures import worst_of
 from ctxbench.harness.compare.gate import Gate, GatePolicy, gate
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.value import Ratio
-from ctxbench.reports.gate import anchor, as_junit, power, tables
+from ctxbench.reports.compare import anchor, as_junit, gate_tables, power
 from ctxbench.reports.render import markdown
 from tests.harness.compare.builders import made
 
@@ -28,7 +28,7 @@ def test_hostile_names() -> None:
     """They are text in Markdown and in XML, and steer neither."""
     answer = found([HOSTILE, *"bcdef"], strategy=HOSTILE)
     assert answer.result == "fails"
-    text = markdown(list(tables(answer, lambda *_: 3)))
+    text = markdown(list(gate_tables(answer, lambda *_: 3)))
     assert "<script>" not in text
     assert "\x1b" not in text
     assert "\u202e" not in text

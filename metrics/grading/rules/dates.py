@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from datetime import date, timedelta
+from calendar import monthrange
+from datetime import date
 from typing import Literal, NamedTuple
 
-from .quantities import ORDINALS
+from .quantities import ORDINALS, chinese
 
 Agreement = Literal["same", "finer", "about", "coarser", "other"]
 """Agreement of a date with the accepted one: the same; more exact and fitting; as exact and overlapping, such as early
@@ -46,33 +47,34 @@ _ZH = "[零一二三四五六七八九十\\d]"
 # A date in words begins where a word does, but for a century, which may stand behind letters. Without this look ahead
 # all alternatives are tried at each letter, which takes 2.5 times as long.
 _BEGINS = r"(?:(?=[^a-z\s])|(?<![a-z])(?=[a-z])|(?=[fsten][a-z-]{3,20}(?:-|\ )centur))"
+# Groups are named by what they hold: y year, m month, d day, e last day, c century; a number tells alternatives apart.
 _DATE = re.compile(
     rf"""{_BEGINS}(?:
     (?<![\d.])(?P<y1>{_YEAR})(?P<sep>[-/.])(?P<m1>\d{{1,2}})(?P=sep)(?P<d1>\d{{1,2}})(?!\d)
-    |(?<![\d.:])(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:\s*(?:-|to|and)\s*(?P<d2b>\d{{1,2}})(?:st|nd|rd|th)?)?
+    |(?<![\d.:])(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:\s*(?:-|to|and)\s*(?P<e2>\d{{1,2}})(?:st|nd|rd|th)?)?
         \ ?(?:of\ )?(?P<m2>{_MONTH})(?:,?\ ?(?:in\ |of\ )?(?P<y2>{_YEAR}){_NOTE})?
     |\b(?P<m3>{_MONTH})\ ?(?:the\ )?(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])
-        (?:\ ?(?:-|to|and)\ ?(?P<d3b>\d{{1,2}})(?:st|nd|rd|th)?(?!\d))?(?:\ ?,?\ ?(?:in\ |of\ )?(?P<y3>{_YEAR}){_NOTE})?
-    |\b(?P<season>spring|summer|autumn|fall|winter)(?:\ of|\ in|,)?\ (?P<y8>{_YEAR}){_NOTE}
-    |(?P<y9>\d{{4}})年(?P<zseason>[春夏秋冬])[天季]?
+        (?:\ ?(?:-|to|and)\ ?(?P<e3>\d{{1,2}})(?:st|nd|rd|th)?(?!\d))?(?:\ ?,?\ ?(?:in\ |of\ )?(?P<y3>{_YEAR}){_NOTE})?
+    |\b(?P<season1>spring|summer|autumn|fall|winter)(?:\ of|\ in|,)?\ (?P<y8>{_YEAR}){_NOTE}
+    |(?P<y9>\d{{4}})年(?P<season2>[春夏秋冬])[天季]?
     |(?<![a-z])(?P<m4>{_MONTH}),?\ ?(?:of\ |in\ )?(?P<y4>{_YEAR}){_NOTE}
     |(?<![\d/.])(?P<a>\d{{1,2}})[/.](?P<b>\d{{1,2}})[/.](?P<y5>\d{{4}}|\d\d)(?![\d/])
     |(?P<y6>\d{{4}}|[零一二三四五六七八九]{{4}})\ ?年
         (?:\ ?(?P<m6>{_ZH}{{1,3}})\ ?月(?:份|\ ?(?P<d6>{_ZH}{{1,3}})\ ?[日号])?)?
     |(?P<m7>{_ZH}{{1,3}})\ ?月(?:份|\ ?(?P<d7>{_ZH}{{1,3}})\ ?[日号])?
-    |(?<!\d)(?P<c>\d{{1,2}}|{"|".join(ORDINALS)})(?:st|nd|rd|th)?(?:-|\ )centur(?:y|ies)(?P<cbc>\ b\.?c\.?(?:e\b)?)?
-    |(?P<zbc>公元前)?(?P<c2>{_ZH}{{1,3}})世纪(?:(?P<zdec>[一二三四五六七八九]十|\d0)年代)?
+    |(?<!\d)(?P<c1>\d{{1,2}}|{"|".join(ORDINALS)})(?:st|nd|rd|th)?(?:-|\ )centur(?:y|ies)(?P<cbc1>\ b\.?c\.?(?:e\b)?)?
+    |(?P<cbc2>公元前)?(?P<c2>{_ZH}{{1,3}})世纪(?:(?P<zdec>[一二三四五六七八九]十|\d0)年代)?
     |(?<!\d)(?P<dec>1\d\d0|20\d0)'?s(?![a-z])
-    |(?<![\d.,])(?P<bc>\d{{1,4}})\ ?(?:b\.c\.(?:e\.)?|bce?\b)
-    |公元前(?P<zb>\d{{1,4}})年?
-    |\b(?:a\.d\.|ad)\ ?(?P<ad1>\d{{1,4}})(?!\d)|(?<![\d.,])(?P<ad2>\d{{1,4}})\ ?(?:a\.d\.|ad\b|c\.e\.|ce\b)
-    |\byear\ (?P<ad3>\d{{1,3}})(?![\d.,])
-    |(?<![\d.,$£€/-])(?P<year>{_YEAR})(?!,\d|\.\d)(?![a-z%]){_NOTE}
-    |(?<=-)(?P<year2>{_YEAR})(?![\d%]|,\d)
+    |(?<![\d.,])(?P<bc1>\d{{1,4}})\ ?(?:b\.c\.(?:e\.)?|bce?\b)
+    |公元前(?P<bc2>\d{{1,4}})年?
+    |\b(?:a\.d\.|ad)\ ?(?P<y10>\d{{1,4}})(?!\d)|(?<![\d.,])(?P<y11>\d{{1,4}})\ ?(?:a\.d\.|ad\b|c\.e\.|ce\b)
+    |\byear\ (?P<y12>\d{{1,3}})(?![\d.,])
+    |(?<![\d.,$£€/-])(?P<y13>{_YEAR})(?!,\d|\.\d)(?![a-z%]){_NOTE}
+    |(?<=-)(?P<y14>{_YEAR})(?![\d%]|,\d)
     |(?:(?<=in\ )|(?<=by\ )|(?<=of\ )|(?<=mid-)|(?<=early\ )|(?<=late\ )|(?<=until\ )|(?<=during\ )|(?<=till\ )|^)
         (?P<m8>{_MONTH})(?!\ \w+ing\b)
     |\b(?P<m9>january|february|april|june|july|august|september|october|november|december)\b
-    |\b(?P<wd>{_WEEKDAY})|(?:星期|周|礼拜)(?P<zwd>[一二三四五六日天])
+    |\b(?P<day1>{_WEEKDAY})|(?:星期|周|礼拜)(?P<day2>[一二三四五六日天])
     )""",
     re.VERBOSE,
 )
@@ -90,15 +92,11 @@ _ZH_PART = re.compile(
 )
 _WEEK = re.compile(r"\b(?P<unit>weekend|week) (?:of|starting|beginning) (?:the )?$")
 _THIRDS = {"early": 0, "beginning of": 0, "start of": 0, "late": 2, "end of": 2, "初": 0, "上旬": 0, "中旬": 1}
-_NTH = {"last": 0} | {
-    name: at
-    for at, names in enumerate(("first 1st 一", "second 2nd 二", "third 3rd 三", "fourth 4th 四"), 1)
-    for name in names.split()
-}
+_NTHS = ("last", "first 1st 一", "second 2nd 二", "third 3rd 三", "fourth 4th 四")
+_NTH = {name: at for at, names in enumerate(_NTHS) for name in names.split()}
 _COUNTS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10}
 _LAST = 2999  # a later year is a number
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "春": 3, "夏": 6, "秋": 9, "冬": 12}
-_DIGITS = {digit: at for at, digit in enumerate("零一二三四五六七八九")}
 _DATEABLE = re.compile(r"\d|[年月周日世期拜]|day\b|centur|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
 
 
@@ -199,77 +197,45 @@ def less_exact(accepted: When, date: When, needed: int = DAY) -> bool:
 
 def _read(match: re.Match[str]) -> list[When]:
     """Return the readings of a match: none if it is no date, two if day and month can be exchanged."""
-    of = {name: value for name, value in match.groupdict().items() if value is not None}
-    if any(_number(of.get(name)) > _LAST for name in ("y5", "y6", "y9", "ad1", "ad2")):
+    of = {name.rstrip("0123456789"): text for name, text in match.groupdict().items() if text is not None}
+    year, day, last = (int(chinese(of.get(part, "0"))) for part in "yde")
+    if year > _LAST:
         return []
     if "a" in of:
-        year = int(of["y5"])
         year += 0 if year > 99 else 2000 if year < 50 else 1900
         # 3/4 is 3 April or 4 March. A set: 4/4 has one reading, and 13/4 only one that is a date.
         pairs = {(int(of["a"]), int(of["b"])), (int(of["b"]), int(of["a"]))}
-        return [when for month, day in sorted(pairs) if (when := _day(year, month, day))]
-    if "season" in of or "zseason" in of:
+        return [when for pair in sorted(pairs) if (when := _day(year, *pair))]
+    if "season" in of and year:
         # The three months of a northern season; winter begins in December and ends in the next year.
-        year, first = int(of.get("y8") or of["y9"]), _SEASONS[of.get("season") or of["zseason"]]
-        return [When(_month_of(year, first).low, _month_of(year + (first == 12), (first + 1) % 12 + 1).high)]
+        first = _SEASONS[of["season"]]
+        end = _month_of(year + (first == 12), (first + 1) % 12 + 1)
+        return [When(_month_of(year, first).low, end.high)]
     if "dec" in of:
         return [_span(int(of["dec"]), int(of["dec"]) + 9)]
-    if "c" in of or "c2" in of:
-        return _century(of)
-    for name in ("year", "year2", "bc", "zb", "ad1", "ad2", "ad3"):
-        if name in of:
-            return [_span(int(of[name]) * (-1 if name in ("bc", "zb") else 1))]
-    if "wd" in of:
-        return [When(weekday=_WEEKDAYS.index(of["wd"][:3]))]
-    if "zwd" in of:
-        return [When(weekday="一二三四五六日天".index(of["zwd"]) % 7)]
-    # Year, month, day and last day of the alternative that fits.
-    at = next((at for at in "1234678" if f"m{at}" in of or f"y{at}" in of), "9")
-    when = _written(*(of.get(name) for name in (f"y{at}", f"m{at}", f"d{at}", f"d{at}b")))
-    return [when] if when is not None else []
-
-
-def _written(year: str | None, month: str | None, day: str | None, until: str | None) -> When | None:
-    m, d, last = _number(month), _number(day), _number(until)
-    if month and month[:3] in _MONTHS:
-        m = _MONTHS.index(month[:3]) + 1
-    if (month and not 1 <= m <= 12) or (day and not 1 <= d <= 31):
-        return None
-    y = _number(year)
-    if not y:
-        return When(month=m, day=d)
-    if not m:
-        return _span(y)
-    if not d:
-        return _month_of(y, m)
-    first = _day(y, m, d)
-    if last > d and first is not None and (end := _day(y, m, last)):
-        return When(first.low, end.high, m)
-    return first
-
-
-def _number(text: str | None) -> int:
-    """Return 1 to 99 in digits or Chinese, or a year digit by digit; 0 if there is none."""
-    if not text:
-        return 0
-    if text.isdigit() and text.isascii():
-        return int(text)
-    if "十" in text:
-        tens, _, ones = text.partition("十")
-        return _DIGITS.get(tens, 1) * 10 + _DIGITS.get(ones, 0)
-    figures = "".join(str(_DIGITS.get(digit, digit)) for digit in text)
-    return int(figures) if figures.isdigit() and figures.isascii() else 0
-
-
-def _century(of: dict[str, str]) -> list[When]:
-    text = of.get("c") or of["c2"]
-    number = ORDINALS.get(text) or _number(text)
-    if not 1 <= number <= 21:
+    if "c" in of:
+        number = ORDINALS.get(of["c"]) or int(chinese(of["c"]))
+        if not 1 <= number <= 21:
+            return []
+        start = -100 * number if "cbc" in of else 100 * (number - 1) + int(chinese(of.get("zdec", "0")))
+        return [_span(start, start + (9 if "zdec" in of and "cbc" not in of else 99))]
+    if "bc" in of:
+        return [_span(-int(of["bc"]))]
+    if "day" in of:
+        name = of["day"]
+        return [When(weekday=_WEEKDAYS.index(name[:3]) if name.isascii() else "一二三四五六日天".index(name) % 7)]
+    if "m" not in of:
+        return [_span(year)]
+    name = of["m"]
+    month = _MONTHS.index(name[:3]) + 1 if name[:3] in _MONTHS else int(chinese(name))
+    if not 1 <= month <= 12 or ("d" in of and not 1 <= day <= 31):
         return []
-    if "cbc" in of or "zbc" in of:
-        return [_span(-100 * number, -100 * number + 99)]
-    start = 100 * (number - 1) + _number(of.get("zdec"))
-    return [_span(start, start + (9 if "zdec" in of else 99))]
+    if not year:
+        return [When(month=month, day=day)]
+    if not day:
+        return [_month_of(year, month)]
+    begin, end = _day(year, month, day), _day(year, month, last) if last > day else None
+    return [] if begin is None else [When(begin.low, end.high, month) if end else begin]
 
 
 def _span(first: int, last: int | None = None) -> When:
@@ -281,45 +247,15 @@ def _span(first: int, last: int | None = None) -> When:
 
 
 def _month_of(year: int, month: int) -> When:
-    low = date(year, month, 1)
-    # Four days behind the 28th it is the next month, whatever the month.
-    return When(low.toordinal(), (low.replace(day=28) + timedelta(4)).replace(day=1).toordinal() - 1, month)
+    low = date(year, month, 1).toordinal()
+    return When(low, low + monthrange(year, month)[1] - 1, month)
 
 
 def _day(year: int, month: int, day: int) -> When | None:
     try:
-        at = date(year, month, day).toordinal()
+        return _at(date(year, month, day).toordinal())
     except ValueError:
         return None
-    return When(at, at, month, day)
-
-
-def _moved(when: When, before: re.Match[str]) -> When | None:
-    """Return the date that "the Sunday before", "two days after" or "the week before" a date means."""
-    what, unit, count = before["what"], before["unit"], before["n"]
-    back = before["way"] in ("before", "prior to", "preceding")
-    edge, way = (when.low, -1) if back else (when.high, 1)
-    if unit == ("day" if what else "weekend"):
-        weekday = _WEEKDAYS.index(what[:3]) if what else 5
-        # Never 0: the Sunday before a Sunday is a week before.
-        at = edge + way * (way * (weekday - (edge - 1) % 7) % 7 or 7)
-        return _at(at) if what else When(at, at + 1)
-    if what or not unit:
-        return None
-    few = count is not None and "few" in count
-    if unit == "month" and not few:
-        near = date.fromordinal(max(1, edge + 15 * way))
-        return _month_of(near.year, near.month)
-    if unit == "year" and not few:
-        return _span(date.fromordinal(max(1, edge)).year + way)
-    if unit not in ("day", "week"):
-        return None
-    days = {"day": 1, "week": 7}[unit] * (
-        1 if not count else 5 + 2 * (unit == "day") if few else _COUNTS.get(count) or int(count)
-    )
-    if not few and (count or unit == "day"):
-        return _at(edge + way * days)
-    return When(when.low - days, when.low - 1) if back else When(when.high + 1, when.high + days)
 
 
 def _at(ordinal: int) -> When | None:
@@ -327,3 +263,27 @@ def _at(ordinal: int) -> When | None:
         return None
     day = date.fromordinal(ordinal)
     return When(ordinal, ordinal, day.month, day.day)
+
+
+def _moved(when: When, before: re.Match[str]) -> When | None:
+    """Return the date that "the Sunday before", "two days after" or "the week before" a date means."""
+    what, unit, count = before["what"], before["unit"], before["n"] or ""
+    back, few = before["way"] in ("before", "prior to", "preceding"), "few" in count
+    edge, way = (when.low, -1) if back else (when.high, 1)
+    if unit == ("day" if what else "weekend"):
+        weekday = _WEEKDAYS.index(what[:3]) if what else 5
+        # Never 0: the Sunday before a Sunday is a week before.
+        at = edge + way * (way * (weekday - (edge - 1) % 7) % 7 or 7)
+        return _at(at) if what else When(at, at + 1)
+    if what or not unit or (few and unit in ("month", "year")):
+        return None
+    if unit == "month":
+        near = date.fromordinal(max(1, edge + 15 * way))
+        return _month_of(near.year, near.month)
+    if unit == "year":
+        return _span(date.fromordinal(max(1, edge)).year + way)
+    size = 1 if unit == "day" else 7
+    days = size * (1 if not count else 5 + 2 * (unit == "day") if few else _COUNTS.get(count) or int(count))
+    if not few and (count or unit == "day"):
+        return _at(edge + way * days)
+    return When(when.low - days, when.low - 1) if back else When(when.high + 1, when.high + days)

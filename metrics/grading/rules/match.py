@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
-from ...language import HAN, cutter, either, word_lists
+from ...language import HAN, cut, either, stemmer, word_lists
 from . import stance
-from .dates import DAY, MONTH, SEASON, YEAR, When, agreement, less_exact
+from .dates import When, agreement
 from .quantities import ROMAN, Quantity, equal
 from .scope import Scope
 from .stance import without_address
-from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, clean, same_given_name, stemmer
+from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, clean, given_names
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -47,13 +47,6 @@ class QuestionWords(TextWords):
     def asks(self) -> frozenset[str]:
         """The cues of `data/match.toml` that it has."""
         return frozenset(name for name, cue in _CUES.items() if cue.search(self.lower))
-
-    @cached_property
-    def enough(self) -> int:
-        """How exact a date has to be (`dates.exactness`): less where it asks for a year or a month."""
-        return next(
-            (exact for name, exact in (("year", YEAR), ("season", SEASON), ("month", MONTH)) if name in self.asks), DAY
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +141,7 @@ def _units(words: TextWords, question: TextWords) -> tuple[Unit, ...]:
     latin = [(stem, low) for stem, low in pairs if not _HAN_RUN.match(low)]
     content = [stem for stem, low in latin if low not in STOP]
     digits = {stem for stem, raw in zip(words.stems, words.raw, strict=True) if raw[0].isdigit() or raw in ROMAN}
-    han = [word for run in _HAN_RUN.findall(words.plain) for word in cutter()(run) if word not in HAN_STOP]
+    han = [word for run in _HAN_RUN.findall(words.plain) for word in cut(run) if word not in HAN_STOP]
     if not content and not han:
         content = [stem for stem, _ in latin] or [low for _, low in pairs]
     units = [Unit(stem, 1.0, stem in question.places, numeric=stem in digits) for stem in dict.fromkeys(content)]
@@ -172,9 +165,8 @@ def _other_words(lower: str, spans: list[tuple[int, int]]) -> list[str]:
 def _is_number(words: TextWords, others: list[str], question: QuestionWords) -> bool:
     """Return whether the answer has little beside its numbers but what is counted, and no name."""
     chinese = not words.lower.isascii()
-    if len(others) > 1 + ("amount" in question.asks) + chinese:
-        return False
-    if chinese and "who" in question.asks:  # a numeral in a Chinese name: 贺一鸣
+    # A numeral in a Chinese name: 贺一鸣.
+    if len(others) > 1 + ("amount" in question.asks) + chinese or (chinese and "who" in question.asks):
         return False
     return not any(raw[0].isupper() and raw.lower() in others for raw in words.raw)
 
@@ -200,35 +192,31 @@ START = 150
 """Characters at the start of an answer in which a denial counts."""
 _SPELT = 5  # letters of a word that may be misspelt in a name of which all else is there
 _BESIDE = r"([A-Z][A-Za-z]+)\.?[ -]{0}\b|\b{0}[ -]([A-Z][A-Za-z]+)"
-_QUANTITY = 40  # characters of the longest answer that is a number and its unit
 _SHORT, _FEW = 8, 3  # words of a sentence, and of an accepted answer, so short that each word matters
 _GLUED = 4  # letters of a word that may run into its neighbours: shorter ones are in others by chance
 _ORDER = {"same": 4, "finer": 3, "about": 3, "coarser": 2, "other": 1}
 _SAID_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:[.,:]\d+)*")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Match:
     """Parts of an accepted answer that an answer has."""
 
-    share: float = 0.0
+    share: float
     """Share of its words, by weight."""
-    fresh: float = 0.0
+    fresh: float
     """Share of its words that the question does not have already; `share` if there are none."""
-    whole: bool = False
+    whole: bool
     """It is there word for word."""
-    lost_number: bool = False
-    """A number that belongs to it is not there."""
-    rival: bool = False
-    """A name of which a part is there, beside a name that is not of it: Kelli *Garner* for Kelli Giddish."""
-    lost_surname: bool = False
-    """The person asked for is there by given names alone."""
-    lost_place: bool = False
-    """A word of a Chinese text with a number, as a rule an address, is not there."""
-    swapped: bool = False
-    """A short sentence with another word where one of its words stands: *light* green for dark green."""
-    within: bool = False
+    within: bool
     """The answer is a part of it, and says more than the question."""
+    lost_number: bool
+    """A number that belongs to it is not there."""
+    rival: bool
+    """A name of which a part is there, beside a name that is not of it: Kelli *Garner* for Kelli Giddish."""
+    lacks: Literal["", "surname", "place", "word"]
+    """What matters and is not there: the surname of the person asked for; a word of a Chinese text with a number, as a
+    rule an address; a word of a short sentence, which has another one: *light* green for dark green."""
 
 
 class GoldSpan(NamedTuple):
@@ -262,11 +250,6 @@ class ParsedAnswer:
             text[span.start : span.stop] = " " * (span.stop - span.start)
         return ParsedAnswer("".join(text), self.golds)
 
-    def takes_up(self, question: TextWords) -> bool:
-        """Return whether it has a word of the question that is more than grammar."""
-        pairs = zip(question.stems, question.raw, strict=True)
-        return any(stem in self.words.places and raw.lower() not in STOP | HAN_STOP for stem, raw in pairs)
-
     @cached_property
     def own(self) -> str:
         """Text in lower case, without the parts that speak to a grader."""
@@ -284,14 +267,6 @@ class ParsedAnswer:
         """Whether it denies anything in its first START characters."""
         return stance.negates(self.own[:START])
 
-    @property
-    def is_quantity(self) -> bool:
-        """Whether it is one number with its unit and nothing else."""
-        if len(self.said) > _QUANTITY or len(self.words.quantities) != 1:
-            return False
-        [quantity] = self.words.quantities
-        return quantity.stop - quantity.start >= len(self.said.strip(" .!~"))
-
     def has(self, unit: Unit) -> bool:
         """Return whether a word is there."""
         return unit.word in (self.words.squeezed if unit.han else self.words.places)
@@ -299,38 +274,33 @@ class ParsedAnswer:
 
 def match(gold: Gold, answer: ParsedAnswer) -> Match:
     """Match the words of an accepted answer with an answer."""
-    words, units, result = answer.words, gold.units, Match(whole=_holds(gold, answer))
-    hits = [1.0 if result.whole or answer.has(unit) else _nearly(unit, gold, words.places) for unit in units]
+    words, units, whole = answer.words, gold.units, _holds(gold, answer)
+    hits = [1.0 if whole or answer.has(unit) else _nearly(unit, gold, words.places) for unit in units]
     # Exactly one word is missing beside others that are there: only then may it be misspelt.
     if gold.form == "name" and hits.count(1.0) == len(hits) - 1 > 0:
         at = next(at for at, hit in enumerate(hits) if hit < 1)
         hits[at] = max(hits[at], _misspelt(units[at], words.places))
-    numbered = lost_han = False
-    weight = found_weight = fresh = fresh_found = 0.0
-    for unit, hit in zip(units, hits, strict=True):
-        weight += unit.weight
-        found_weight += hit * unit.weight
-        if not unit.echoed:
-            fresh += unit.weight
-            fresh_found += hit * unit.weight
-        numbered |= unit.numeric
-        lost_han |= unit.han and unit.weight >= 1 and not hit
-        result.lost_number |= unit.numeric and not hit
-    result.share = found_weight / weight if weight else 0.0
-    result.fresh = fresh_found / fresh if fresh else result.share
-    some = 0 < result.fresh < 1
+    pairs = list(zip(units, hits, strict=True))
+    lost = [unit for unit, hit in pairs if not hit]
+    share = _share(pairs, 0.0)
+    fresh = _share([(unit, hit) for unit, hit in pairs if not unit.echoed], share)
+    lacks: Literal["", "surname", "place", "word"] = ""
     # The last word of a name is the surname.
-    result.lost_surname = gold.surnamed and result.share > 0 and not hits[-1]
-    result.lost_place = numbered and lost_han
-    result.swapped = gold.form == "phrase" and some and len(units) <= _FEW and _is_swapped(gold, words)
-    if not result.whole:
-        result.rival = (gold.form == "name" and some and _has_rival(gold, words)) or _has_chinese_rival(gold, words)
-    result.within = (
-        len(words.squeezed) > 1
-        and words.squeezed in gold.text.squeezed
-        and any(stem not in gold.asked.places for stem in words.stems)
-    )
-    return result
+    if gold.surnamed and share > 0 and not hits[-1]:
+        lacks = "surname"
+    elif any(unit.numeric for unit in units) and any(unit.han and unit.weight >= 1 for unit in lost):
+        lacks = "place"
+    elif gold.form == "phrase" and 0 < fresh < 1 and len(units) <= _FEW and _is_swapped(gold, words):
+        lacks = "word"
+    said, accepted = words.squeezed, gold.text.squeezed
+    rival = (gold.form == "name" and 0 < fresh < 1 and _has_rival(gold, words)) or _has_chinese_rival(gold, words)
+    within = len(said) > 1 and said in accepted and any(stem not in gold.asked.places for stem in words.stems)
+    return Match(share, fresh, whole, within, any(unit.numeric for unit in lost), not whole and rival, lacks)
+
+
+def _share(pairs: Sequence[tuple[Unit, float]], otherwise: float) -> float:
+    weight = sum(unit.weight for unit, _ in pairs)
+    return sum(unit.weight * hit for unit, hit in pairs) / weight if weight else otherwise
 
 
 def _has_rival(gold: Gold, words: TextWords) -> bool:
@@ -340,10 +310,9 @@ def _has_rival(gold: Gold, words: TextWords) -> bool:
     for word in names:
         for rival in re.finditer(_BESIDE.format(re.escape(word)), words.plain):
             low = (rival.group(1) or rival.group(2)).lower()
-            if low not in STOP and low not in TITLES:
-                stem = stemmer()([low])[0]
-                if stem not in mine and stem not in gold.asked.places:
-                    return True
+            stem = stemmer().stemWord(low)
+            if low not in STOP | TITLES and stem not in mine and stem not in gold.asked.places:
+                return True
     return False
 
 
@@ -393,15 +362,10 @@ def _holds(gold: Gold, answer: ParsedAnswer) -> bool:
     text, words = gold.text, answer.words
     if not text.squeezed:
         return False
+    stems, size, at = text.stems, len(text.stems), words.places.get(text.stems[0], len(words.stems))
     # `places` knows the first place of a word alone; later ones are looked for.
-    stems, size, at = text.stems, len(text.stems), words.places.get(text.stems[0], -1)
-    while at >= 0:
-        if words.stems[at : at + size] == stems:
-            return True
-        try:
-            at = words.stems.index(stems[0], at + 1)
-        except ValueError:
-            at = -1
+    if any(words.stems[at : at + size] == stems for at in range(at, len(words.stems)) if words.stems[at] == stems[0]):
+        return True
     ends = text.raw[-1]
     if len(text.squeezed) < _GLUED or text.raw[0][0].isdigit() or ends[-1].isdigit() or ends in ROMAN:
         return False
@@ -418,7 +382,7 @@ def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
     if gold.form == "name":
         if len(word) == 1:
             return 0.7 * any(name[0] == word for name in places)
-        if any(name in places for name in same_given_name(word)):
+        if any(name in places for name in given_names().get(word, ())):
             return 1.0
         if word[0] in places and len(gold.units) > 1:
             return 0.5
@@ -443,6 +407,11 @@ def _misspelt(unit: Unit, places: dict[str, int]) -> float:
     return 0.0
 
 
+def agrees(accepted: When, date: When) -> bool:
+    """Return whether a date fits an accepted one, however exact it is."""
+    return _ORDER[agreement(accepted, date)] > 1
+
+
 def date_order(gold: Gold, answer: ParsedAnswer) -> int:
     """Return how the best date of the answer agrees: 4 the same, 3 finer, 2 coarser, 1 another, 0 none.
 
@@ -461,15 +430,6 @@ def number_order(gold: Gold, answer: ParsedAnswer) -> int:
     if not quantities:
         return 0
     return 2 if all(any(equal(quantity, other) for other in quantities) for quantity in gold.numbers) else 1
-
-
-def lacks_exactness(gold: Gold, answer: ParsedAnswer) -> bool:
-    """Return whether every fitting date of the answer is less exact than one of the accepted ones."""
-    dates, enough = [date for date, _, _ in answer.words.dates], gold.asked.enough
-    return any(
-        all(less_exact(when, date, enough) for date in dates if _ORDER[agreement(when, date)] > 1)
-        for when in gold.whens
-    )
 
 
 def whole_places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
@@ -494,7 +454,7 @@ def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
     said, whole, values = answer.said, whole_places(gold, answer), list[tuple[int, int]]()
     if gold.form == "date":
         for date, start, stop in answer.words.dates:
-            if any(_ORDER[agreement(when, date)] > 1 for when in gold.whens):
+            if any(agrees(when, date) for when in gold.whens):
                 values.append((start, stop))
     elif gold.form == "number":
         numbers = answer.words.quantities
@@ -509,7 +469,7 @@ def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
         return []
     fresh = [unit for unit in gold.units if not unit.echoed] or list(gold.units)
     words = list(_SAID_WORD.finditer(said))
-    stems = stemmer()([word.group() for word in words])
+    stems = stemmer().stemWords([word.group() for word in words])
     mine = {unit.word for unit in fresh if not unit.han}
     spans = [word.span() for word, stem in zip(words, stems, strict=True) if stem in mine]
     spans += [hit.span() for unit in fresh if unit.han for hit in re.finditer(re.escape(unit.word), said)]
@@ -518,14 +478,6 @@ def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
 
 def one_edit(one: str, other: str) -> bool:
     """Return whether two words differ by one letter added, dropped or exchanged, after an equal first one."""
-    longest, shortest = max(len(one), len(other)), min(len(one), len(other))
-    if longest - shortest > 1 or one[0] != other[0]:
-        return False
-    before = 0
-    while before < shortest and one[before] == other[before]:
-        before += 1
-    after = 0
-    # From the end, but not back into what is equal from the start. Cornelia, Cordelia: 3 + 4 letters of 8, one apart.
-    while after < shortest - before and one[-1 - after] == other[-1 - after]:
-        after += 1
-    return before + after >= longest - 1
+    at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    rests = (one[at + 1 :], other[at + 1 :]), (one[at + 1 :], other[at:]), (one[at:], other[at + 1 :])
+    return at > 0 and any(rest == other_rest for rest, other_rest in rests)

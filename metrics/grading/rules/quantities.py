@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...language import word_lists
@@ -32,21 +31,15 @@ class Quantity(NamedTuple):
     """Once, twice: a number only where times are counted."""
 
 
-_SHORT: dict[str, int] = _LISTS["short"]
 _ZH_BIG = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
-_ZH_ONES = {each: at for at, each in enumerate("零一二三四五六七八九")} | {"两": 2}
-
-
-def _units() -> Iterator[tuple[str, tuple[str, float]]]:
-    dimension = ""
-    for part in _LISTS["units"].split():
-        factor, equals, names = part.partition("=")
-        dimension = dimension if equals else part
-        for name in names.split("|") if equals else ():
-            yield name.replace("_", " ").strip(), (dimension, float(factor))
-
-
-_UNITS = dict(_units())
+_ZH_DIGITS = str.maketrans("零一二三四五六七八九两点", "01234567892.")
+_FACTORS: dict[str, int] = BIG | _LISTS["short"] | _ZH_BIG
+_UNITS: dict[str, tuple[str, float]] = {
+    name: (dimension, float(factor))
+    for dimension, units in _LISTS["units"].items()
+    for names, factor in units.items()
+    for name in names.split("|")
+}
 _WORDS = "|".join(sorted([*ONES, *TENS, *BIG, "dozen"], key=len, reverse=True))
 _UNIT_NAMES = "|".join(re.escape(name) for name in sorted(_UNITS, key=len, reverse=True) if name.isascii())
 _ZH_UNITS = "|".join(sorted((name for name in _UNITS if not name.isascii()), key=len, reverse=True))
@@ -95,17 +88,15 @@ def quantities(text: str) -> list[Quantity]:
     if not _NUMERIC.search(text):
         return []
     result: list[Quantity] = []
-    for match in _NUMBER.finditer(text):
-        read = _read(match)
-        if read is not None:
+    for number in map(_read, _NUMBER.finditer(text)):
+        if not number.dimension:
             # The minutes of the hours before: 四小时十二分. Alone, 分 are marks or cents too.
-            hours = ("time:s", 3600.0, read.start)
-            follow = result and (result[-1].dimension, result[-1].factor, result[-1].stop) == hours
-            if follow and not read.dimension and text[read.stop : read.stop + 1] == "分":
-                read = read._replace(dimension="time:s", factor=60.0, stop=read.stop + 1)
-            elif not read.dimension and read.value <= 24 and _OCLOCK.match(text, read.stop):
-                read = read._replace(dimension=_DIAL, value=60 * read.value, stop=read.stop + 1)
-            result.append(read)
+            follow = result and result[-1][1:3] + result[-1][5:6] == ("time:s", 3600.0, number.start)
+            if follow and text[number.stop : number.stop + 1] == "分":
+                number = number._replace(dimension="time:s", factor=60.0, stop=number.stop + 1)
+            elif number.value <= 24 and _OCLOCK.match(text, number.stop):
+                number = number._replace(dimension=_DIAL, value=60 * number.value, stop=number.stop + 1)
+        result.append(number)
     return result
 
 
@@ -139,26 +130,37 @@ def _equal_values(accepted: Quantity, answer: Quantity) -> bool:
     return least >= 2 and abs(round(a, least) - round(b, least)) < 1e-9
 
 
-def _read(match: re.Match[str]) -> Quantity | None:
-    if (special := _clock(match) or _fraction(match)) is not None:
-        return special
-    figure, words, ordinal, zh = match["figure"], match["words"], match["ordinal"], match["zh"]
-    if times := match["times"]:
-        value = {"once": 1.0, "twice": 2.0, "thrice": 3.0}[times]
-        return Quantity(value, start=match.start(), stop=match.end(), times=True)
-    digits, is_ordinal = len((figure or "").partition(".")[2]), bool(match["ord"] or ordinal)
+def _read(match: re.Match[str]) -> Quantity:
+    start, stop = match.span()
+    if hours := match["zhour"] or match["hour"] or match["hour24"]:
+        # A time of day, in minutes. Without a.m. or p.m. it may be either, up to one o'clock.
+        hour, half_of_day = int(chinese(hours)), match["noon"] or match["ampm"] or ""
+        hour = hour % 12 if match["ampm"] else hour
+        minute = 30 if match["half"] else int(chinese(match["zminute"] or match["minute"] or match["minute24"] or "0"))
+        later = half_of_day[:1] in ("下", "晚", "p") or (half_of_day == "中午" and hour < 11)
+        known = half_of_day or hour > 12 or hour == 0
+        minutes = 60 * (hour + 12 * (later and hour < 12)) + minute
+        return Quantity(minutes, _CLOCK if known else _DIAL, start=start, stop=stop)
+    if match["over"]:
+        return Quantity(int(match["over"]) / int(match["under"]), start=start, stop=stop)
+    if match["some"]:
+        return Quantity(ONES[match["some"]] / _PARTS[match["part"]], start=start, stop=stop)
+    if unit := match["halved"] or match["halved2"] or match["zhalved"]:
+        whole = match["whole"] or match["whole2"] or match["zwhole"] or "zero"
+        count = 1 if whole in ("a", "an") else ONES[whole] if whole in ONES else int(chinese(whole))
+        return Quantity(count + 0.5, *_UNITS[unit], 1, start, stop)
+    if match["times"]:
+        return Quantity({"once": 1.0, "twice": 2.0, "thrice": 3.0}[match["times"]], start=start, stop=stop, times=True)
+    figure, is_ordinal = match["figure"] or "", bool(match["ord"] or match["ordinal"])
     if figure:
         value = float(figure.replace(",", ""))
-    elif words:
-        value = _spoken(words)
-    elif ordinal:
-        value = float(ORDINALS[ordinal])
+    elif match["words"]:
+        value = _spoken(match["words"])
+    elif match["ordinal"]:
+        value = float(ORDINALS[match["ordinal"]])
     else:
-        value, is_ordinal = chinese(zh), match.string[match.start() - 1 : match.start()] == "第"
-    if big := match["big"]:
-        value *= BIG.get(big) or _SHORT.get(big) or _ZH_BIG.get(big) or 1
-    if match["sign"]:
-        value = -value
+        value, is_ordinal = chinese(match["zh"]), match.string[start - 1 : start] == "第"
+    value *= _FACTORS.get(match["big"], 1) * (-1 if match["sign"] else 1)
     unit = match["unit"] or match["zunit"]
     dimension, factor = _UNITS[unit] if unit else ("", 1.0)
     if match["currency"]:
@@ -167,43 +169,7 @@ def _read(match: re.Match[str]) -> Quantity | None:
         dimension, factor = _CURRENCY[match["currency"]], 1.0
     if match["percent"]:
         dimension, factor = "share:%", 1.0
-    return Quantity(value, dimension, factor, digits, match.start(), match.end(), is_ordinal)
-
-
-def _clock(match: re.Match[str]) -> Quantity | None:
-    """Read a time of day, in minutes. Without a.m. or p.m. it may be either, up to one o'clock."""
-    if match["zhour"]:
-        hour, minute = _figure(match["zhour"]), 30 if match["half"] else _figure(match["zminute"])
-        later = match["noon"] in ("下午", "晚上") or (match["noon"] == "中午" and hour < 11)
-        known = True
-    elif match["hour"]:
-        hour, minute, later, known = int(match["hour"]), int(match["minute"] or 0), match["ampm"][0] == "p", True
-        hour %= 12
-    elif match["hour24"]:
-        hour, minute, later = int(match["hour24"]), int(match["minute24"]), False
-        known = hour > 12 or hour == 0
-    else:
-        return None
-    minutes = 60 * (hour + 12 * (later and hour < 12)) + minute
-    return Quantity(minutes, _CLOCK if known else _DIAL, start=match.start(), stop=match.end())
-
-
-def _figure(text: str | None) -> int:
-    return int(text) if text and text.isascii() else int(chinese(text)) if text else 0
-
-
-def _fraction(match: re.Match[str]) -> Quantity | None:
-    if match["over"]:
-        value = int(match["over"]) / int(match["under"])
-    elif match["some"]:
-        value = ONES[match["some"]] / _PARTS[match["part"]]
-    elif unit := match["halved"] or match["halved2"] or match["zhalved"]:
-        whole = match["whole"] or match["whole2"] or match["zwhole"] or "zero"
-        value = (1 if whole in ("a", "an") else ONES[whole] if whole in ONES else _figure(whole)) + 0.5
-        return Quantity(value, *_UNITS[unit], 1, match.start(), match.end())
-    else:
-        return None
-    return Quantity(value, start=match.start(), stop=match.end())
+    return Quantity(value, dimension, factor, len(figure.partition(".")[2]), start, stop, is_ordinal)
 
 
 def _spoken(words: str) -> float:
@@ -223,23 +189,23 @@ def _spoken(words: str) -> float:
 
 
 def chinese(text: str) -> float:
-    """Read a number in Chinese numerals: 三百二十, 两万五千, 二零二三, 三点五."""
-    whole, _, decimals = text.partition("点")
-    fraction = float("0." + "".join(str(_ZH_ONES[character]) for character in decimals)) if decimals else 0.0
-    if not any(character in _ZH_BIG for character in whole):
-        return float("".join(str(_ZH_ONES[character]) for character in whole)) + fraction
-    total = section = digit = 0.0
-    last = 1.0
+    """Read a number in Chinese numerals or in digits: 三百二十, 两万五千, 二零二三, 三点五."""
+    whole, _, decimals = text.translate(_ZH_DIGITS).partition(".")
+    fraction = float(f"0.{decimals or 0}")
+    if whole.isdecimal():
+        return float(whole) + fraction
+    total, section, digit, last = 0, 0, 0, 1
     # 两万五千: the digit 2 at 万 makes the total 20,000, and 5 at 千 the section 5,000. At 万 and 亿 all before is
     # multiplied, at 十, 百 and 千 the digit before alone; 十 without one is 10.
     for character in whole:
-        if character in _ZH_ONES:
-            digit = _ZH_ONES[character]
-        elif _ZH_BIG[character] >= 10**4:
-            total, section, digit = (total + section + digit) * _ZH_BIG[character], 0.0, 0.0
-            last = _ZH_BIG[character]
+        if character.isdecimal():
+            digit = int(character)
+            continue
+        last = _ZH_BIG[character]
+        if last >= 10**4:
+            total, section = (total + section + digit) * last, 0
         else:
-            section += (digit or 1) * _ZH_BIG[character]
-            digit, last = 0.0, _ZH_BIG[character]
+            section += (digit or 1) * last
+        digit = 0
     # A last digit right behind a unit is of the next lower one: 三百二 is 320 and 两万五 25,000, but 三百零二 302.
     return total + section + digit * (last / 10 if last > 10 and whole[-2:-1] in _ZH_BIG else 1) + fraction

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from ...language import HAN, either, word_lists
+from ...language import HAN, either, stemmer, word_lists
 from .dates import dates
 from .quantities import equal
-from .words import HAN_STOP, STOP, TextWords, stemmer
+from .words import HAN_STOP, STOP, TextWords
 
 _LISTS = word_lists(__package__, "scope")
 _BEFORE, _AFTER = 100, 240
@@ -26,7 +26,7 @@ _CLAUSE = re.compile(r"[!?;\n,:()]|\.(?=\s|$)|\s-\s")
 _HAN_ANY = re.compile(f"[{HAN}]")
 _SIDE = re.compile(r"\b(?:yes|no|true|false)\b|(?:不?[会能是对行]|可以|没?有)(?=\s*(?:[.,;!]|$))")
 _HAN_PAIR = re.compile(f"(?=([{HAN}]{{2}}))")
-_NOISE = frozenset(stemmer()(_LISTS["noise"].split())) | frozenset(_LISTS["zh_noise"])
+_NOISE = frozenset(stemmer().stemWords(_LISTS["noise"].split())) | frozenset(_LISTS["zh_noise"])
 
 
 def _words(key: str) -> re.Pattern[str]:
@@ -144,8 +144,7 @@ class Scope:
             return "takes {} back"
         if self._names_another(before, after):
             return "names something else by {}"
-        sentence = _last(_SENTENCE, before)
-        clause = _last(_CLAUSE, before)
+        sentence, clause = (boundary.split(before)[-1] for boundary in (_SENTENCE, _CLAUSE))
         ahead, behind = _ANY["before"].search(sentence), _ANY["after"].match(after)
         for cue in _CUES:
             if not (self._has_han or (ahead if cue.side == "before" else behind)):
@@ -159,9 +158,7 @@ class Scope:
 
     def offers(self, text: str) -> bool:
         """Return whether a text gives another answer, be it with words of an accepted one: "3 days" for "3 weeks"."""
-        if self.adds(text) or self._restates(text):
-            return True
-        return self._is_side and _SIDE.search(text) is not None
+        return self.adds(text) or self._restates(text) or (self._is_side and _SIDE.search(text) is not None)
 
     def _restates(self, text: str) -> bool:
         """Return whether a text has another number than the accepted answers, or only a part of one of them."""
@@ -242,7 +239,7 @@ class Scope:
         if other is not None and self.offers(other["other"]) and (hesitates or not self.adds(sentence)):
             return _OPEN
         if (other := _BEFORE_OR.search(sentence)) is not None and not _GLOSS.search(sentence):
-            words = _last(_CLAUSE, sentence[: other.start()].rstrip(" ,")).split()
+            words = _CLAUSE.split(sentence[: other.start()].rstrip(" ,"))[-1].split()
             if (hesitates or len(words) <= _FEW) and self.offers(" ".join(words[-3:])):
                 return _OPEN
         between = _AND.search(near) if _BETWEEN.search(clause) and not self.adds(sentence) else None
@@ -254,8 +251,3 @@ class Scope:
         if _HEDGE.search(clause) and (other := _HEDGE.search(after[:_NEAR])) and self.offers(after[other.end() :]):
             return _OPEN
         return ""
-
-
-def _last(boundary: re.Pattern[str], text: str) -> str:
-    """Return the text after its last boundary."""
-    return boundary.split(text)[-1]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection
+from collections import defaultdict
 from functools import cache, cached_property
 
-from ...language import HAN, word_lists
+from ...language import HAN, stemmer, word_lists
 from .dates import When, dates
 from .quantities import ONES, ORDINALS, ROMAN, TENS, Quantity, quantities
 from .stance import negates
@@ -127,15 +127,13 @@ class TextWords:
     def stems(self) -> list[str]:
         """Words in the form that is compared, in order."""
         words = [ROMAN.get(word) or word.lower() for word in self.raw]
-        return stemmer()([_NUMERALS.get(word) or _SAME.get(word) or word for word in words])
+        stems: list[str] = stemmer().stemWords([_NUMERALS.get(word) or _SAME.get(word) or word for word in words])
+        return stems
 
     @cached_property
     def places(self) -> dict[str, int]:
         """First place of each stem, counted in words."""
-        place_of_stem: dict[str, int] = {}
-        for at, stem in enumerate(self.stems):
-            place_of_stem.setdefault(stem, at)
-        return place_of_stem
+        return {stem: at for at, stem in reversed(list(enumerate(self.stems)))}
 
     @cached_property
     def squeezed(self) -> str:
@@ -170,24 +168,11 @@ class TextWords:
 
 
 @cache
-def stemmer() -> Callable[[list[str]], list[str]]:
-    """Return the function that cuts English words to their stems."""
-    import Stemmer
-
-    stem: Callable[[list[str]], list[str]] = Stemmer.Stemmer("english").stemWords
-    return stem
-
-
-@cache
-def _given_names() -> dict[str, set[str]]:
-    forms: dict[str, set[str]] = {}
+def given_names() -> dict[str, set[str]]:
+    """Return the forms of each given name, all as stems: Bob is Robert."""
+    forms = defaultdict[str, set[str]](set)
     for line in _LISTS["given_names"].splitlines():
-        names = stemmer()(line.split())
+        names = stemmer().stemWords(line.split())
         for name in names:
-            forms.setdefault(name, set()).update(names)
-    return forms
-
-
-def same_given_name(word: str) -> Collection[str]:
-    """Return the forms of a given name, name and forms as stems: Bob is Robert."""
-    return _given_names().get(word, ())
+            forms[name].update(names)
+    return dict(forms)

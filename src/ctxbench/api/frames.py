@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from ctxbench.harness.bill.bill import conversation_bills
-from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.compare.figures import measured, overall
-from ctxbench.harness.folder.run import Run, steps_of, uneven
-from ctxbench.metrics import figures
+from ctxbench.harness.folder.run import Run
 from ctxbench.metrics.figures import display_name, metric_of
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import MissingExtra, SpecError
@@ -74,21 +71,6 @@ def summary(run: Run, models: Sequence[str] = ()) -> pd.DataFrame:
         for strategy, metrics in values.items()
     }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("strategy")
-
-
-def growth(run: Run) -> pd.DataFrame:
-    """Return tokens of a call by strategy and turn: conversations, mean tokens_full and tokens_sent, saving."""
-    steps = steps_of(run)
-    conversations = run.table("results").conversation.nunique()
-    return figures.growth(steps[~steps.conversation.isin(uneven(run.failures, conversations))])
-
-
-def bill(run: Run, models: Sequence[str]) -> pd.DataFrame:
-    """Return one row per conversation, strategy and model: tokens read, written and fresh, and the costs in US dollars.
-
-    `base` is the cost of the whole history. The columns are those of `bill.Billed.conversations`.
-    """
-    return conversation_bills(run, [Scheme(model) for model in models])
 
 
 def as_polars(frame: pd.DataFrame) -> polars.DataFrame:

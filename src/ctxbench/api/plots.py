@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ctxbench.reports.figures.style import INK, row_name, style
-from ctxbench.reports.html import overview, sections
+from ctxbench.reports.html import sections
 from ctxbench.reports.html.page import ReportSection, left_out
 from ctxbench.reports.render import Table
 from ctxbench.reports.results import Results
@@ -49,9 +49,9 @@ class Plots:
         """Draw quality and cost of every strategy, numbered, and the line of those worth choosing."""
         from matplotlib.lines import Line2D
 
-        drawn = _drawing(overview.overview_section, "frontier", "")(self)
+        drawn = _drawing(sections.overview_section, "frontier", "")(self)
         # The names beside the numbers; in the report its table has them.
-        parts = overview.overview_section(self.results).parts
+        parts = sections.overview_section(self.results).parts
         rows = next((part.rows for part in parts if isinstance(part, Table) and part.heads[0] == "#"), ())
         look = {"linestyle": "none", "markersize": 5, "markeredgewidth": 0.2, "color": INK}
         names = [Line2D([], [], marker=f"${number}$", label=row_name(name), **look) for number, name, *_ in rows]  # type: ignore[arg-type]

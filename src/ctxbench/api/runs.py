@@ -18,17 +18,20 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import pandas as pd
 
 from ctxbench.harness.bill import check_priced
+from ctxbench.harness.bill.bill import conversation_bills
 from ctxbench.harness.bill.requests import billed_models
+from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import write_baseline
 from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
 from ctxbench.harness.folder.remote import fetched, located
-from ctxbench.harness.folder.run import Run
+from ctxbench.harness.folder.run import Run, steps_of, uneven
 from ctxbench.harness.folder.run import load as load_folder
 from ctxbench.harness.folder.schema import Manifest
 from ctxbench.harness.folder.store import remove_empty
 from ctxbench.harness.models import Settings
 from ctxbench.harness.models.base import usual_access
+from ctxbench.metrics import figures
 from ctxbench.reports.render import count
 from ctxbench.reports.results import Results
 from ctxbench.reports.verdict import verdict
@@ -38,8 +41,7 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.chain import listed, spec, use_pythons
 
-from . import frames
-from .frames import Names, as_polars, described
+from .frames import Names, as_polars, described, summary
 from .names import find_strategy
 from .plots import Plots
 from .sql import MEMORY, THREADS, Parameters, run_query
@@ -240,18 +242,21 @@ class BenchmarkRun:
         Columns of the bill, such as `cost(MODEL)` in US dollars, are of `models`, by default of the first of the run's.
         Figures are over the conversations that every strategy finished, and equal those of `ctxbench compare`.
         """
-        return described(frames.summary(self.reader, models or self.models[:1]), names)
+        return described(summary(self.reader, models or self.models[:1]), names)
 
     def growth(self, *, names: Names = "keys") -> pd.DataFrame:
         """Return tokens of a call by strategy and turn: conversations, mean tokens_full and tokens_sent, saving."""
-        return described(frames.growth(self.reader), names)
+        steps = steps_of(self.reader)
+        conversations = self.table("results").conversation.nunique()
+        finished = steps[~steps.conversation.isin(uneven(self.reader.failures, conversations))]
+        return described(figures.growth(finished), names)
 
     def bill(self, *models: str, names: Names = "keys") -> pd.DataFrame:
         """Return one row per conversation, strategy and model: tokens read, written and fresh, and costs in US dollars.
 
         `cost` is without the strategy's own model calls, which are `cost_own`; `base` is the cost of the whole history.
         """
-        return described(frames.bill(self.reader, models or self.models), names)
+        return described(conversation_bills(self.reader, [Scheme(model) for model in models or self.models]), names)
 
     def table(self, name: str) -> pd.DataFrame:
         """Return a table of the run folder, whole, such as `steps`: a row per model call and strategy."""

@@ -18,8 +18,7 @@ from ctxbench.harness.compare.gate import REST, Gate, GatePolicy, MetricPolicy, 
 from ctxbench.harness.folder.run import Run
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.reports import gate as gate_tables
-from ctxbench.reports.compare import as_json
+from ctxbench.reports.compare import Step, as_json, gate_tables
 from ctxbench.reports.render import Table, html, percent, plain
 from ctxbench.reports.tables import incomplete
 from ctxbench.reports.verdict import FEWEST, SURE, WHOLE, RunVerdict
@@ -174,7 +173,7 @@ def _number(value: Value) -> float:
 class BenchmarkGate(_Shown):
     """The answer of the gate: whether a run is as good as its baseline."""
 
-    def __init__(self, decision: Gate, step: gate_tables.Step) -> None:
+    def __init__(self, decision: Gate, step: Step) -> None:
         self.decision, self.step = decision, step
 
     @property
@@ -195,7 +194,7 @@ class BenchmarkGate(_Shown):
     @property
     def tables(self) -> list[Table]:
         """The tables that `ctxbench gate` prints."""
-        return list(gate_tables.tables(self.decision, self.step))
+        return list(gate_tables(self.decision, self.step))
 
     def __repr__(self) -> str:
         failing = ", ".join(f"{each.strategy}: {each.metric}" for each in self.decision.failing[:4])

@@ -11,7 +11,7 @@ import typer
 from .answering import answered_by
 from .arguments import ModelOptions, run_folder
 from .replies import end
-from .streams import command, same_command, say, say_stopped
+from .streams import command, resumable, say
 
 
 def answer(
@@ -46,7 +46,7 @@ def answer(
     from ctxbench.reports.calibration import corrected_of, corrected_table
     from ctxbench.reports.results import spent_json
 
-    from .output import print_json, print_tables
+    from .output import put
 
     opened = load(run_folder(run))
     plan = opened.manifest.plan
@@ -61,16 +61,15 @@ def answer(
     notes = list(notes_of(graded, profiles))
     orders = pairs(measures(opened, answers_of(opened)), opened.units)
     extra = corrected_of(figures, profiles.of(graded.grader)) if corrected else None
-    if as_json:
-        print_json(
+    put(
+        lambda: (
             exact(figures, notes)
             | {"orders": orders, "spent": spent_json(load(opened.folder).manifest)}
             | ({"corrected": {row.strategy: row for row in extra}} if extra is not None else {})
-        )
-    else:
-        print_tables(
-            [*shown(figures, notes), agreement_table(orders), *([corrected_table(extra)] if extra is not None else [])]
-        )
+        ),
+        lambda: [*shown(figures, notes), agreement_table(orders), *([corrected_table(extra)] if extra else [])],
+        as_json,
+    )
     end(figures.replies, strict, settings, opened.folder)
 
 
@@ -105,7 +104,7 @@ def quality(
     from ctxbench.harness.quality import contexts, conversations, replayed
     from ctxbench.harness.quality import record as recorded
     from ctxbench.reports.answers import all_json, answers_of, by_graders
-    from ctxbench.scenarios.errors import Stopped, UserError
+    from ctxbench.scenarios.errors import UserError
 
     from .output import print_json, print_tables
     from .progress import counting
@@ -121,12 +120,9 @@ def quality(
             graded = answered_by(opened, settings, by)
             tallies |= dict.fromkeys(answer_tallies(graded.answers, graded.grades, graded.answerer, graded.grader))
     else:
-        try:
-            with redirect_stdout(sys.stderr), counting(conversations(), "conversations") as done:
-                replies = replayed(out, done) if record is None else recorded(record, out, done)
-        except (Stopped, KeyboardInterrupt):
-            say_stopped(f"finished work is stored. To continue: {same_command()}")
-            raise
+        kept, shown = resumable("finished work is stored"), counting(conversations(), "conversations")
+        with kept, redirect_stdout(sys.stderr), shown as done:
+            replies = replayed(out, done) if record is None else recorded(record, out, done)
     answers = answers_of(load(out))
     if as_json:
         print_json(all_json(answers))

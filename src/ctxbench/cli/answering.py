@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from .progress import counting
-from .streams import same_command, say, say_stopped
+from .streams import resumable, say
 
 if TYPE_CHECKING:
     from ctxbench.harness.answers.estimate import CallEstimate
@@ -35,22 +35,17 @@ def answered_by(opened: Run, settings: Settings, grader: str, overwrite: bool = 
     from ctxbench.harness.models import Models
     from ctxbench.harness.models.purse import note_spending
     from ctxbench.metrics.tokens import TokenCounter
-    from ctxbench.scenarios.errors import Stopped
 
     counter = TokenCounter(opened.manifest.plan.encoding)
     models = Models(replace(checked(settings), run=str(opened.folder)))
     is_model = settings.answerer != "offline"
     answerer = ByModel(models, counter) if is_model else Offline(counter)
-    try:
-        with redirect_stdout(sys.stderr):
-            by = named(grader, models=models)
-            if not settings.replay:
-                _agreed(estimates(opened, answerer, by, again=overwrite), settings)
-            with counting(opened.manifest.conversations, "conversations") as done:
-                graded = answer(opened, answerer, by, RunProbes(opened, models), again=overwrite, done=done)
-    except (Stopped, KeyboardInterrupt):
-        say_stopped(f"finished work is stored. To continue: {same_command()}")
-        raise
+    with resumable("finished work is stored"), redirect_stdout(sys.stderr):
+        by = named(grader, models=models)
+        if not settings.replay:
+            _agreed(estimates(opened, answerer, by, again=overwrite), settings)
+        with counting(opened.manifest.conversations, "conversations") as done:
+            graded = answer(opened, answerer, by, RunProbes(opened, models), again=overwrite, done=done)
     note_spending(settings.path(), settings.command, opened.folder)
     return graded
 

@@ -18,7 +18,7 @@ from ctxbench.scenarios.errors import RunError, Stopped, UserError
 
 from .arguments import MOST_OF_ANYTHING, Jobs
 from .configuration import found_agents
-from .streams import command, say, say_stopped
+from .streams import command, report_problems, resumable, say, say_stopped
 
 
 def audit(
@@ -44,7 +44,7 @@ def audit(
         out (-o FOLDER): The run folder. [default: runs/audit]
     """
     from ctxbench.harness.bill import check_priced
-    from ctxbench.harness.engine.plan import Plan, RunInputs
+    from ctxbench.harness.engine.plan import Plan, RunInputs, execute
     from ctxbench.harness.folder.store import is_complete
     from ctxbench.reports.audit import Audit, audit_table
     from ctxbench.reports.audit import as_json as audit_json
@@ -53,7 +53,7 @@ def audit(
 
     from .output import put, results_of
     from .progress import watching
-    from .run import executed, report_manifest
+    from .run import report_manifest
 
     for path in paths or ():
         if not path.exists():
@@ -67,7 +67,8 @@ def audit(
     with redirect_stdout(sys.stderr), watching() as watcher:
         plan = Plan(RunInputs(sessions, form), ("none", RECORDED, *alternatives), probes=False, answers=False)
         workers = jobs or os.cpu_count() or 1
-        manifest = executed(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher)
+        with resumable("finished work is stored"):
+            manifest = execute(plan, folder, jobs=workers, overwrite=overwrite, watcher=watcher)
     report_manifest(manifest, folder)
     try:
         found = Audit(results_of(folder, model or ()))
@@ -102,8 +103,7 @@ def _newest(paths: Sequence[Path], last: int, form: str | None) -> tuple[str, ..
 
     problems = Problems()
     batches = find(paths, problems, form)
-    for error in problems.errors:
-        say(f"left out: {error}")
+    report_problems(problems)
     if not batches:
         raise RunError(f"{', '.join(map(str, paths))}: no recorded session is there")
     batches.sort(key=lambda batch: max(map(changed_at, batch.files)), reverse=True)

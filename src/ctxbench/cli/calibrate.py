@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from .arguments import ModelOptions, Seed
 from .replies import end
-from .streams import report_ignored, same_command, say, say_stopped
+from .streams import report_problems, resumable, say
 
 if TYPE_CHECKING:
     from ctxbench.harness.graders.calibration import LabelledSet
     from ctxbench.harness.graders.profiles import Profile
-    from ctxbench.scenarios.errors import RecordingError
 
 
 # Bad records, or calls that cannot be compared, that are printed one by one.
@@ -61,9 +60,9 @@ def calibrate(
     from ctxbench.harness.models import Models
     from ctxbench.reports.calibration import as_json as exact
     from ctxbench.reports.calibration import tables
-    from ctxbench.scenarios.errors import RunError, Stopped, UserError
+    from ctxbench.scenarios.errors import RunError, UserError
 
-    from .output import print_json, print_tables
+    from .output import put
     from .progress import counting
 
     if out is not None and out.exists() and not out.is_dir():
@@ -79,18 +78,11 @@ def calibrate(
             raise UserError(f"--sample {sample!r}: write 300, or 300,by=system")
         sets = [sample_of(part, int(number[:9]), seed, bool(by)) for part in sets]
     size = len(graders) * sum(len(part.answers) for part in sets)
-    options = Options(seed=seed)
-    try:
-        # Standard output is for figures, whatever a library prints.
-        with redirect_stdout(sys.stderr), counting(size, "answers") as done:
-            results = [calibrated(part, graders, options, done) for part in sets]
-    except (Stopped, KeyboardInterrupt):
-        say_stopped(f"replies of models are in {settings.path()}. To continue: {same_command()}")
-        raise
-    if as_json:
-        print_json(exact(results))
-    else:
-        print_tables(list(tables(results)))
+    options, kept = Options(seed=seed), f"replies of models are in {settings.path()}"
+    # Standard output is for figures, whatever a library prints.
+    with resumable(kept), redirect_stdout(sys.stderr), counting(size, "answers") as done:
+        results = [calibrated(part, graders, options, done) for part in sets]
+    put(lambda: exact(results), lambda: tables(results), as_json)
     profiles = [profile for calibrated in results for profile in calibrated.profiles]
     tallies = [tally for profile in profiles if (tally := profile_tally(profile)) is not None]
     failed = _keep(profiles, out)
@@ -108,11 +100,7 @@ def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSe
     sets = sets_of(read(inputs, problems, parse_columns(columns) if columns else None))
     if columns and not sets and problems.errors:
         raise problems.errors[0]
-    for problem in problems.errors[:_MOST_NAMED]:
-        say(f"left out: {problem}")
-    if len(problems.errors) > _MOST_NAMED:
-        say(f"left out: {len(problems.errors) - _MOST_NAMED:,} more")
-    report_ignored(problems.ignored, problems.notes)
+    report_problems(problems, _MOST_NAMED)
     if not sets:
         raise RunError(f"no labelled answer could be read; formats of such answers are {', '.join(FORMATS)}")
     return sets
@@ -177,26 +165,18 @@ def validate(inputs: list[str], *, form: str | None = None, strict: bool = False
     from ctxbench.scenarios.errors import RunError
     from ctxbench.scenarios.source import Problems
 
-    from .output import print_json, print_tables
+    from .output import put
 
     problems = Problems(strict=strict)
     conversations = list(RunInputs(tuple(inputs), form).open(problems).conversations())
     validated = validation(conversations, Counters(), usual_prices())
-    for problem in problems.errors:
-        say(f"left out: {problem}")
-    _report_left_out(validated.replayed.left_out)
-    report_ignored(problems.ignored, problems.notes)
+    report_problems(problems)
+    left_out = validated.replayed.left_out
+    for error in left_out[:_MOST_NAMED]:
+        say(f"not compared: {error}")
+    if len(left_out) > _MOST_NAMED:
+        say(f"not compared: {len(left_out) - _MOST_NAMED:,} more; --json has all")
     if validated.empty:
         raise RunError("no recorded call reports its usage: there is nothing to compare with")
-    if as_json:
-        print_json({**exact(validated), "problems": [str(problem) for problem in problems.errors]})
-    else:
-        print_tables(tables(validated))
-
-
-def _report_left_out(errors: Sequence[RecordingError]) -> None:
-    """Print calls that are not compared, the first ones one by one."""
-    for error in errors[:_MOST_NAMED]:
-        say(f"not compared: {error}")
-    if len(errors) > _MOST_NAMED:
-        say(f"not compared: {len(errors) - _MOST_NAMED:,} more; --json has all")
+    left = [str(problem) for problem in problems.errors]
+    put(lambda: {**exact(validated), "problems": left}, lambda: tables(validated), as_json)

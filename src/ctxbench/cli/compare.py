@@ -83,12 +83,12 @@ def gate(
     from ctxbench.harness.compare.figures import measured
     from ctxbench.harness.compare.gate import CODES, baseline_text, write_baseline
     from ctxbench.harness.folder.run import load
-    from ctxbench.reports.gate import as_json as exact
-    from ctxbench.reports.gate import as_junit
+    from ctxbench.reports.compare import as_junit, gate_json
     from ctxbench.reports.render import count
+    from ctxbench.reports.render import markdown as markdown_of
     from ctxbench.scenarios.errors import UserError
 
-    from .output import print_json, print_tables, write_markdown, write_text
+    from .output import print_json, print_tables, write_text
 
     if as_json and str(markdown) == "-":
         raise UserError("give --json or --markdown -, not both: there is one standard output")
@@ -113,9 +113,9 @@ def gate(
     if junit is not None:
         write_text(as_junit(answer.decision), junit)
     if markdown is not None:
-        write_markdown(answer.tables, markdown)
+        write_text(markdown_of(answer.tables), markdown)
     if as_json:
-        print_json(exact(answer.decision, answer.step))
+        print_json(gate_json(answer.decision, answer.step))
     elif str(markdown) != "-":
         print_tables(answer.tables)
     raise typer.Exit(CODES[answer.result])

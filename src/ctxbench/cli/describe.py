@@ -31,26 +31,22 @@ def describe(
     from ctxbench.scenarios.errors import RunError
     from ctxbench.scenarios.source import Problems
 
-    from .output import print_json, print_tables
+    from .output import put
     from .progress import counting
-    from .streams import report_ignored, say
+    from .streams import report_problems
 
     count, profiles = text_counter(encoding), {}
     with counting(len(recordings), "sets") as done:
         for name in dict.fromkeys(recordings):
             problems = Problems()
             profiles[name] = profile(RunInputs((name,), form).open(problems).conversations(), count)
-            report_ignored(problems.ignored, problems.notes)
-            for error in problems.errors:
-                say(f"left out: {error}")
+            report_problems(problems)
             done(1)
     if not any(figures["conversations"] for figures in profiles.values()):
         raise RunError("no conversation could be read: there is nothing to describe")
     rows = list(_coverage(recordings, form)) if coverage else []
-    if as_json:
-        print_json({**profiles, "coverage": rows} if coverage else profiles)
-    else:
-        print_tables([profile_table(profiles), *(coverage_tables(rows) if coverage else ())])
+    shown = {**profiles, "coverage": rows} if coverage else profiles
+    put(lambda: shown, lambda: [profile_table(profiles), *(coverage_tables(rows) if coverage else ())], as_json)
 
 
 def _coverage(recordings: list[str], form: str | None) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from .arguments import RequestForm, run_folder
-from .streams import command, report_ignored, say
+from .streams import command, report_problems, say
 
 
 def prometheus(run: Path = Path("runs"), *, to: Path = Path("-"), model: list[str] | None = None) -> None:
@@ -204,9 +204,7 @@ def convert(
     try:
         written = write_dataset(conversations, to, inputs, "--to") if is_folder else write(conversations, target, to)
     finally:
-        for problem in problems.errors:
-            say(f"left out: {problem}")
-        report_ignored(problems.ignored, problems.notes)
+        report_problems(problems)
     say(f"{count(written, 'conversation')} written to {to}")
     if as_json:
         print_json({"conversations": written, "format": target})

@@ -5,57 +5,23 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING
-from enum import StrEnum
 from importlib.metadata import distributions
 from importlib.resources import files
 from inspect import getdoc
 from shutil import get_terminal_size
 from textwrap import fill, indent, shorten
-from typing import Any, TypedDict, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 import typer
 
+KINDS = ("strategies", "scenarios", "formats", "metrics", "encodings", "prices", "caches")
 
-class Kind(StrEnum):
-    """Kinds of things to list."""
-
-    strategies = "strategies"
-    scenarios = "scenarios"
-    formats = "formats"
-    metrics = "metrics"
-    encodings = "encodings"
-    prices = "prices"
-    caches = "caches"
+Entry = dict[str, Any]
+"""A listed thing: `written` is its name with its parameters. A field that it has not is absent."""
 
 
-class Entry(TypedDict, total=False):
-    """A listed thing. A field that it has not is absent."""
-
-    written: str
-    """Its name, with its parameters."""
-    name: str
-    group: str
-    """The heading under which a strategy stands."""
-    installed: bool
-    """Whether the library of an adapter is installed."""
-    about: str
-    parameters: dict[str, object]
-    types: dict[str, str]
-    doc: str
-    source: str
-    fails: str
-    chain: str
-    stages: dict[str, Entry]
-    kept: list[str]
-    """Where programs keep files of this format: folder and pattern."""
-    extra: str
-    """The extra that brings the library of an adapter."""
-    export: str
-    """How to export it from a service or library."""
-
-
-def list_(what: str = Kind.strategies, name: str | None = None, *, as_json: bool = False) -> None:
+def list_(what: str = "strategies", name: str | None = None, *, as_json: bool = False) -> None:
     """List strategies, scenarios, recorded formats, metrics, encodings, models' prices or prompt caches, or explain
     one of them.
 
@@ -67,74 +33,86 @@ def list_(what: str = Kind.strategies, name: str | None = None, *, as_json: bool
     from ctxbench.scenarios.errors import SpecError
     from ctxbench.scenarios.spec import suggestion
 
-    if what not in list(Kind):
-        raise SpecError(f"{what!r} cannot be listed{suggestion(what, dict.fromkeys(map(str, Kind)))}")
-    if what in (Kind.prices, Kind.caches):
+    if what not in KINDS:
+        raise SpecError(f"{what!r} cannot be listed{suggestion(what, dict.fromkeys(KINDS))}")
+    if what in ("prices", "caches"):
         from .price_list import print_caches, print_prices  # numpy and pandas, which --help must not import
 
-        (print_prices if what == Kind.prices else print_caches)(name, as_json)
+        (print_prices if what == "prices" else print_caches)(name, as_json)
         return
-    rows = _rows(what) if name is None else {name: _one(what, name)}
+    rows = {name: _strategy(name)} if name is not None and what == "strategies" else _rows(what)
+    if name is not None:
+        if name not in rows:
+            raise SpecError(f"unknown {what.rstrip('s')} {name!r}{suggestion(name, rows)}")
+        rows = {name: rows[name]}
+    elif what != "strategies" and what != "metrics":
+        shown = {row["written"]: row["about"] for row in rows.values()} if what == "formats" else rows
+        rows = dict(sorted(shown.items()))
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(rows, enc_hook=repr), indent=2).decode())
-    elif what == Kind.strategies and name is None:
-        _print_strategies(_strategies())
-    else:
-        for row_name, row in rows.items():
-            entry = row if isinstance(row, dict) else Entry(written=row_name, about=row)
-            typer.secho(entry["written"], bold=True)
-            if name is not None and isinstance(row, dict):
-                _explain(entry)
-                continue
+        return
+    if what == "strategies" and name is None:
+        _print_strategies(rows)
+        return
+    for row_name, row in rows.items():
+        entry = row if isinstance(row, dict) else {"written": row_name, "about": row}
+        typer.secho(entry["written"], bold=True)
+        if name is not None and isinstance(row, dict):
+            _explain(entry)
+        else:
             for line in _lines(entry):
                 typer.echo(fill(line, 96, initial_indent="    ", subsequent_indent="    "))
 
 
-def _rows(what: str) -> Mapping[str, Entry | str]:
-    """Return every row by its name, in the order in which they are shown."""
+def _rows(what: str) -> Mapping[str, Any]:
+    """Return every row by its name: an entry, or only a text about it."""
     match what:
-        case Kind.strategies:
+        case "strategies":
             return _strategies()
-        case Kind.metrics:
-            return _metrics()
-        case Kind.formats:
-            return dict(sorted((row["written"], row["about"]) for row in _formats().values()))
-        case Kind.scenarios:
+        case "formats":
+            return _formats()
+        case "scenarios":
             from ctxbench.scenarios.embedded import SCENARIOS
 
-            return dict(sorted(SCENARIOS.items()))
-        case _:
+            return SCENARIOS
+        case "encodings":
             from ctxbench.metrics.tokens import ENCODINGS
 
-            return dict(sorted(ENCODINGS.items()))
+            return ENCODINGS
+    from ctxbench.metrics.figures import BILLED, METRICS
 
-
-def _one(what: str, name: str) -> Entry | str:
-    """Return one row with all details. Raises SpecError with the nearest names."""
-    from ctxbench.scenarios.errors import SpecError
-    from ctxbench.scenarios.spec import suggestion
-
-    if what == Kind.strategies:
-        return _strategy(name)
-    rows = _formats() if what == Kind.formats else _rows(what)
-    if name not in rows:
-        raise SpecError(f"unknown {what.rstrip('s')} {name!r}{suggestion(name, rows)}")
-    return rows[name]
+    every = {**METRICS, **{f"{key}(MODEL)": metric for key, metric in BILLED.items()}}
+    return {
+        key: {
+            "written": f"{key}: {metric.name}",
+            "name": metric.name,
+            "about": metric.about + (f" ({metric.better} is better)" if metric.better else ""),
+        }
+        for key, metric in every.items()
+    }
 
 
 def _strategies() -> dict[str, Entry]:
     """Return strategies, recipes, and plug-ins that cannot be loaded, by name."""
     from ctxbench.strategies.chain import NAMED, RECIPES, load_errors, strategies
 
-    rows = {name: _entry(name, kind) for name, kind in strategies().items()}
-    for name, recipe in NAMED.items():
-        group = _CHAINS if name in RECIPES else _DOCUMENTS
-        entry = Entry(
-            written=f"{name} = {recipe.chain}", group=group, chain=recipe.chain, about=recipe.about, fails=recipe.fails
-        )
-        rows.setdefault(name, entry)
-    errors = load_errors().items()
-    return rows | {name: Entry(written=name, group=_BROKEN, about=f"cannot be used: {why}") for name, why in errors}
+    registered = {name: _entry(name, kind) for name, kind in strategies().items()}
+    named: dict[str, Entry] = {
+        name: {
+            "written": f"{name} = {recipe.chain}",
+            "group": _CHAINS if name in RECIPES else _DOCUMENTS,
+            "chain": recipe.chain,
+            "about": recipe.about,
+            "fails": recipe.fails,
+        }
+        for name, recipe in NAMED.items()
+        if name not in registered
+    }
+    broken = {
+        name: {"written": name, "group": _BROKEN, "about": f"cannot be used: {why}"}
+        for name, why in load_errors().items()
+    }
+    return registered | named | broken
 
 
 def _print_strategies(rows: Mapping[str, Entry]) -> None:
@@ -170,15 +148,10 @@ def _entry(name: str, kind: type[Any]) -> Entry:
     """Return what the list says of a strategy."""
     package, _, rest = kind.__module__.partition(".strategies.")
     group = _OF_MODULE.get(rest.partition(".")[0], _OURS) if package == "ctxbench" else _PACKAGES
-    entry = Entry(written=_signature(name, kind), group=group, about=_first(kind), parameters=_defaults(kind))
-    if hasattr(kind, "source"):
-        entry["source"] = kind.source
-    if hasattr(kind, "fails"):
-        entry["fails"] = kind.fails
-    if hasattr(kind, "extra"):
-        entry["extra"] = kind.extra
-        entry["installed"] = any(True for _ in distributions(name=kind.library))
-    return entry
+    about = " ".join((getdoc(kind) or "").split("\n\n")[0].split())
+    entry = {"written": _signature(name, kind), "group": group, "about": about, "parameters": _defaults(kind)}
+    entry |= {key: getattr(kind, key) for key in ("source", "fails", "extra") if hasattr(kind, key)}
+    return entry | ({"installed": any(distributions(name=kind.library))} if "extra" in entry else {})
 
 
 def _strategy(name: str) -> Entry:
@@ -199,7 +172,7 @@ def _strategy(name: str) -> Entry:
     if "chain" not in rows[name]:
         return rows[name]
     stages = dict.fromkeys(call.name for call in calls(rows[name]["chain"], "strategy"))
-    return rows[name] | Entry(stages={stage: _strategy(stage) for stage in stages})
+    return rows[name] | {"stages": {stage: _strategy(stage) for stage in stages}}
 
 
 def _explained(kind: type[Any]) -> Entry:
@@ -213,7 +186,7 @@ def _explained(kind: type[Any]) -> Entry:
 
 def _explain(row: Entry) -> None:
     """Print all details of a row, for a recipe those of its stages too."""
-    first = row.get("doc", row["about"]).split("\n\n", 1)
+    first = (row.get("doc") or row["about"]).split("\n\n", 1)
     typer.echo(indent(first[0] if "doc" in row else fill(first[0], 116), "    "))
     for line in _lines(row)[1:]:
         typer.echo(fill(line, 120, initial_indent="    ", subsequent_indent="    "))
@@ -230,18 +203,21 @@ def _explain(row: Entry) -> None:
         _explain(stage)
 
 
+_FACTS = {
+    "source": "From {}.",
+    "fails": "Fails when {}.",
+    "extra": "Needs pip install 'ctxbench[{}]'.",
+    "kept": "Kept in {}",
+    "export": "To export: {}",
+}
+
+
 def _lines(row: Entry) -> list[str]:
     """Return what a strategy does, where it comes from, and when it fails."""
     lines = [row["about"]]
-    if row.get("source"):
-        lines.append(f"From {row['source']}.")
-    if row.get("fails"):
-        lines.append(f"Fails when {row['fails']}.")
-    if row.get("extra"):
-        lines.append(f"Needs pip install 'ctxbench[{row['extra']}]'.")
-    lines += [f"Kept in {place}" for place in row.get("kept", ())]
-    if row.get("export"):
-        lines.append(f"To export: {row['export']}")
+    for key, words in _FACTS.items():
+        values = row.get(key) or []
+        lines += [words.format(value) for value in (values if isinstance(values, list) else [values])]
     return lines
 
 
@@ -249,11 +225,14 @@ def _defaults(kind: type[Any]) -> dict[str, object]:
     """Return the default of each parameter, or "required"."""
     from ctxbench.scenarios.spec import parameters
 
-    defaults = {
-        field.name: field.default if field.default_factory is MISSING else field.default_factory()
+    return {
+        field.name: field.default_factory()
+        if field.default_factory is not MISSING
+        else "required"
+        if field.default is MISSING
+        else field.default
         for field in parameters(kind)
     }
-    return {name: "required" if default is MISSING else default for name, default in defaults.items()}
 
 
 def _formats() -> dict[str, Entry]:
@@ -277,28 +256,8 @@ def _formats() -> dict[str, Entry]:
     }
 
 
-def _metrics() -> dict[str, Entry]:
-    from ctxbench.metrics.figures import BILLED, METRICS
-
-    every = {**METRICS, **{f"{key}(MODEL)": metric for key, metric in BILLED.items()}}
-    return {
-        key: Entry(
-            written=f"{key}: {metric.name}",
-            name=metric.name,
-            about=metric.about + (f" ({metric.better} is better)" if metric.better else ""),
-        )
-        for key, metric in every.items()
-    }
-
-
 def _signature(name: str, kind: type[Any]) -> str:
     """Return a name with its parameters: `window(max_tokens=None, reserve=0.1)`."""
-    takes = [
-        parameter if value == "required" else f"{parameter}={value!r}" for parameter, value in _defaults(kind).items()
-    ]
+    defaults = _defaults(kind).items()
+    takes = [parameter if value == "required" else f"{parameter}={value!r}" for parameter, value in defaults]
     return f"{name}({', '.join(takes)})" if takes else name
-
-
-def _first(kind: type[Any]) -> str:
-    """Return the first paragraph of a class's docstring, in one line."""
-    return " ".join((getdoc(kind) or "").split("\n\n")[0].split())

@@ -18,8 +18,8 @@ from ctxbench.harness.folder.run import load
 from ctxbench.reports.bill import against
 from ctxbench.reports.render import WIDE, Table, exact, show
 from ctxbench.reports.render import markdown as as_markdown
-from ctxbench.reports.results import Results, as_json, by_conversation
-from ctxbench.reports.tables import conversation_table, incomplete, lacking, tables
+from ctxbench.reports.results import Results, as_json
+from ctxbench.reports.tables import incomplete, lacking, tables
 from ctxbench.reports.verdict import as_json as verdict_json
 from ctxbench.reports.verdict import verdict
 from ctxbench.reports.verdict_text import answer, five_measures, is_traps, trap_table
@@ -63,19 +63,9 @@ def run_tables(results: Results, by_kind: bool = False) -> list[Table]:
     return shown
 
 
-def conversation_tables(folder: Path, text: bool) -> list[Table]:
-    """Return the table of a run with a row per conversation and strategy."""
-    return [conversation_table(by_conversation(load(folder), text=text))]
-
-
 def run_json(results: Results) -> dict[str, object]:
     """Return the verdict on a run and all its figures."""
     return {"verdict": verdict_json(verdict(results)), **as_json(results.summary)}
-
-
-def conversation_rows(folder: Path, text: bool) -> list[dict[str, object]]:
-    """Return the figures of every conversation under every strategy."""
-    return by_conversation(load(folder), text=text)
 
 
 def console() -> Console:
@@ -97,7 +87,7 @@ def put(
     if json:
         print_json(value())
     elif markdown is not None:
-        write_markdown(list(shown()), markdown)
+        write_text(as_markdown(list(shown())), markdown)
     else:
         print_tables(list(shown()))
 
@@ -110,11 +100,6 @@ def print_tables(shown: list[Table]) -> None:
 def print_json(value: object) -> None:
     """Print figures as JSON on standard output."""
     typer.echo(msgspec.json.format(msgspec.json.encode(exact(value)), indent=2).decode())
-
-
-def write_markdown(shown: Sequence[Table], file: Path) -> None:
-    """Write tables as Markdown; - is standard output."""
-    write_text(as_markdown(shown), file)
 
 
 def write_text(text: str, file: Path) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from ctxbench.metrics.cache.rules import RULES, STORED, CacheRule, rule_for, rules_of
 from ctxbench.metrics.models import find_model, model_names, storage_source
-from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tiers
+from ctxbench.metrics.prices import BUNDLED, Prices, Tiers
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.spec import nearest
@@ -73,14 +73,13 @@ def _price_row(name: str) -> dict[str, Any]:
 
 
 def _tiers(tiers: Tiers) -> list[dict[str, float | None]]:
-    return [{"above": above, **_dollars(price)} for above, price in tiers]
-
-
-def _dollars(price: Price) -> dict[str, float | None]:
     """Return prices by the names of a price file. Without a separate price, writing for an hour has none."""
-    hour = None if price.write_1h == price.write else _round(price.write_1h)
-    amounts = map(_round, (price.input, price.output, price.read, price.write))
-    return dict(zip(_MONEY, (*amounts, hour), strict=True))
+    rows = []
+    for above, price in tiers:
+        amounts = [_round(amount) for amount in (price.input, price.output, price.read, price.write)]
+        hour = None if price.write_1h == price.write else _round(price.write_1h)
+        rows.append({"above": above, **dict(zip(_MONEY, (*amounts, hour), strict=True))})
+    return rows
 
 
 def _clock(seconds: int) -> str:
@@ -128,13 +127,13 @@ def _price_notes(part: str | None, rows: dict[str, dict[str, Any]]) -> Iterator[
         yield (
             f"Cheaper at off-peak hours, listed in --json: {', '.join(cheaper)}. The provider's holidays are unknown."
         )
-    if stored := [_stored(name, row["storage_per_hour"]) for name, row in rows.items() if row["storage_per_hour"]]:
+    stored = []
+    for name, row in rows.items():
+        if prices := row["storage_per_hour"]:
+            (_, first), *later = prices.items()
+            stored.append(f"{name} {_money(first)}" + "".join(f", from {day} {_money(price)}" for day, price in later))
+    if stored:
         yield f"Storage of cached content for an hour ({storage_source()}): {'; '.join(stored)}."
-
-
-def _stored(name: str, prices: dict[str, float]) -> str:
-    first, *later = prices.items()
-    return f"{name} {_money(first[1])}" + "".join(f", from {day} {_money(price)}" for day, price in later)
 
 
 _CACHE_HEADS = ("provider", "models", "since", "mechanism", "rules", "exact of seen")

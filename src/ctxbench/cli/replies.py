@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 _MOST_REASONS = 3
 # Strategies that are named of those that asked a model in vain.
 _MOST_STRATEGIES = 4
-AGAIN = "the same command asks for what failed, and for nothing else"
-ANEW = "--overwrite with a new --cassette"
-"""Options that ask for replies again which are recorded."""
 
 
 def end(
@@ -33,30 +30,21 @@ def end(
     settings: Settings | None = None,
     run: Path | None = None,
     *,
-    again: str = AGAIN,
-    anew: str = ANEW,
+    anew: str = "--overwrite with a new --cassette",
     failed: bool = False,
 ) -> None:
     """End a command that called models: print what that cost, and which replies are missing.
 
     `settings` are those of its models, and `run` is the run folder it works on. Exits with code 2 if a model gave no
-    usable reply at all, if `strict` and one is missing, or if the command has failed otherwise. `again` says how calls
-    that failed are made again, and `anew` by which options replies are asked for that are recorded.
-    """
-    if settings is not None:
-        report_spending(settings, run)
-    if report_replies(tallies, strict, again, anew) or failed:
-        raise typer.Exit(2)
-
-
-def report_replies(tallies: Sequence[Tally], strict: bool, again: str = AGAIN, anew: str = ANEW) -> bool:
-    """Print which models gave no usable reply, or not to all: the last lines. Returns whether that fails the command.
-
-    A strategy whose own model never replied counts alone: its figures show what it does without a model.
+    usable reply at all, if `strict` and one is missing, or if the command has failed otherwise. A strategy whose own
+    model never replied counts alone: its figures show what it does without a model. `anew` says by which options
+    replies are asked for that are recorded.
     """
     from ctxbench.harness.answers.tally import in_all
     from ctxbench.reports.render import count
 
+    if settings is not None:
+        report_spending(settings, run)
     some = [tally for tally in in_all(tallies) if tally.usable and tally.missing]
     words = [
         f"{tally.missing:,} of {count(tally.asked, 'reply', 'replies')} of the {tally.role} {tally.model} "
@@ -64,7 +52,7 @@ def report_replies(tallies: Sequence[Tally], strict: bool, again: str = AGAIN, a
         for tally in some
     ]
     if some:
-        say(f"missing: {'; '.join(words)}. {_remedy(some, again, anew)}")
+        say(f"missing: {'; '.join(words)}. {_remedy(some, anew)}")
     unanswered = [tally for tally in tallies if not tally.usable]
     for tally in in_all(unanswered):
         strategies = [part.strategy for part in unanswered if part[:2] == tally[:2] and part.strategy]
@@ -73,8 +61,9 @@ def report_replies(tallies: Sequence[Tally], strict: bool, again: str = AGAIN, a
         asking = f"that {named} asked for" if strategies else "asked for"
         what = f"the {tally.role} {tally.model} gave no usable reply, of {tally.asked:,} {asking}"
         reason = _reason(tally)
-        say(f"error: {what}: {reason}{'' if reason.endswith('?') else '.'} {_remedy([tally], again, anew)}")
-    return bool(unanswered) or (strict and bool(some))
+        say(f"error: {what}: {reason}{'' if reason.endswith('?') else '.'} {_remedy([tally], anew)}")
+    if unanswered or (strict and some) or failed:
+        raise typer.Exit(2)
 
 
 def _reason(tally: Tally) -> str:
@@ -83,10 +72,10 @@ def _reason(tally: Tally) -> str:
     return shown(tally.why.removeprefix(f"{tally.model}: "))
 
 
-def _remedy(tallies: Sequence[Tally], again: str, anew: str) -> str:
+def _remedy(tallies: Sequence[Tally], anew: str) -> str:
     """Return how to have the replies that are missing."""
     if any(tally.failed for tally in tallies):
-        return f"Once that is mended, {again}"
+        return "Once that is mended, the same command asks for what failed, and for nothing else"
     return f"These replies are recorded as they are: {anew} asks for them anew"
 
 

@@ -17,7 +17,6 @@ from .commands import PlainCommand
 from .streams import command
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.text import Text
 
     from ctxbench.harness.diff import StepDiff
@@ -61,24 +60,17 @@ def report(
     """
     from ctxbench.api.names import find_conversation
     from ctxbench.harness.bill import check_priced
+    from ctxbench.harness.folder.run import load
+    from ctxbench.reports.results import by_conversation
+    from ctxbench.reports.tables import conversation_table
 
-    from .output import (
-        check_form,
-        conversation_rows,
-        conversation_tables,
-        print_tables,
-        put,
-        results_of,
-        run_json,
-        run_tables,
-        verdict_tables,
-    )
+    from .output import check_form, print_tables, put, results_of, run_json, run_tables, verdict_tables
 
     check_form(as_json, markdown)
     folder = run_folder(run)
     if by == "conversation":
-        text = not no_text
-        put(lambda: conversation_rows(folder, text), lambda: conversation_tables(folder, text), as_json, markdown)
+        rows = by_conversation(load(folder), text=not no_text)
+        put(lambda: rows, lambda: [conversation_table(rows)], as_json, markdown)
         return
     check_priced(model or ())
     results = results_of(folder, model or (), text=not no_text)
@@ -205,7 +197,8 @@ def _show(at: StepDiff, full: bool) -> None:
     console = standard_output()
     cut = console.width < WIDE and not full
     if at.probe is not None:
-        _print_question(at.probe, console)
+        for line in _question(at.probe):
+            console.print(line, markup=False, soft_wrap=True)
     where = f"step {at.step} of 0 to {at.steps - 1}" if at.steps > 1 else "step 0, the only one"
     where = where if at.probe is None else "after " + where if at.step >= 0 else "before any step"
     console.print(f"[bold]{escape(at.strategy)}[/bold]  {where}, {at.tokens_sent:,} of {at.tokens_full:,} tokens")
@@ -213,36 +206,34 @@ def _show(at: StepDiff, full: bool) -> None:
     for line in _lines(at, full, _LINE if cut else None):
         console.print(line, no_wrap=True, overflow="ellipsis") if cut else console.print(line, soft_wrap=True)
     if at.probe is not None:
-        _print_evidence(at.probe, console)
+        for line in _evidence(at.probe):
+            console.print(line, markup=False, soft_wrap=True)
     for line in _action_lines(at, cut):
         console.print(line, soft_wrap=not cut)
 
 
-def _print_question(stored: StoredProbe, console: Console) -> None:
+def _question(stored: StoredProbe) -> tuple[str, str]:
+    """Return the lines before the messages: the question of a probe, and the answers that are right."""
     from ctxbench.scenarios.errors import printable
 
-    kind = f" ({printable(stored.probe.category)})" if stored.probe.category else ""
-    accepted = " · ".join(stored.probe.answers) or (
-        "none known" if stored.probe.answerable else "it cannot be answered"
-    )
-    console.print(f"probe {stored.probe.id}{kind}: {printable(stored.probe.question)}", markup=False, soft_wrap=True)
-    console.print(f"accepted: {printable(accepted)}\n", markup=False, soft_wrap=True)
+    probe = stored.probe
+    kind = f" ({printable(probe.category)})" if probe.category else ""
+    accepted = " · ".join(probe.answers) or ("none known" if probe.answerable else "it cannot be answered")
+    return f"probe {probe.id}{kind}: {printable(probe.question)}", f"accepted: {printable(accepted)}\n"
 
 
-def _print_evidence(stored: StoredProbe, console: Console) -> None:
+def _evidence(stored: StoredProbe) -> Iterator[str]:
+    """Yield the lines behind the messages: what became of a probe's evidence, and whether its answer is there."""
     from ctxbench.reports.render import percent
     from ctxbench.scenarios.errors import printable
 
     states = " · ".join(f"{name} {state}" for name, state in stored.evidence.items())
-    console.print(f"\nevidence     {printable(states) or 'none before this question'}", markup=False, soft_wrap=True)
+    yield f"\nevidence     {printable(states) or 'none before this question'}"
     if stored.place is not None:
-        share = percent(stored.tokens_evidence / stored.tokens_sent)
-        where = (
-            f"{stored.tokens_evidence:,} of {stored.tokens_sent:,} tokens ({share}), at {percent(stored.place)} of them"
-        )
-        console.print(f"             {where}", markup=False, soft_wrap=True)
+        share, place = percent(stored.tokens_evidence / stored.tokens_sent), percent(stored.place)
+        yield f"             {stored.tokens_evidence:,} of {stored.tokens_sent:,} tokens ({share}), at {place} of them"
     words = {True: "in context", False: "not in context", None: "not in the history either"}
-    console.print(f"answer       {words[stored.answer]}", markup=False, soft_wrap=True)
+    yield f"answer       {words[stored.answer]}"
 
 
 def _counts(at: StepDiff) -> str:

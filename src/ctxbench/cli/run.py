@@ -7,7 +7,7 @@ import shlex
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 from msgspec.structs import replace
@@ -18,10 +18,9 @@ from .answering import answered_by, check_answering
 from .arguments import Jobs, ModelOptions
 from .export import logged
 from .replies import end, report_model_calls
-from .streams import command, report_ignored, same_command, say, say_stopped
+from .streams import command, report_ignored, resumable, say, say_stopped
 
 if TYPE_CHECKING:
-    from ctxbench.harness.engine.plan import Plan
     from ctxbench.harness.folder.remote import RemoteFolder
     from ctxbench.harness.folder.schema import Manifest
 
@@ -83,7 +82,7 @@ def run(
     with redirect_stdout(sys.stderr), watching() as watcher:
         # Imported when the progress bar is there: they take half a second.
         from ctxbench.harness.engine.cluster import engine_of
-        from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies
+        from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
         from ctxbench.harness.folder.remote import located
         from ctxbench.harness.folder.store import is_complete
         from ctxbench.scenarios.model import RECORDED
@@ -110,16 +109,10 @@ def run(
         if remote is not None:
             remote.tell = say
         complete = is_complete(folder) and not overwrite
-        manifest = executed(
-            plan,
-            folder,
-            jobs=jobs or os.cpu_count() or 1,
-            engine=engine_of(engine, jobs or os.cpu_count()),
-            strict=strict,
-            overwrite=overwrite,
-            watcher=watcher,
-            remote=remote,
-        )
+        workers, by = jobs or os.cpu_count() or 1, engine_of(engine, jobs or os.cpu_count())
+        how = {"strict": strict, "overwrite": overwrite}
+        with resumable("finished work is stored"):
+            manifest = execute(plan, folder, jobs=workers, engine=by, watcher=watcher, remote=remote, **how)
     report_manifest(manifest, folder, remote)
     from ctxbench.harness.answers.tally import answer_tallies, run_tallies
     from ctxbench.harness.folder.run import load
@@ -187,17 +180,6 @@ def _name(names: tuple[str, ...]) -> str:
     name = next(iter(names), "")
     base = name.partition("(")[0]
     return base if base in SCENARIOS else (name and Path(os.path.realpath(name)).stem) or "run"
-
-
-def executed(plan: Plan, folder: Path, **how: Any) -> Manifest:
-    """Run a plan into a folder; where it is stopped, say how to go on."""
-    from ctxbench.harness.engine.plan import execute
-
-    try:
-        return execute(plan, folder, **how)
-    except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
-        say_stopped(f"finished work is stored. To continue: {same_command()}")
-        raise
 
 
 def report_manifest(manifest: Manifest, folder: Path, remote: RemoteFolder | None = None) -> None:

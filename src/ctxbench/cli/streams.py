@@ -9,15 +9,19 @@ import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
 from ctxbench.scenarios.errors import RunError, Stopped, printable_line
 from ctxbench.scenarios.secrets import without_secrets, without_values
+
+if TYPE_CHECKING:
+    from ctxbench.scenarios.source import Problems
 
 # Files and notes that are printed one by one.
 _MOST_FILES = 4
@@ -118,6 +122,25 @@ def say_how_to_repeat() -> None:
     """Print how to give a stopped command again, unless it has said more."""
     if not _told:
         say_stopped(f"to begin again: {same_command()}")
+
+
+@contextmanager
+def resumable(kept: str) -> Iterator[None]:
+    """Say what is kept of a command that is stopped within the block, and how to continue."""
+    try:
+        yield
+    except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
+        say_stopped(f"{kept}. To continue: {same_command()}")
+        raise
+
+
+def report_problems(problems: Problems, most: int = 1_000_000) -> None:
+    """Print the records that were left out, at most so many one by one, and the files that are no recordings."""
+    for error in problems.errors[:most]:
+        say(f"left out: {error}")
+    if len(problems.errors) > most:
+        say(f"left out: {len(problems.errors) - most:,} more")
+    report_ignored(problems.ignored, problems.notes)
 
 
 def report_ignored(ignored: Sequence[str], notes: Sequence[str]) -> None:

@@ -46,9 +46,9 @@ def tiers(
     from ctxbench.scenarios.source import Problems
     from ctxbench.scenarios.spec import parse, spec
 
-    from .output import print_json, print_tables
+    from .output import put
     from .progress import counting, watching
-    from .streams import report_ignored, say
+    from .streams import report_problems
 
     kinds = {"all": Overview, "working": Working, "archive": ArchiveBench, "focus": FocusBench, "rag": RagBench}
     names = {kind: name for name, kind in kinds.items()}
@@ -57,13 +57,12 @@ def tiers(
     with TemporaryDirectory() as folder, redirect_stdout(sys.stderr):
         bench = BenchSetup(Path(folder), settings, problems, counting, watching)
         measurements = {spec(names[type(tier)], tier): tier.measure(bench) for tier in parsed}
-    for problem in problems.errors:
-        say(f"left out: {problem}")
-    report_ignored(problems.ignored, problems.notes)
-    if as_json:
-        print_json({name: exact(measurement) for name, measurement in measurements.items()})
-    else:
-        print_tables([table for measurement in measurements.values() for table in tables(measurement)])
+    report_problems(problems)
+    put(
+        lambda: {name: exact(measurement) for name, measurement in measurements.items()},
+        lambda: [table for measurement in measurements.values() for table in tables(measurement)],
+        as_json,
+    )
     focus = [measurement for measurement in measurements.values() if isinstance(measurement, FocusMeasurement)]
     tallies = [tally for measurement in focus for tally in measurement.replies]
     end(tallies, strict, settings, anew="a new --cassette", failed=bool(problems.errors))

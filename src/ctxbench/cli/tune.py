@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from .arguments import Jobs, ModelOptions, Seed
 from .replies import end
-from .streams import report_ignored, same_command, say, say_stopped
+from .streams import report_problems, resumable
 
 
 def tune(
@@ -55,7 +55,6 @@ def tune(
     from ctxbench.reports.figures.style import save
     from ctxbench.reports.tune import as_json as exact
     from ctxbench.reports.tune import tables
-    from ctxbench.scenarios.errors import Stopped
     from ctxbench.strategies.chain import use_pythons
 
     from .output import print_json, print_tables
@@ -63,20 +62,14 @@ def tune(
 
     names = RunInputs(tuple(inputs or (() if form else ("standard",))), form)
     measure, models, workers = quality or "", reach.settings(), jobs or os.cpu_count() or 1
-    try:
-        with redirect_stdout(sys.stderr), counting(trials, "trials") as done:
-            use_pythons(adapter_python or ())
-            tuned = Search(strategy, names, out, trials, seed, model, measure, models, workers, done).run()
-            keep(exact(tuned), out)
-            drawn = tuning_frontier(tuned)
-            for name in ("frontier.svg", "frontier.png"):
-                save(drawn, out / name)
-    except (Stopped, KeyboardInterrupt):
-        say_stopped(f"tried settings are stored. To continue: {same_command()}")
-        raise
-    for problem in tuned.problems.errors:
-        say(f"left out: {problem}")
-    report_ignored(tuned.problems.ignored, tuned.problems.notes)
+    with resumable("tried settings are stored"), redirect_stdout(sys.stderr), counting(trials, "trials") as done:
+        use_pythons(adapter_python or ())
+        tuned = Search(strategy, names, out, trials, seed, model, measure, models, workers, done).run()
+        keep(exact(tuned), out)
+        drawn = tuning_frontier(tuned)
+        for name in ("frontier.svg", "frontier.png"):
+            save(drawn, out / name)
+    report_problems(tuned.problems)
     if as_json:
         print_json(exact(tuned))
     else:

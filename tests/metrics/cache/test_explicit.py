@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.metrics.cache.mechanisms import ExplicitCache, ExplicitRules, TooManyMarks
-from ctxbench.metrics.cache.prefixes import CacheMark, CacheRequest, CacheUsage, ContentBlocks, Places, Prefixes
+from ctxbench.metrics.cache.prefixes import CacheMark, CacheRequest, CacheUsage, ContentBlocks, Prefixes
+from ctxbench.metrics.cache.requests import Boundaries
 
 HOUR = 3600.0
 
@@ -168,17 +169,18 @@ def test_the_look_back_counts_content_blocks() -> None:
 def test_a_run_of_parallel_calls_is_one_place(runs: bool, read: int) -> None:
     """25 calls side by side and their 25 results: found again where each run is one place, not where each call is one
     (provider's page of 2026-09-26)."""
-    places = Places((1,))
-    for role, blocks in [("user", ContentBlocks(1, 1)), ("assistant", ContentBlocks(25, 1))]:
-        places.add(role, blocks)
-    for _ in range(25):
-        places.add("tool", ContentBlocks(1, 1))
+    sent = Boundaries(
+        ["user", "assistant", *["tool"] * 25],
+        1,
+        [ContentBlocks(1, 1), ContentBlocks(25, 1), *[ContentBlocks(1, 1)] * 25],
+    )
+    sent.add(0, 27)
     names = ["S", "U", "calls", *(f"result {at}" for at in range(25))]
     prefixes, cache = Prefixes(), ExplicitCache(ExplicitRules(runs=runs))
     numbers, ends = prefixes.of(names), [2000, 4000, *(4000 + 100 * at for at in range(1, 27))]
     first = CacheRequest(numbers[:2], ends[:2], 4000, 0.0, 1.0, (CacheMark(1),))
     assert cache.request(first) == CacheUsage(0, 4000, 0, 0)
     last = CacheRequest(
-        numbers, ends, ends[-1], 9.0, 10.0, (CacheMark(27),), places=places.each, run_places=places.runs
+        numbers, ends, ends[-1], 9.0, 10.0, (CacheMark(27),), places=sent.places, run_places=sent.run_places
     )
     assert cache.request(last).read == read

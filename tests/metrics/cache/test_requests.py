@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.cache.prefixes import ContentBlocks, Places
+from ctxbench.metrics.cache.prefixes import ContentBlocks
 from ctxbench.metrics.cache.requests import TOOLS, MessageSizes, RequestStep, is_system_first, requests, system_first
 from ctxbench.metrics.tokens import PRIMING
 
@@ -63,11 +63,13 @@ def test_ends_and_boundaries(contexts: list[tuple[list[int], bool]]) -> None:
 def test_content_blocks(contexts: list[tuple[list[int], bool]]) -> None:
     """They are those of messages that are added one after the other."""
     for (sent, more), asked in zip(contexts, requests(steps(contexts), MESSAGES), strict=True):
-        places = Places((1, 1 + more))
+        places, run_places, before = [1, 1 + more], [1, 1 + more], ""
         for number in sent:
-            places.add(ROLES[number], BLOCKS[number])
-        assert asked.places == places.each
-        assert asked.run_places == places.runs
+            places.append(places[-1] + BLOCKS[number].each)
+            run_places.append(run_places[-1] + (before != "tool" or ROLES[number] != "tool") * BLOCKS[number].runs)
+            before = ROLES[number]
+        assert asked.places == places
+        assert asked.run_places == run_places
 
 
 @given(CONTEXTS)

@@ -1,4 +1,4 @@
-"""Fits the constants of `metrics/grading/rules/grader.py`, on halves of EVOUNA-NQ and HalluQA, and prints them.
+"""Fits the constants of `metrics/grading/rules/`, on halves of EVOUNA-NQ and HalluQA, and prints them.
 
     python -m tests.metrics.grading.fit_rules FOLDER        # of the sample recordings
 
@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from ctxbench.metrics.grading.rules.grader import features, half
+from ctxbench.metrics.grading.rules import features, half
 from ctxbench.metrics.grading.rules.match import Gold, ParsedAnswer, date_order, match, number_order, read_gold
 from ctxbench.scenarios.labelled import Labelled, read
 from ctxbench.scenarios.source import Problems

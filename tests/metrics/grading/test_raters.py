@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -41,22 +39,6 @@ def test_of_equally_many_raters(votes: list[tuple[int, int, int]]) -> None:
         assert len(set(right)) == 1
     else:
         assert found == pytest.approx(inter_rater.fleiss_kappa(np.array([[each, 3 - each] for each in right])))
-
-
-@examples(40)
-@given(VOTES)
-def test_weighted_by_squared_distances(votes: list[tuple[int, int, int]]) -> None:
-    """Kappa of the ratings is scikit-learn's quadratic one, over all pairs of ratings of an answer both ways."""
-    metrics = pytest.importorskip("sklearn.metrics")
-    pairs = [pair for each in votes for pair in permutations(each, 2)]
-    found = rated(list(votes)).ratings.value
-    if isinstance(found, Missing):
-        assert len({vote for each in votes for vote in each}) == 1
-    else:
-        first, second = zip(*pairs, strict=True)
-        assert found == pytest.approx(
-            metrics.cohen_kappa_score(first, second, labels=[1, 2, 3, 4], weights="quadratic")
-        )
 
 
 def test_answers_with_one_rater() -> None:

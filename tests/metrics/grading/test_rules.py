@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.grading import Grade, GradedItem
-from ctxbench.metrics.grading.rules import RulesGrader, answer_kind, grader, is_less_exact
-from ctxbench.metrics.grading.rules.grader import half
+from ctxbench.metrics.grading import Grade, GradedItem, rules
+from ctxbench.metrics.grading.rules import RulesGrader, answer_kind, half, is_less_exact
 from ctxbench.metrics.grading.rules.words import LONGEST
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.embedded import scenario
@@ -239,9 +238,9 @@ def test_the_constants_are_what_fitting_gives(recordings: Path, capsys: pytest.C
     """The weights, the bias and the shares for dates and numbers are printed again by the script that fits them."""
     fit_rules.main(recordings)
     printed = capsys.readouterr().out
-    assert f"WEIGHTS = {grader.WEIGHTS}" in printed
-    assert f"BIAS = {grader.BIAS}" in printed
-    for name, shares in (("dates", grader.DATES), ("numbers", grader.NUMBERS)):
+    assert f"WEIGHTS = {rules.WEIGHTS}" in printed
+    assert f"BIAS = {rules.BIAS}" in printed
+    for name, shares in (("dates", rules.DATES), ("numbers", rules.NUMBERS)):
         [line] = [line for line in printed.splitlines() if line.startswith(name)]
         found = {int(at): float(share) for at, share in re.findall(r"(\d): '([\d.]+) of", line)}
         assert found == {at: pytest.approx(share, abs=0.006) for at, share in shares.items()}

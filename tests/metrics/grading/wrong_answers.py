@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ctxbench.metrics.grading import Grade, GradedItem
-from ctxbench.metrics.grading.rules import RulesGrader
-from ctxbench.metrics.grading.rules.grader import half
+from ctxbench.metrics.grading.rules import RulesGrader, half
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.labelled import read
 from ctxbench.scenarios.source import Problems

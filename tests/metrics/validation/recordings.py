@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -44,7 +45,7 @@ def compared(*conversations: Conversation) -> list[ComparedCall]:
 
 def replayed(*conversations: Conversation) -> tuple[CacheReplay, list[ComparedCall]]:
     """Return the same, with the assumptions and the calls left out."""
-    made = CacheReplay(lambda _: COUNTER)
+    made = CacheReplay(defaultdict(lambda: COUNTER))
     return made, list(made.compare(conversations))
 
 

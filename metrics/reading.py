@@ -3,7 +3,7 @@
 Sentences are scored by the words that they share with the question, words that are rare in this context more, and by
 how near the missing words stand: in JSON and logs the name of a thing is lines above its value, in talk the question is
 a message above its answer (`Page`). The best sentences are searched for spans of the kind that is asked for
-(`questions.py`); the nearer a span is to the question's words, the better. After a change the newest statement counts,
+(`read`); the nearer a span is to the question's words, the better. After a change the newest statement counts,
 unless the question asks for the first state.
 
 The reader understands nothing. It never adds, compares or concludes: an answer that stands nowhere in the context is
@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from bisect import bisect_left
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -28,12 +30,26 @@ from numpy.typing import NDArray
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 
-from ..grounding import said
-from ..language import HAN, STOP_WORDS, either, terms, word_lists, words
-from ..values import Value, values
-from .questions import Ints, Library, ParsedQuestion, Wanted, read
+from .grounding import said
+from .language import (
+    HAN,
+    LANGUAGES,
+    STOP_WORDS,
+    Language,
+    either,
+    language_of,
+    parts,
+    sentences,
+    stem,
+    terms,
+    word_lists,
+    words,
+)
 from .times import day_of, relative_times, written
+from .values import Value, values
 
+VERSION = 2
+"""Version of the answers, raised whenever one can change."""
 UNKNOWN = "UNKNOWN"
 PAGES = 8
 """Contexts kept as they were read: many questions are asked of one, and strategies that cut nothing share it."""
@@ -70,18 +86,67 @@ class ReaderAnswer(NamedTuple):
     """Support, about 0 to 1."""
 
 
+Wanted = Literal["date", "duration", "money", "number", "identifier", "person", "place", "reason", "yesno", "phrase"]
+
+_LISTS = word_lists(__package__, "questions")
+_RULES: dict[Language, list[tuple[Wanted, re.Pattern[str]]]] = {
+    language: [(kind, re.compile(either(cues), re.IGNORECASE)) for kind, cues in _LISTS[language].items()]
+    for language in LANGUAGES
+}
+_FIRST = re.compile(either(_LISTS["first"]), re.IGNORECASE)
+_NOW = re.compile(either(_LISTS["now"]), re.IGNORECASE)
+_QUOTED = re.compile(r"`([^`\n]{2,80})`|“([^”\n]{2,80})”|「([^」\n]{2,80})」|\"([^\"\n]{2,80})\"")
+_ASKS = frozenset(_LISTS["asking_words"].split())
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuestion:
+    """A question, parsed."""
+
+    text: str
+    language: Language
+    wanted: Wanted
+    terms: tuple[str, ...]
+    """Stems of the words that it is about, each once."""
+    musts: tuple[str, ...]
+    """Identifiers and quoted names. A context that lacks one of them has no answer."""
+    now: bool
+    """It asks for the present state, which implies that it changed."""
+    first: bool
+    """It asks for the state before a change; otherwise the newest counts."""
+
+
+@lru_cache(1 << 12)
+def read(text: str) -> ParsedQuestion:
+    """Parse a question, English or Chinese."""
+    language = language_of(text)
+    wanted: Wanted = next((kind for kind, pattern in _RULES[language] if pattern.search(text.strip())), "phrase")
+    about = [word for word in words(text) if word not in STOP_WORDS and word not in _ASKS]
+    quoted = [next(filter(None, quote.groups())).strip() for quote in _QUOTED.finditer(text)]
+    musts = [value.text for value in values(text) if value.kind in ("identifier", "path", "url")]
+    return ParsedQuestion(
+        text,
+        language,
+        wanted,
+        tuple(dict.fromkeys(map(stem, about))),
+        tuple(dict.fromkeys((*quoted, *musts))),
+        _NOW.search(text) is not None,
+        _FIRST.search(text) is not None,
+    )
+
+
 Places = tuple[tuple[int, int, int], ...]
 
 
 class ExtractiveReader:
     """Reader of contexts. It remembers every text, question and answer: use one per conversation."""
 
-    def __init__(self, least: float = LEAST) -> None:
-        self._library, self._least = Library(), least
+    def __init__(self) -> None:
+        self._library = Library()
         self._questions: dict[str, _Question] = {}
         # Messages are known by the identity of their stores, which those kept beside the rest keep alive.
         self._answers: dict[tuple[str, Places], tuple[Messages, ReaderAnswer]] = {}
-        self._pages: OrderedDict[Places, tuple[Messages, Page]] = OrderedDict()
+        self._pages: dict[Places, tuple[Messages, Page]] = {}
 
     def answer(self, messages: Sequence[Message], question: str) -> ReaderAnswer:
         """Return the best supported span of these messages. Texts read earlier change nothing."""
@@ -89,32 +154,32 @@ class ExtractiveReader:
         places = tuple((id(store), start, stop) for store, start, stop in context.spans)
         if (question, places) not in self._answers:
             if question not in self._questions:
-                self._questions[question] = _Question(read(question))
+                self._questions[question] = _Question(question)
             best = self._questions[question].best(self._page(context, places))
-            if best is None or best.score < self._least:
+            if best is None or best.score < LEAST:
                 best = ReaderAnswer(UNKNOWN, "", best.score if best else 0.0)
             self._answers[question, places] = context, best
         return self._answers[question, places][1]
 
     def _page(self, context: Messages, places: Places) -> Page:
+        """Return a context as it was read, and forget the least recently used of more than PAGES."""
         kept = self._pages.pop(places, None)
         if kept is None:
             kept = context, Page(self._library, [piece for message in context for piece in quotes(message)])
         self._pages[places] = kept
         if len(self._pages) > PAGES:
-            self._pages.popitem(last=False)
+            del self._pages[next(iter(self._pages))]
         return kept[1]
 
 
 class _Question:
     """One question, put to any number of contexts. What a sentence offers for it is worked out once."""
 
-    def __init__(self, question: ParsedQuestion) -> None:
-        self._asked = question
-        self._lower = question.text.lower()
-        self._figures = frozenset(_FIGURE.findall(question.text))
-        self._shapes = {_DIGIT.sub("0", must) for must in question.musts if _DIGIT.search(must)}
-        self._offers: dict[tuple[str, float | None, bool], tuple[float, tuple[_Offer, ...]]] = {}
+    def __init__(self, text: str) -> None:
+        self._asked, self._lower = read(text), text.lower()
+        self._figures = frozenset(_FIGURE.findall(text))
+        self._shapes = {_DIGIT.sub("0", must) for must in self._asked.musts if _DIGIT.search(must)}
+        self._offers: dict[tuple[str, float | None, bool], tuple[_Offer, ...]] = {}
 
     def best(self, page: Page) -> ReaderAnswer | None:
         """Return the best supported span of a context; None if no sentence shares a word with the question."""
@@ -124,11 +189,16 @@ class _Question:
         answers: list[tuple[int, ReaderAnswer]] = []
         # Where the newest or first statement is asked for, all within RIVAL of the best are rivals and have to be
         # found.
-        most, matters = 0.0, RIVAL if self._asked.now or self._asked.first else 1.0
-        bonus = NEWER if self._asked.now else NEW
-        for at, supported in _highest(support, BEST):
+        seeks = self._asked.now or self._asked.first
+        most, bonus = 0.0, NEWER if self._asked.now else NEW
+        # The best sentences, of equally supported ones the first.
+        places = np.arange(page.size)
+        if page.size > BEST:
+            places = np.flatnonzero(support >= np.partition(support, -BEST)[-BEST])
+        for at in places[np.argsort(-support[places], kind="stable")[:BEST]].tolist():
+            supported = float(support[at])
             # No span scores more than its sentence is supported, and the bonus of the newest place.
-            if supported <= 0 or supported + bonus < matters * most:
+            if supported <= 0 or supported + bonus < (RIVAL if seeks else 1.0) * most:
                 break
             for answer in self._answers(page, at, supported, weights):
                 answers.append((at, answer))
@@ -136,7 +206,7 @@ class _Question:
         if not answers:
             return None
         # Of statements about the same thing the newest: with it .447 instead of .398 of the answers (decision 24).
-        if not (self._asked.now or self._asked.first):
+        if not seeks:
             return next(answer for _, answer in answers if answer.score == most)
         rivals = [(at, answer) for at, answer in answers if answer.score >= RIVAL * most]
         side = -1 if self._asked.first else 1
@@ -159,44 +229,43 @@ class _Question:
         nowhere = sum(not page.says(must) for must in question.musts)
         return support * MISSING**nowhere, weights
 
-    def _answers(self, page: Page, at: int, support: float, weights: dict[str, float]) -> list[ReaderAnswer]:
-        """Return the spans of a sentence, as answers."""
+    def _answers(self, page: Page, at: int, support: float, weights: dict[str, float]) -> Iterator[ReaderAnswer]:
+        """Yield the spans of a sentence, as answers."""
         question, sentence, message = self._asked, page.sentence(at), page.messages[int(page.message[at])]
         time = message.time if question.wanted == "date" else None
         key = sentence, time, time is not None and message.role in ("user", "assistant")
         if key not in self._offers:
-            self._offers[key] = self._offered(*key)
-        fits, offers = self._offers[key]
+            self._offers[key] = tuple(self._offered(*key))
         place = (at + 1) / page.size
         new = (NEWER if question.now else NEW) * (1 - place if question.first else place)
-        answers = []
-        for offer in offers:
-            score = support * fits * offer.fits * (0.7 + 0.3 * _closeness(offer.near, weights)) * offer.newly + new
+        for offer in self._offers[key]:
+            # How near it stands to the question's words, weighted, 0 to 1.
+            near = {term: weight for term, weight in weights.items() if term in offer.near}
+            total = sum(near.values())
+            close = sum(weight * offer.near[term] for term, weight in near.items()) / total if total else 0.0
+            score = support * offer.fits * (0.7 + 0.3 * close) * offer.newly + new
             # Asked for the first state, a span that was replaced is what is meant and others are a little less likely;
             # asked for the present one, it is the other way round.
             if offer.replaced != question.first:
                 score *= OTHERWISE if question.first else OLD
-            answers.append(ReaderAnswer(offer.says, message.id, score))
-        return answers
+            yield ReaderAnswer(offer.says, message.id, score)
 
-    def _offered(self, sentence: str, time: float | None, dated: bool) -> tuple[float, tuple[_Offer, ...]]:
-        """Return how well a sentence fits a question for a phrase, and its spans that do not repeat the question.
-
-        If `dated`, the day on which it was said is one of them.
-        """
+    def _offered(self, sentence: str, time: float | None, dated: bool) -> Iterator[_Offer]:
+        """Yield what a sentence offers that does not repeat the question; if `dated`, the day of its message too."""
         question, lower, chinese = self._asked, sentence.lower(), self._asked.language == "zh"
         fits = 1.0
         if question.wanted == "phrase":
             # How much it adds to the words of the question, 0.6 to 1.
-            fits = min(1.0, 0.6 + 0.1 * len(set(_terms(sentence)) - set(question.terms)))
+            fits = min(1.0, 0.6 + 0.1 * len(set(terms(sentence)) - set(question.terms)))
             fits *= ASKS if sentence.rstrip().endswith(("?", "？")) else 1.0
-        found = spans(sentence, question.wanted, time)
+        found = list(dict.fromkeys(_fitting(sentence, question.wanted, time)))
         if dated and time is not None and (day := day_of(time)) is not None:
             found.append(AnswerSpan(sentence, 0, TOLD, written(day, chinese)))
         where = {term: places for term in question.terms if (places := _places(term, lower))}
-        offers = []
         for span in found:
-            if self._repeats(span):
+            figure = _FIGURE.search(span.text) if len(span.text) < 12 else None
+            # It only repeats the question, be it with another unit.
+            if span.text.lower() in self._lower or (figure is not None and figure.group() in self._figures):
                 continue
             says = span.says or span.text
             if question.wanted == "yesno":
@@ -208,8 +277,7 @@ class _Question:
                 for term, places in where.items()
             }
             before = sentence[max(0, span.start - 24) : span.start]
-            offers.append(_Offer(says, span.fits, near, self._newly(span), _OLD.search(before) is not None))
-        return fits, tuple(offers)
+            yield _Offer(says, fits * span.fits, near, self._newly(span), _OLD.search(before) is not None)
 
     def _newly(self, span: AnswerSpan) -> float:
         """Return how little of a span the question has already, 0.5 to 1: asking about AL-102 never means AL-103."""
@@ -218,15 +286,8 @@ class _Question:
         if _DIGIT.search(span.text):
             # The shape of AL-102 is AL-000: another code of the same shape is a neighbour of the one asked about.
             return 0.5 if _DIGIT.sub("0", span.text) in self._shapes else 1.0
-        own = _terms(span.text)
+        own = terms(span.text)
         return 1.0 - 0.5 * sum(term in self._asked.terms for term in own) / max(len(own), 1)
-
-    def _repeats(self, span: AnswerSpan) -> bool:
-        """Return whether a span only repeats the question, be it with another unit."""
-        if span.text.lower() in self._lower:
-            return True
-        figure = _FIGURE.search(span.text) if len(span.text) < 12 else None
-        return figure is not None and figure.group() in self._figures
 
 
 class _Offer(NamedTuple):
@@ -241,15 +302,6 @@ class _Offer(NamedTuple):
     """The words before it say that it was replaced."""
 
 
-def _highest(support: Floats, most: int) -> Iterator[tuple[int, float]]:
-    """Return the places of the `most` highest values with these, highest first, of equal ones the first."""
-    places = np.arange(len(support))
-    if len(support) > most:
-        places = np.flatnonzero(support >= np.partition(support, -most)[-most])
-    order = places[np.argsort(-support[places], kind="stable")[:most]]
-    return zip(order.tolist(), support[order].tolist(), strict=True)
-
-
 def _gap(places: list[int], start: int, stop: int) -> float:
     """Return how far the nearest of these places is from a span, in characters; behind it they count a third more."""
     # At a scale of 40 a word 20 before the span counts 0.61, one 20 behind it 0.52.
@@ -259,16 +311,9 @@ def _gap(places: list[int], start: int, stop: int) -> float:
     return min(before, after)
 
 
-def _closeness(near: dict[str, float], weights: dict[str, float]) -> float:
-    """Return how near an answer is to the question's words, weighted, 0 to 1."""
-    total = sum(weight for term, weight in weights.items() if term in near)
-    return sum(weight * near[term] for term, weight in weights.items() if term in near) / total if total else 0.0
-
-
 _DIGIT, _FIGURE = re.compile(r"\d"), re.compile(r"\d+(?:[.,]\d+)*")
-_LISTS = word_lists(__package__.rpartition(".")[0], "questions")["cues"]
-_CUES = {name: re.compile(either(cues), re.IGNORECASE) for name, cues in _LISTS.items()}
-_OLD = re.compile(rf"(?:{either(_LISTS['replaced'])})[\s\"'`:]*$", re.IGNORECASE)
+_CUES = {name: re.compile(either(cues), re.IGNORECASE) for name, cues in _LISTS["cues"].items()}
+_OLD = re.compile(rf"(?:{either(_LISTS['cues']['replaced'])})[\s\"'`:]*$", re.IGNORECASE)
 
 
 def _places(term: str, lower: str) -> list[int]:
@@ -286,14 +331,7 @@ def _occurrences(part: str, text: str, step: int) -> Iterator[int]:
         at = text.find(part, at + step)
 
 
-@lru_cache(1 << 14)
-def _terms(text: str) -> tuple[str, ...]:
-    return tuple(terms(text))
-
-
-_QUOTE = re.compile(
-    r"^- (?:\[\w+\] )?\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d)\] (?P<speaker>[^:：\n]+)(?:: |：)", re.MULTILINE
-)
+_QUOTE = re.compile(r"^- (?:\[\w+\] )?\[(\d{4}-\d\d-\d\d \d\d:\d\d)\] ([^:：\n]+)(?:: |：)", re.MULTILINE)
 
 
 def quotes(message: Message) -> Iterator[Message]:
@@ -302,21 +340,48 @@ def quotes(message: Message) -> Iterator[Message]:
     A quote is a list item that says who said it and when: `- [2023-05-08 13:56] Caroline: …`. Any other message is
     yielded as it is.
     """
-    found = list(_QUOTE.finditer(message.text)) if message.role == "system" else []
-    if not found:
-        yield message
-        return
-    yield replace(message, text=message.text[: found[0].start()])
-    for quote, stop in zip(found, [*(after.start() for after in found[1:]), len(message.text)], strict=True):
+    head, *rest = _QUOTE.split(message.text) if message.role == "system" else [message.text]
+    yield replace(message, text=head) if rest else message
+    for when, speaker, text in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
         try:
-            time = datetime.fromisoformat(quote["time"]).replace(tzinfo=UTC).timestamp()
+            time = datetime.fromisoformat(when).replace(tzinfo=UTC).timestamp()
         except ValueError:  # digits that are no day
             time = None
-        text = message.text[quote.end() : stop]
-        yield replace(message, role="user", text=text, name=quote["speaker"], time=time)
+        yield replace(message, role="user", text=text, name=speaker, time=time)
 
 
-Floats = NDArray[np.float64]
+Ints, Floats = NDArray[np.int64], NDArray[np.float64]
+LINE = 320
+"""Characters beyond which a sentence, such as a line of JSON or of a log, is cut where a field or a clause ends."""
+_ENDS = [[mark] for mark in (", ", ",", "; ", "；", "，", "、", "|", " ")]
+
+
+class Library:
+    """Texts by number, their sentences by number, and the sentences by their terms. It only grows."""
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._start = array("q", [0])  # first sentence of each text, and the end of the last
+        self.having: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
+        """Sentences that have a term, ascending."""
+
+    def spans(self, texts: Iterable[str]) -> tuple[Ints, Ints]:
+        """Return where the sentences of these texts begin, and where they end; new texts are indexed."""
+        numbers = []
+        for text in texts:
+            if text not in self._numbers:
+                self._numbers[text] = len(self._numbers)
+                for piece in (piece for sentence in sentences(text) for piece in parts(sentence, LINE, _ENDS)):
+                    for term in set(terms(piece)):
+                        self.having[term].append(len(self.sentences))
+                    self.sentences.append(piece)
+                self._start.append(len(self.sentences))
+            numbers.append(self._numbers[text])
+        # A view, which must not be kept: an array cannot grow while it has one. Indexing by an array copies.
+        start, places = np.frombuffer(self._start, np.int64), np.array(numbers, np.int64)
+        return start[places], start[places + 1]
+
 
 NEAR = 4.0
 """Distance in sentences over which a neighbour's words fade to a third."""
@@ -343,10 +408,9 @@ class Page:
         self._library = library
         pairs = [(message, text) for message in messages if (text := said(message)) and not text.isspace()]
         self.messages = [message for message, _ in pairs]
-        texts = np.array([library.number(text) for _, text in pairs], np.int64)
-        first, last = library.spans(texts)
+        first, last = library.spans([text for _, text in pairs])
         counts = last - first
-        self.message: Ints = np.repeat(np.arange(len(texts)), counts)
+        self.message: Ints = np.repeat(np.arange(len(pairs)), counts)
         """Message of each sentence."""
         self.size = len(self.message)
         places = np.arange(self.size)
@@ -373,7 +437,7 @@ class Page:
 
     def having(self, term: str) -> Ints:
         """Return the places of the sentences that have a term, ascending."""
-        sentences = self._library.having(term)
+        sentences = np.array(self._library.having.get(term, ()), np.int64)
         # The library may have grown since, by sentences with higher numbers.
         if len(sentences) and sentences[-1] >= len(self._places):
             sentences = sentences[: np.searchsorted(sentences, len(self._places))]
@@ -419,13 +483,11 @@ class Page:
     def _near(self, places: Ints) -> Floats:
         """Return how near each sentence is to one of these, 1 = is one."""
         axis, hits = self._axis, self._axis[places]
-        # The nearest hits on both sides. At the ends there is one side only, and the other index falls on it as well:
-        # hence `abs` where one would expect no sign.
+        # The nearest hits on both sides. At the ends there is one side only, and the other index falls on it as well.
         after = np.searchsorted(hits, axis)
-        right = np.abs(hits[np.minimum(after, len(hits) - 1)] - axis)
-        left = np.abs(axis - hits[np.maximum(after - 1, 0)])
+        right, left = hits[np.minimum(after, len(hits) - 1)] - axis, axis - hits[np.maximum(after - 1, 0)]
         # Next sentence 0.62, next one behind a message's border 0.38, and no less than 0.3 within the message.
-        near: Floats = np.exp(-np.minimum(left, right) / NEAR) * BESIDE
+        near: Floats = np.exp(-np.minimum(abs(left), abs(right)) / NEAR) * BESIDE
         least = np.zeros(len(self.messages))
         least[self.message[places]] = SAME
         np.maximum(near, least[self.message], out=near)
@@ -477,42 +539,44 @@ def _values(sentence: str) -> tuple[tuple[Value, int], ...]:
     )
 
 
-def spans(sentence: str, wanted: Wanted, time: float | None) -> list[AnswerSpan]:
-    """Return the pieces of a sentence that could answer. `time`: when it was said, in seconds since 1970."""
-    return list(dict.fromkeys(_fitting(sentence, wanted, time)))
+# Sources of spans by the kind of answer: a kind of value or a pattern, how well it fits, and the cue that it must have.
+_SOURCES: dict[str, tuple[tuple[str | re.Pattern[str], float, str], ...]] = {
+    "duration": (("number", 1.0, "time"), (_FIGURE_SPANS, 0.5, "")),
+    "money": (("number", 1.0, "money"), (_AMOUNT, 0.9, ""), ("number", 0.5, "")),
+    "number": (("number", 1.0, ""), (_FIGURE_SPANS, 0.85, "")),
+    "person": (("name", 1.0, ""),),
+    "place": (("name", 0.9, ""), (_AT, 1.0, ""), (_ZH_AT, 1.0, "")),
+}
 
 
 def _fitting(sentence: str, wanted: Wanted, time: float | None) -> Iterator[AnswerSpan]:
+    """Yield the pieces of a sentence that could answer. `time`: when it was said, in seconds since 1970."""
+    for source, fits, cue in _SOURCES.get(wanted, ()):
+        if isinstance(source, str):
+            yield from _values_of(sentence, source, fits, cue)
+        else:
+            yield from _matches(source, sentence, fits)
     match wanted:
         case "date":
-            for value, at in _values(sentence):
-                if value.kind == "date":
-                    # A date, rather than a time of the day or the name of a weekday.
-                    is_day = any(char.isdigit() for char in value.text) and not _CLOCK.fullmatch(value.text)
-                    yield AnswerSpan(value.text, at, 1.0 if is_day else 0.6)
+            for span in _values_of(sentence, "date", 1.0):
+                # A date, rather than a time of the day or the name of a weekday.
+                is_day = any(map(str.isdigit, span.text)) and not _CLOCK.fullmatch(span.text)
+                yield span if is_day else span._replace(fits=0.6)
             yield from _matches(_SPACED, sentence, 1.0)
             if time is not None:
                 yield from (AnswerSpan(text, at, 0.95, means) for text, at, means in relative_times(sentence, time))
-        case "duration":
-            yield from _values_of(sentence, "number", 1.0, _CUES["time"])
-            yield from _matches(_FIGURE_SPANS, sentence, 0.5)
-        case "money":
-            yield from _values_of(sentence, "number", 1.0, _CUES["money"])
-            yield from _matches(_AMOUNT, sentence, 0.9)
-            yield from _values_of(sentence, "number", 0.5)
-        case "number":
-            yield from _values_of(sentence, "number", 1.0)
-            yield from _matches(_FIGURE_SPANS, sentence, 0.85)
         case "identifier":
-            yield from _codes(sentence)
+            # Identifiers, paths, addresses and telephone numbers, without names of JSON fields.
+            for value, at in _values(sentence):
+                if value.kind in ("identifier", "path", "url") and not _KEY.match(sentence, at + len(value.text)):
+                    exact = any(map(str.isdigit, value.text)) or value.kind != "identifier"
+                    yield AnswerSpan(value.text, at, 1.0 if exact else 0.8)
+            yield from _matches(_PHONE, sentence, 1.0)
+            yield from _values_of(sentence, "number", 0.5)
         case "person":
-            yield from _values_of(sentence, "name", 1.0)
             for phrase in phrases(sentence):
                 yield phrase._replace(fits=0.75 if _HAN_NAME.fullmatch(phrase.text) else 0.35)
         case "place":
-            yield from _values_of(sentence, "name", 0.9)
-            yield from _matches(_AT, sentence, 1.0, group=1)
-            yield from _matches(_ZH_AT, sentence, 1.0, group=1)
             yield from (phrase._replace(fits=0.4) for phrase in phrases(sentence))
         case "reason":
             for because in _CUES["because"].finditer(sentence):
@@ -524,24 +588,16 @@ def _fitting(sentence: str, wanted: Wanted, time: float | None) -> Iterator[Answ
             yield AnswerSpan(sentence, 0, 1.0)
 
 
-def _matches(pattern: re.Pattern[str], sentence: str, fits: float, group: int = 0) -> Iterator[AnswerSpan]:
+def _matches(pattern: re.Pattern[str], sentence: str, fits: float) -> Iterator[AnswerSpan]:
+    """Yield the matches of a pattern; their first group, if it has one."""
+    group = pattern.groups
     return (AnswerSpan(match[group], match.start(group), fits) for match in pattern.finditer(sentence))
 
 
-def _values_of(sentence: str, kind: str, fits: float, unit: re.Pattern[str] | None = None) -> Iterator[AnswerSpan]:
+def _values_of(sentence: str, kind: str, fits: float, cue: str = "") -> Iterator[AnswerSpan]:
     for value, at in _values(sentence):
-        if value.kind == kind and (unit is None or unit.search(value.text)):
+        if value.kind == kind and (not cue or _CUES[cue].search(value.text)):
             yield AnswerSpan(value.text, at, fits)
-
-
-def _codes(sentence: str) -> Iterator[AnswerSpan]:
-    """Yield identifiers, paths, addresses and telephone numbers, without names of JSON fields."""
-    for value, at in _values(sentence):
-        if value.kind in ("identifier", "path", "url") and not _KEY.match(sentence, at + len(value.text)):
-            exact = any(map(str.isdigit, value.text)) or value.kind != "identifier"
-            yield AnswerSpan(value.text, at, 1.0 if exact else 0.8)
-    yield from _matches(_PHONE, sentence, 1.0)
-    yield from _values_of(sentence, "number", 0.5)
 
 
 @lru_cache(1 << 14)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 
-from ..language import word_lists
+from .language import word_lists
 
-_LISTS = word_lists(__package__.rpartition(".")[0], "times")
+_LISTS = word_lists(__package__, "times")
 _MONTHS: list[str] = _LISTS["months"].split()
 _WEEKDAYS: dict[str, int] = _LISTS["weekdays"]
 _NUMBERS: dict[str, int] = _LISTS["numbers"]
