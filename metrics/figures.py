@@ -107,12 +107,11 @@ _latency = partial(Metric, unit="us", better="lower", table="timings")
 
 METRICS: Mapping[str, Metric] = {
     "steps": Metric("model calls", "calls to the model that were replayed", Total(lambda s: s.step >= 0), "steps", ""),
-    "tokens_full": Metric(
+    "tokens_full": _tokens(
         "tokens of full history",
         "tokens that sending the whole history at every call would take",
         Total(lambda s: s.tokens_full),
-        "tokens",
-        "",
+        better="",
     ),
     "tokens_sent": _tokens(
         "tokens sent",
@@ -143,12 +142,11 @@ METRICS: Mapping[str, Metric] = {
         "tokens sent that are not in the recording: messages written and tools offered by the strategy",
         Total(lambda s: s.tokens_added),
     ),
-    "added_share": Metric(
+    "added_share": _share(
         "added",
         "tokens added by the strategy, as a share of the full history",
         Ratio(lambda s: s.tokens_added, lambda s: s.tokens_full, NO_STEPS),
-        "share",
-        "lower",
+        better="lower",
         restates=("tokens_added",),
     ),
     "own_tokens": _tokens(
@@ -253,24 +251,20 @@ METRICS: Mapping[str, Metric] = {
         restates=("context_recall",),
     ),
     **{
-        f"evidence_{state}": Metric(
+        f"evidence_{state}": _of_probes(
             name,
             f"share of the messages an answer rests on {about}",
             _evidence(state),
-            "share",
-            "",
-            table="probes",
+            better="",
             restates=("context_recall",),
         )
         for state, (name, about) in _STATES.items()
     },
-    "evidence_place": Metric(
+    "evidence_place": _of_probes(
         "evidence position",
         "where the evidence stands among the tokens sent: 0 = at the start, 1 = at the end",
         Ratio(lambda s: s.evidence_place.fillna(0), lambda s: s.evidence_place.notna(), "none of it is sent"),
-        "share",
-        "",
-        table="probes",
+        better="",
     ),
     "evidence_density": _of_probes(
         "evidence density",
@@ -308,13 +302,11 @@ METRICS: Mapping[str, Metric] = {
         "latency p50",
         "median time the strategy takes to build a context",
         lambda s: _percentile(s, 50),
-        table="timings",
     ),
     "latency_p99": _latency(
         "latency p99",
         "99th percentile of the time the strategy takes to build a context",
         lambda s: _percentile(s, 99),
-        table="timings",
     ),
 }
 """Every metric by its key: the name it has in JSON, in Parquet columns and on the command line."""

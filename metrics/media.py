@@ -5,6 +5,7 @@ The rules are data (`data/media.toml`), each with its source. What they do not g
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from math import ceil, floor, sqrt
 
 import msgspec
@@ -32,15 +33,13 @@ class Grid(_Rule, frozen=True, tag="grid"):
         if self._fits(width, height):
             return self._patches(width, height)
         long, short = max(width, height), min(width, height)
-        # The longest side that fits, by halving: `fits` always does and `exceeds` never.
-        fits, exceeds = 1, long
-        while fits + 1 < exceeds:
-            middle = (fits + exceeds) // 2
-            if self._fits(middle, max(round(middle * short / long), 1)):
-                fits = middle
-            else:
-                exceeds = middle
-        return self._patches(fits, max(round(fits * short / long), 1))
+
+        def scaled(side: int) -> tuple[int, int]:
+            return side, max(round(side * short / long), 1)
+
+        # The longest side that fits: all shorter ones do.
+        fits = bisect_left(range(2, long), True, key=lambda side: not self._fits(*scaled(side))) + 1
+        return self._patches(*scaled(fits))
 
     def _patches(self, width: int, height: int) -> int:
         return ceil(width / self.patch) * ceil(height / self.patch)

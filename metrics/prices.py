@@ -225,8 +225,6 @@ class Tariff(NamedTuple):
 class Prices:
     """Tariffs by a model's name. The list is read at the first look-up, so an object costs nothing."""
 
-    __slots__ = ("_batch", "_overrides", "_tariffs")
-
     def __init__(self, overrides: Overrides = NOTHING, batch: bool = False) -> None:
         self._overrides, self._batch = overrides, batch
         self._tariffs: dict[str, Tariff | None] = {}

@@ -20,8 +20,9 @@ probes with an accepted answer that stands in an earlier message count: no strat
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
@@ -38,8 +39,7 @@ from .value import Missing, Value
 from .values import occurs, places
 
 State = Literal["verbatim", "partial", "summary", "loadable", "absent"]
-STATES: tuple[State, ...] = ("verbatim", "partial", "summary", "loadable", "absent")
-"""States from best to worst."""
+"""States of evidence, from best to worst."""
 
 LEAST = 3
 """Words that a sentence must have to be looked for."""
@@ -72,33 +72,25 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class PlacedProbe:
-    """A probe at its place, with its evidence and the messages that answer it."""
-
-    number: int
-    probe: Probe
-    stop: int
-    evidence: tuple[Evidence, ...]
-    """Messages it rests on, as far as they precede it."""
-    answers: frozenset[int]
-    """Places of the messages that say an accepted answer."""
-
-
-class Placed(NamedTuple):
-    """A probe and the place at which it is asked."""
+    """A probe at its place, with its evidence and the messages that answer it (`placed_probes`)."""
 
     number: int
     """In the conversation's list, from 0."""
     probe: Probe
     stop: int
     """Messages said before it."""
+    evidence: tuple[Evidence, ...] = ()
+    """Messages it rests on, as far as they precede it."""
+    answers: frozenset[int] = frozenset()
+    """Places of the messages that say an accepted answer."""
 
 
-def placed(conversation: Conversation) -> list[Placed]:
+def placed(conversation: Conversation) -> list[PlacedProbe]:
     """Return the probes in the order in which they are asked: by place, then as they are listed."""
     place = {message.id: at for at, message in enumerate(conversation.messages)}
     end = len(conversation.messages) - 1
     # A probe that names no message is asked at the end. Sorting is stable, so those of one place stay as listed.
-    probes = (Placed(at, probe, place.get(probe.after, end) + 1) for at, probe in enumerate(conversation.probes))
+    probes = (PlacedProbe(at, probe, place.get(probe.after, end) + 1) for at, probe in enumerate(conversation.probes))
     return sorted(probes, key=lambda probe: probe.stop)
 
 
@@ -106,39 +98,32 @@ def placed_probes(conversation: Conversation) -> list[PlacedProbe]:
     """Return the probes in the order in which they are asked, with their evidence."""
     messages = conversation.messages
     place = {message.id: at for at, message in enumerate(messages)}
-    says: dict[int, set[int]] = {}
+    says, evidence_at, result = defaultdict[int, set[int]](set), dict[int, Evidence](), []
     accepted = [tuple(answer.casefold() for answer in probe.answers if answer.strip()) for probe in conversation.probes]
     if any(accepted):
         for value, at in zip(*places(accepted, [said(message).casefold() for message in messages]), strict=True):
-            says.setdefault(int(value), set()).add(int(at))
-    evidence_at: dict[int, Evidence] = {}
-    result = []
-    for number, probe, stop in placed(conversation):
+            says[int(value)].add(int(at))
+    for asked in placed(conversation):
         # Evidence that is not in the conversation gets the place `stop`, which is too late, and so is left out.
-        where = [at for name in dict.fromkeys(probe.evidence) if (at := place.get(name, stop)) < stop]
-        evidence = tuple(evidence_at.setdefault(at, Evidence(at, messages[at])) for at in where)
-        answers = frozenset(at for at in says.get(number, ()) if at < stop)
-        result.append(PlacedProbe(number, probe, stop, evidence, answers))
+        where = [place.get(name, asked.stop) for name in dict.fromkeys(asked.probe.evidence)]
+        evidence = tuple(evidence_at.setdefault(at, Evidence(at, messages[at])) for at in where if at < asked.stop)
+        answers = frozenset(at for at in says[asked.number] if at < asked.stop)
+        result.append(replace(asked, evidence=evidence, answers=answers))
     return result
-
-
-class _Text(NamedTuple):
-    """Text of a message that a strategy wrote, in the forms that are searched."""
-
-    plain: str
-    folded: str
-    lines: frozenset[str]
-    """Its lines, and their parts behind the first colon."""
 
 
 class _Written(NamedTuple):
     """A message that the strategy wrote, at its place in the context."""
 
     message: Message
-    text: _Text
     before: int
     """Tokens sent before it."""
     tokens: int
+    plain: str
+    folded: str
+    """Its text without cases."""
+    lines: frozenset[str]
+    """Its lines, and their parts behind the first colon."""
 
 
 class SentText:
@@ -157,7 +142,7 @@ class SentText:
                 size = ledger.tokens(message)
                 # The question is sent, so its tokens count, but what it says itself is no evidence and no answer.
                 if message.id != question:
-                    self._written.append(_Written(message, _read(message), self.tokens, size))
+                    self._written.append(_Written(message, self.tokens, size, *_read(message)))
                 self.tokens += size
 
     @property
@@ -174,7 +159,7 @@ class SentText:
         if any(map(self.has, probe.answers)):
             return True
         folded = [answer.casefold() for answer in probe.probe.answers if answer.strip()]
-        return any(occurs(answer, written.text.folded) for written in self._written for answer in folded)
+        return any(occurs(answer, written.folded) for written in self._written for answer in folded)
 
     def retained(
         self, evidence: Evidence, stood_for: Collection[str], loadable: Collection[str], count: Callable[[str], int]
@@ -202,7 +187,7 @@ class SentText:
     def _find(self, text: str) -> float | None:
         """Return the position, in tokens sent, of the middle of a text that a written message has, or None."""
         short = len(words(text)) < LEAST
-        for _, (plain, _, lines), before, tokens in self._written:
+        for _, before, tokens, plain, _, lines in self._written:
             if text in lines if short else text in plain:
                 # Tokens of a part are not known: it is taken to be as far into them as it is into the characters.
                 middle = plain.find(text) + len(text) / 2
@@ -229,12 +214,14 @@ _SPEAKER_END = re.compile(": |：")
 
 
 @lru_cache(1 << 12)
-def _read(message: Message) -> _Text:
+def _read(message: Message) -> tuple[str, str, frozenset[str]]:
+    """Return the last three fields of `_Written`."""
     # The same messages are sent for many questions.
     text = said(message)
     lines = {plain for line in text.splitlines() if (plain := _plain(line))}
     lines |= {parts[1] for line in lines if len(parts := _SPEAKER_END.split(line, 1)) == 2}
-    return _Text(plain := _plain(text), plain.casefold(), frozenset(lines))
+    plain = _plain(text)
+    return plain, plain.casefold(), frozenset(lines)
 
 
 def _plain(text: str) -> str:

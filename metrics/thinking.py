@@ -84,8 +84,6 @@ def opens_turn(message: Message, before: Iterable[Message]) -> bool:
 class KeptThinking:
     """Answers of a history that keep their reasoning in the prompt of each later call, by a rule."""
 
-    __slots__ = ("_keeps", "_kept", "_stripped")
-
     def __init__(self, keeps: Keeps | None, messages: Sequence[Message]) -> None:
         self._keeps = keeps
         reasoned = list(map(has_thinking, messages))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -94,11 +95,10 @@ def check_encoding(encoding: str) -> None:
 
 def text_counter(encoding: str) -> Callable[[str], int]:
     """Return a function that counts the tokens of a text. Special tokens in a text count as the plain text they are."""
-    check_encoding(encoding)
     if encoding == "chars4":
         return lambda text: len(text) // 4
+    encode = text_encoder(encoding)
     if encoding == "deepseek":
-        encode = text_encoder(encoding)
         return lambda text: len(encode(text))
     count: Callable[[str], int] = import_module("quicktok").get_encoding(encoding).count
     return count
@@ -297,14 +297,21 @@ class EstimateError(NamedTuple):
 
 def estimates(messages: Iterable[Message], count: Callable[[str], int]) -> list[EstimateError]:
     """Return the estimate's errors over all texts of the messages, by language and kind. `count` counts exactly."""
-    pairs_by_kind: dict[tuple[Language, Content], list[tuple[int, int]]] = {}
+    pairs_by_kind = defaultdict[tuple[Language, Content], list[tuple[int, int]]](list)
     for message in messages:
         texts = [(message.text, message.role == "tool"), *((call.arguments, False) for call in message.calls)]
         for text, by_tool in texts:
             if text:
-                kind = language_of(text), content_of(text, by_tool)
-                pairs_by_kind.setdefault(kind, []).append((len(text) // 4, count(text)))
-    return [_error(*kind, pairs) for kind, pairs in sorted(pairs_by_kind.items())]
+                pairs_by_kind[language_of(text), content_of(text, by_tool)].append((len(text) // 4, count(text)))
+    rows = []
+    for kind, pairs in sorted(pairs_by_kind.items()):
+        guessed, exact = np.array(pairs, dtype=np.float64).T
+        # Texts that are empty are not among them, so no count is 0.
+        errors, whole = guessed / exact - 1, float(guessed.sum() / exact.sum() - 1)
+        p10, p50, p90 = np.quantile(errors, (0.1, 0.5, 0.9)).tolist()
+        size = float(np.abs(errors).mean())
+        rows.append(EstimateError(*kind, len(pairs), int(exact.sum()), p10, p50, p90, size, whole))
+    return rows
 
 
 def content_of(text: str, by_tool: bool = False) -> Content:
@@ -336,14 +343,3 @@ def content_of(text: str, by_tool: bool = False) -> Content:
     if code and 2 * code >= lines:
         return "code"
     return "tool result" if by_tool else "prose"
-
-
-def _error(language: Language, content: Content, pairs: list[tuple[int, int]]) -> EstimateError:
-    guessed, exact = np.array(pairs, dtype=np.float64).T
-    # Texts that are empty are not among them, so no count is 0.
-    errors = guessed / exact - 1
-    p10, p50, p90 = np.quantile(errors, (0.1, 0.5, 0.9)).tolist()
-    whole = float(guessed.sum() / exact.sum() - 1)
-    return EstimateError(
-        language, content, len(pairs), int(exact.sum()), p10, p50, p90, float(np.abs(errors).mean()), whole
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
@@ -131,16 +132,12 @@ class Reason(NamedTuple):
 
 def grouped(texts: Iterable[tuple[H, str]]) -> list[tuple[H, Reason]]:
     """Group texts of the same key that differ in numbers only, most frequent first, then in order of arrival."""
-    groups: dict[tuple[H, tuple[str, ...]], tuple[list[set[str]], int]] = {}
+    groups = defaultdict[tuple[H, tuple[str, ...]], list[list[str]]](list)
     for key, text in texts:
         parts = _NUMBERS.split(text)  # text and numbers in turn
-        values, times = groups.get((key, tuple(parts[::2])), ([set() for _ in parts[1::2]], 0))
-        for seen, number in zip(values, parts[1::2], strict=True):
-            seen.add(number)
-        groups[key, tuple(parts[::2])] = values, times + 1
+        groups[key, tuple(parts[::2])].append(parts)
     reasons = []
-    for (key, words), (values, times) in groups.items():
-        shown = [next(iter(seen)) if len(seen) == 1 else VARIES for seen in values]
-        text = "".join(word + number for word, number in zip(words, [*shown, ""], strict=True))
-        reasons.append((key, Reason(text, times)))
+    for (key, _), alike in groups.items():
+        shown = (part if all(of == part for of in same) else VARIES for part, *same in zip(*alike, strict=True))
+        reasons.append((key, Reason("".join(shown), len(alike))))
     return sorted(reasons, key=lambda reason: -reason[1].times)

@@ -122,15 +122,11 @@ _BARE = re.compile(r"[-+]?\d+$")
 
 def values(text: str) -> tuple[Value, ...]:
     """Return the different values of a text, in the order they first occur."""
-    return _cached_values(text) if len(text) <= SHORT else _values(text)
+    return _values(text) if len(text) <= SHORT else _values.__wrapped__(text)
 
 
 # Strategies and bounds read the same sentences: five of seven times their values are known.
 @lru_cache(1 << 15)
-def _cached_values(text: str) -> tuple[Value, ...]:
-    return _values(text)
-
-
 def _values(text: str) -> tuple[Value, ...]:
     placed = list(_exact(text))
     spans = [(start, start + len(value.text)) for start, value in placed]

@@ -59,13 +59,13 @@ _AGREEMENT = (
     Column("prediction error", "hit_rate_error", _points),
     Column("cost error", "money.error", _signed),
 )
-_HITS = (
-    *_NAMES,
-    Column("both hit", _counts("hits", "hit / hit"), _tokens),
-    Column("only predicted", _counts("hits", "hit / miss"), _tokens),
-    Column("only reported", _counts("hits", "miss / hit"), _tokens),
-    Column("neither", _counts("hits", "miss / miss"), _tokens),
-)
+_KINDS = {
+    "both hit": "hit / hit",
+    "only predicted": "hit / miss",
+    "only reported": "miss / hit",
+    "neither": "miss / miss",
+}
+_HITS = (*_NAMES, *(Column(head, _counts("hits", kind), _tokens) for head, kind in _KINDS.items()))
 _PAUSES = (
     *_NAMES,
     Column("pauses", lambda row: sum(row["pauses"].values()), _tokens),
@@ -77,7 +77,7 @@ _OWN = (
     Column("model", "model"),
     Column("encoding", "own_counts.encoding"),
     Column("factor", "own_counts.factor", "{:.3f}".format),
-    Column("fitted on", lambda row: _fitted(len(row["own_counts"]["factors"])), spare=2),
+    Column("fitted on", "own_counts.factors", lambda factors: _fitted(len(factors)), spare=2),
     Column("prompts off, raw", "own_counts.prompt_error_raw", percent),
     Column("calibrated", "own_counts.prompt_error", percent),
     Column("median call", "own_counts.prompt_error_median", percent, spare=1),
@@ -179,11 +179,10 @@ def _notes(validation: Validation) -> Iterator[str]:
     for model, calls in replayed.without_rule.items():
         yield f"No cache rule is known for {model}: {count(calls, 'call')} not compared."
     for row in validation.agreements:
-        if row["not_reported"]:
-            calls_left = count(row["not_reported"], "call")
-            yield f"{row['model']}: {calls_left} not compared: the provider does not say what was read."
-        if row["money"]["not_reported"]:
-            some = count(row["money"]["not_reported"], "call")
+        if number := row["not_reported"]:
+            yield f"{row['model']}: {count(number, 'call')} not compared: the provider does not say what was read."
+        if number := row["money"]["not_reported"]:
+            some = count(number, "call")
             yield f"{row['model']}: {some} not in the cost error: the provider does not say what was written."
     unpriced = [row["model"] for row in validation.agreements if row["money"]["unpriced"]]
     unpriced += [row["model"] for row in validation.costs if row["unpriced"]]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from ctxbench.metrics.probes import Placed, PlacedProbe
+from ctxbench.metrics.probes import PlacedProbe
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
@@ -110,7 +110,7 @@ def put(view: View, services: RecordedContext, placed: PlacedProbe, question: Me
     return ProbeReply(context, events)
 
 
-def questions(probes: Sequence[PlacedProbe | Placed], ids: Collection[str]) -> list[Message]:
+def questions(probes: Sequence[PlacedProbe], ids: Collection[str]) -> list[Message]:
     """Return the message of each question, under an id that no other message has; `ids` are those of the recording."""
     messages: list[Message] = []
     seen = set(ids)

@@ -185,7 +185,8 @@ def _searched(conversation: Conversation, unit: str, rag: Rag, k: int) -> tuple[
     messages, every, outcomes = conversation.messages, ways(rag.rules.retrievers), list[SearchOutcome]()
     adding = embedding = 0.0
     added = 0
-    for _, probe, stop in placed(conversation):
+    for asked in placed(conversation):
+        probe, stop = asked.probe, asked.stop
         if not (probe.answerable and probe.evidence):
             continue
         # Probes come in order of their places: each message is added once, and a search sees none that came later.

@@ -249,11 +249,11 @@ class SharedStarts:
     def tokens(self, prefix: int, other: int) -> int:
         """Return the tokens that the last blocks of two prefixes share; `other` is one that `to` yields."""
         key, other_key = self._keys[prefix], self._keys[other]
-        role, shared = key.index("\0") + 1, _shared(key, other_key)
+        role, shared = key.index("\0") + 1, shared_start(key, other_key)
         if shared == role:
             return self._frame
         one, two = (self._encode(text[role : shared + EDGE]) for text in (key, other_key))
-        return self._frame + _shared(one, two)
+        return self._frame + shared_start(one, two)
 
     def _like(self, after: list[tuple[str, int]], prefix: int) -> Iterator[int]:
         key = self._keys.get(prefix)
@@ -265,7 +265,7 @@ class SharedStarts:
             """Yield what neighbours on one side share, negated, with their prefixes: the first share the most."""
             shared = len(key)
             for place in places:
-                shared = min(shared, _shared(key, after[place][0]))
+                shared = min(shared, shared_start(key, after[place][0]))
                 # A key is role, NUL, text. Sharing fewer characters than `role` is sharing no role.
                 if shared < role:
                     return
@@ -275,8 +275,8 @@ class SharedStarts:
         yield from (other for _, other in merge(*sides, key=itemgetter(0)))
 
 
-def _shared(one: Sequence[object], other: Sequence[object]) -> int:
-    """Return how many leading characters, or tokens, two texts share."""
+def shared_start(one: Sequence[object], other: Sequence[object]) -> int:
+    """Return how many leading characters, tokens or other items two sequences share."""
     low, high, step = 0, min(len(one), len(other)), 32
     # Slices are compared at the speed of memory, and only behind what is known to be equal. Most texts part early: the
     # part that is compared grows from a few characters on, and is halved once it is not equal.

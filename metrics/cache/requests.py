@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from ..tokens import PRIMING
 from .mechanisms import HOUR, MOST_MARKS
-from .prefixes import START, CacheMark, CacheRequest, ContentBlocks, Prefixes, common
+from .prefixes import START, CacheMark, CacheRequest, ContentBlocks, Prefixes, common, shared_start
 
 TOOLS = 2
 """Blocks before the messages: the recorded tools, and those that the strategy offers beside them."""
@@ -122,8 +122,7 @@ def system_first(steps: Iterable[RequestStep], messages: MessageSizes) -> list[R
         now = [sent[place] for place in order]
         same = reordered and step.tools == reordered[-1].tools
         # Not `common`: that bisects, which is right for numbers of prefixes and wrong for those of messages.
-        kept = next((at for at, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]), None)
-        kept = (min(len(before), len(now)) if kept is None else kept) if same else 0
+        kept = shared_start(before, now) if same else 0
         marks = sorted(order.index(place) for place in step.marks)
         reordered.append(step._replace(kept=kept, added=[(number, number + 1) for number in now[kept:]], marks=marks))
         before = now

@@ -44,8 +44,6 @@ _UNKNOWN, _NO_BOUND = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 class KnownEnds:
     """Tokens up to the end of each prefix of a model, as the provider counted them."""
 
-    __slots__ = ("_ends", "empty")
-
     def __init__(self) -> None:
         self._ends = np.full(1024, _UNKNOWN)  # by the number of the prefix
         self.empty = True

@@ -33,13 +33,14 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 from ctxbench.scenarios.errors import Place, RecordingError
 from ctxbench.scenarios.model import STOPPED, Conversation, Usage
 
 from ..cache.mechanisms import MOST_MARKS, AutomaticRules, ExplicitRules, UnitRules
-from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, common
+from ..cache.prefixes import CacheRequest, CacheUsage, SentPrefix, common
 from ..cache.rules import CacheRule, cache_of
 from ..prices import Prices
 from ..tokens import TokenCounter
@@ -83,17 +84,6 @@ class ComparedCall(NamedTuple):
         return self.reported and self.predicted.read == self.read
 
 
-class _Numberings(dict[str, Prefixes]):
-    """The numbering of prefixes of each model."""
-
-    def __init__(self, counters: Mapping[str, TokenCounter]) -> None:
-        self._counters = counters
-
-    def __missing__(self, model: str) -> Prefixes:
-        self[model] = numbering(self._counters[model].encoding)
-        return self[model]
-
-
 class CacheReplay:
     """Recorded calls through the caches of their models."""
 
@@ -107,8 +97,8 @@ class CacheReplay:
         self.calibration = Calibration()
         self.counted: list[RecordedRequest] = []
         """Calls whose token counts can be believed, in the order they began."""
-        self._numberings = _Numberings(counters)
-        self._asking = Asking(counters, self._numberings)
+        self._prefixes = cache(lambda model: numbering(counters[model].encoding))
+        self._asking = Asking(counters, self._prefixes)
         self.assumed: set[Assumed] = self._asking.assumed
         """Assumptions made about the recordings."""
         self._known = defaultdict[str, KnownEnds](KnownEnds)  # by model
@@ -137,16 +127,18 @@ class CacheReplay:
                 if usage is not None:
                     self.without_rule[recorded.call.model] += 1
                 continue
-            cache = self._caches.setdefault(recorded.cache, ReplayedCache(rule))
+            if recorded.cache not in self._caches:
+                self._caches[recorded.cache] = ReplayedCache(rule)
+            replayed = self._caches[recorded.cache]
             ends = self.calibration.ends(recorded)
             if usage is None or id(recorded) in uncounted:
                 # If it was answered, its prompt went through the cache.
-                cache.pass_over(recorded)
+                replayed.pass_over(recorded)
                 if recorded.call.stop not in STOPPED:
-                    cache.use(self._request(recorded, ends[-1]), ends)
+                    replayed.use(self._request(recorded, ends[-1]), ends)
             else:
                 request = self._request(recorded, usage.input or 0)
-                row = cache.compare(recorded, request, ends, usage)
+                row = replayed.compare(recorded, request, ends, usage)
                 self._learn(request, row.predicted, usage, self._known[recorded.call.model])
                 if id(recorded) not in mistimed:
                     yield row
@@ -175,7 +167,7 @@ class CacheReplay:
         context, size, known = recorded.context, recorded.size, self._known[recorded.call.model]
         if known.empty:
             self.assumed.add("constant")
-        boundaries, prefixes = context.boundaries, self._numberings[recorded.call.model]
+        boundaries, prefixes = context.boundaries, self._prefixes(recorded.call.model)
         boundaries.reach(size - TOOLS)
         blocks, answer = integers(context.blocks[:size]), recorded.conversation.messages[recorded.at]
         explicit = recorded.rule is not None and isinstance(recorded.rule.rules, ExplicitRules)

@@ -14,10 +14,9 @@ grow, at the end of what stands before the messages (`head marks`). They lasted 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import accumulate
 from math import floor, inf
 from typing import Literal, NamedTuple
 
@@ -112,8 +111,8 @@ class Asking:
 
     counters: Mapping[str, TokenCounter]
     """The counter of each model."""
-    prefixes: Mapping[str, Prefixes]
-    """The numbering of each model."""
+    prefixes: Callable[[str], Prefixes]
+    """Returns the numbering of a model."""
     assumed: set[Assumed] = field(default_factory=set)
     _undated: float = 0.0  # the last time that was made up
 
@@ -200,10 +199,10 @@ class RecordedPrompt:
     """Prompt shared by a span of a conversation's calls: each was sent a start of it.
 
     Block 0 is the tools; the messages follow, or what the agent's own compaction left of them. Answers have their
-    reasoning as the model's provider keeps it (`thinking.py`). The reasoning effort
-    stands before the first message, behind the system's: a change of it breaks what follows. A recording without system
-    messages has a system prompt that it does not show; two conversations are assumed to share it only if their first
-    prompts have the same size. A message that differs from one in an earlier prompt may begin alike (`SharedStarts`):
+    reasoning as the model's provider keeps it (`thinking.py`). The reasoning effort stands before the first message,
+    behind the system's: a change of it breaks what follows. A recording without system messages has a system prompt
+    that it does not show; two conversations are assumed to share it only if their first prompts have the same size. A
+    message that differs from one in an earlier prompt may begin alike (`SharedStarts`):
     caches that count tokens within a message read that too.
     """
 
@@ -240,7 +239,7 @@ class RecordedPrompts:
     """Prompts of one conversation, each built once."""
 
     def __init__(
-        self, conversation: Conversation, counters: Mapping[str, TokenCounter], prefixes: Mapping[str, Prefixes]
+        self, conversation: Conversation, counters: Mapping[str, TokenCounter], prefixes: Callable[[str], Prefixes]
     ) -> None:
         messages = conversation.messages
         self._conversation, self._counters, self._prefixes = conversation, counters, prefixes
@@ -288,8 +287,8 @@ class RecordedPrompts:
         # `base` - 1: a block less the place of its message is the same for all that follow the head, the first of which
         # has the place `first` and stands in block 1 + len(head).
         return RecordedPrompt(
-            np.array(self._prefixes[call.model].of(prefixes), np.int64),
-            np.array(list(accumulate(sizes)), np.int64),
+            np.array(self._prefixes(call.model).of(prefixes), np.int64),
+            np.cumsum(sizes),
             Boundaries([message.role for message in sent], TOOLS, list(map(ContentBlocks.of, sent))),
             system,
             base - 1,

@@ -429,12 +429,12 @@ def latency(rows: pd.DataFrame) -> Figure:
     from matplotlib.ticker import NullLocator
 
     places = range(len(rows))
-    ends = {label: rows[key].clip(lower=1e-3) for key, label in LATENCIES.items()}
+    median, slowest = (rows[key].clip(lower=1e-3) for key in LATENCIES)
     with style():
         drawn, (axes,) = by_row(rows.strategy, 7.2, 1.1, 0.24)
         axes.grid(visible=True, axis="y")
-        axes.hlines(places, *ends.values(), color=COLOURS[0], linewidth=1)
-        for at, (label, values) in enumerate(ends.items()):
+        axes.hlines(places, median, slowest, color=COLOURS[0], linewidth=1)
+        for at, (label, values) in enumerate(zip(LATENCIES.values(), (median, slowest), strict=True)):
             dots = {"linestyle": "none", "color": COLOURS[at], "marker": MARKERS[at], "markersize": 4}
             axes.plot(values, places, label=label, **dots)  # type: ignore[arg-type]
         axes.set_xscale("log")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import get_args
 
 import msgspec
 import pytest
@@ -11,12 +12,12 @@ from hypothesis import strategies as st
 
 from ctxbench.metrics.probes import (
     MEASURES,
-    STATES,
     Evidence,
     Latency,
     PlacedProbe,
     RetainedEvidence,
     SentText,
+    State,
     latency,
     placed_probes,
     ranked,
@@ -141,7 +142,7 @@ def test_places_are_those_of_reading_every_message(texts: list[str], chosen: lis
     assert found.tokens == sum(sizes)
     for at, message in enumerate(said):
         what = found.retained(Evidence(at, message), (), (), COUNTER.text)
-        assert what.state in STATES
+        assert what.state in get_args(State)
         assert 0 <= what.place <= 1
         assert 0 <= what.share <= 1
         if at in order:
