@@ -350,7 +350,8 @@ def quotes(message: Message) -> Iterator[Message]:
         yield replace(message, role="user", text=text, name=speaker, time=time)
 
 
-Ints, Floats = NDArray[np.int64], NDArray[np.float64]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 LINE = 320
 """Characters beyond which a sentence, such as a line of JSON or of a log, is cut where a field or a clause ends."""
 _ENDS = [[mark] for mark in (", ", ",", "; ", "；", "，", "、", "|", " ")]

@@ -43,7 +43,6 @@ FEWEST = 30
 """Least number of questions for a bootstrap: with fewer its intervals are too short."""
 GROUPS = 1000
 _Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-_MOST = 1e300  # scores are clipped, so that infinite ones have thresholds below them too
 
 
 class Confusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,8 +78,7 @@ class Verdicts:
         cls, people: Sequence[bool], grader: Sequence[bool], score: Sequence[float], question: Sequence[str]
     ) -> Verdicts:
         """Build verdicts on answers whose questions have names. The order of the answers changes no figure."""
-        scores = np.clip(np.array(score, np.float64), -_MOST, _MOST)
-        return cls(np.array(people, bool), np.array(grader, bool), scores, _codes(question))
+        return cls(np.array(people, bool), np.array(grader, bool), np.array(score, np.float64), _codes(question))
 
     def where(self, chosen: NDArray[np.bool_]) -> Verdicts:
         codes = np.unique(self.question[chosen], return_inverse=True)[1].astype(np.intp)

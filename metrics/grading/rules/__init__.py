@@ -234,7 +234,9 @@ def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     bare = len(numbers) == 1 and numbers[0].stop - numbers[0].start >= len(answer.said.strip(" .!~"))
     if bare and not (gold.numbers or gold.whens or matched.whole or matched.within):
         return _Score(_WRONG, f"nothing but a number, for {_quoted(gold)}")
-    score = likely(features(gold, matched, answer))
+    # The logistic regression's probability that people call the answer right.
+    terms = (WEIGHTS[name] * value for name, value in features(gold, matched, answer).items())
+    score = 1 / (1 + exp(-BIAS - sum(terms)))
     # The part that matters is missing: the number, the name among other names, the surname.
     number = matched.lost_number and len(gold.units) <= _FEW
     rivalled = matched.rival and matched.fresh <= RIVALLED
@@ -333,8 +335,3 @@ def half(question: str) -> int:
     # By a digest of the text: the same half everywhere, also for questions that are added later. `hash` differs by
     # process.
     return hashlib.sha256(_SEED + question.encode("utf-8", "surrogatepass")).digest()[0] & 1
-
-
-def likely(features: dict[str, float]) -> float:
-    """Return the logistic regression's probability that people call an answer right."""
-    return 1 / (1 + exp(-BIAS - sum(WEIGHTS[name] * value for name, value in features.items())))

@@ -209,8 +209,8 @@ def _read(match: re.Match[str]) -> list[When]:
     if "season" in of and year:
         # The three months of a northern season; winter begins in December and ends in the next year.
         first = _SEASONS[of["season"]]
-        end = _month_of(year + (first == 12), (first + 1) % 12 + 1)
-        return [When(_month_of(year, first).low, end.high)]
+        last_month = _month_of(year + (first == 12), (first + 1) % 12 + 1)
+        return [When(_month_of(year, first).low, last_month.high)]
     if "dec" in of:
         return [_span(int(of["dec"]), int(of["dec"]) + 9)]
     if "c" in of:

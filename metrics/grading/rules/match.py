@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from ...language import HAN, cut, either, stemmer, word_lists
 from . import stance
 from .dates import When, agreement
-from .quantities import ROMAN, Quantity, equal
+from .quantities import ONES, ROMAN, Quantity, chinese, equal
 from .scope import Scope
 from .stance import without_address
 from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, clean, given_names
@@ -37,7 +37,6 @@ _LONGEST_ITEM = 4  # words of an item; of a Chinese one, twice as many character
 _CLOSING = ' \n"}]'  # what is left where JSON was cut from
 _SHORT_ANSWER = 12
 _PROSE = 40  # characters from which an accepted answer of several sentences begins with what was asked for
-_COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "一": 1, "两": 2, "三": 3, "四": 4, "五": 5}
 
 
 class QuestionWords(TextWords):
@@ -122,7 +121,7 @@ def read_gold(text: str, question: str, exact_dates: bool = False, may_be_list: 
         needed = len(parts)
         if asks := _CUES["how_many"].search(asked.lower):
             number = asks[1] or asks[2]
-            needed = min(needed, _COUNTS.get(number) or int(number))
+            needed = min(needed, ONES.get(number) or int(chinese(number)))
         return gold(form="list", items=parts, needed=needed)
     raw, low = words.raw, [word.lower() for word in words.raw]
     capitals = (word[0].isupper() or word.lower() in PARTICLES or word[0].isdigit() for word in raw)
@@ -293,9 +292,10 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
     elif gold.form == "phrase" and 0 < fresh < 1 and len(units) <= _FEW and _is_swapped(gold, words):
         lacks = "word"
     said, accepted = words.squeezed, gold.text.squeezed
-    rival = (gold.form == "name" and 0 < fresh < 1 and _has_rival(gold, words)) or _has_chinese_rival(gold, words)
+    is_part = gold.form == "name" and 0 < fresh < 1
+    rival = not whole and ((is_part and _has_rival(gold, words)) or _has_chinese_rival(gold, words))
     within = len(said) > 1 and said in accepted and any(stem not in gold.asked.places for stem in words.stems)
-    return Match(share, fresh, whole, within, any(unit.numeric for unit in lost), not whole and rival, lacks)
+    return Match(share, fresh, whole, within, any(unit.numeric for unit in lost), rival, lacks)
 
 
 def _share(pairs: Sequence[tuple[Unit, float]], otherwise: float) -> float:

@@ -197,8 +197,8 @@ def _show(at: StepDiff, full: bool) -> None:
     console = standard_output()
     cut = console.width < WIDE and not full
     if at.probe is not None:
-        for line in _question(at.probe):
-            console.print(line, markup=False, soft_wrap=True)
+        for text in _question(at.probe):
+            console.print(text, markup=False, soft_wrap=True)
     where = f"step {at.step} of 0 to {at.steps - 1}" if at.steps > 1 else "step 0, the only one"
     where = where if at.probe is None else "after " + where if at.step >= 0 else "before any step"
     console.print(f"[bold]{escape(at.strategy)}[/bold]  {where}, {at.tokens_sent:,} of {at.tokens_full:,} tokens")
@@ -206,8 +206,8 @@ def _show(at: StepDiff, full: bool) -> None:
     for line in _lines(at, full, _LINE if cut else None):
         console.print(line, no_wrap=True, overflow="ellipsis") if cut else console.print(line, soft_wrap=True)
     if at.probe is not None:
-        for line in _evidence(at.probe):
-            console.print(line, markup=False, soft_wrap=True)
+        for text in _evidence(at.probe):
+            console.print(text, markup=False, soft_wrap=True)
     for line in _action_lines(at, cut):
         console.print(line, soft_wrap=not cut)
 
@@ -229,11 +229,13 @@ def _evidence(stored: StoredProbe) -> Iterator[str]:
 
     states = " · ".join(f"{name} {state}" for name, state in stored.evidence.items())
     yield f"\nevidence     {printable(states) or 'none before this question'}"
-    if stored.place is not None:
-        share, place = percent(stored.tokens_evidence / stored.tokens_sent), percent(stored.place)
-        yield f"             {stored.tokens_evidence:,} of {stored.tokens_sent:,} tokens ({share}), at {place} of them"
+    row = stored.row
+    if row["evidence_place"] is not None:
+        evidence, sent = row["evidence_tokens"], row["tokens_sent"]
+        share, place = percent(evidence / sent), percent(row["evidence_place"])
+        yield f"             {evidence:,} of {sent:,} tokens ({share}), at {place} of them"
     words = {True: "in context", False: "not in context", None: "not in the history either"}
-    yield f"answer       {words[stored.answer]}"
+    yield f"answer       {words[row['answer']]}"
 
 
 def _counts(at: StepDiff) -> str:
