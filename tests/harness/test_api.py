@@ -164,7 +164,7 @@ def test_what_a_notebook_shows(made: ctxbench.BenchmarkRun, smoke: ctxbench.Benc
 
 def test_every_figure_is_drawn(smoke: ctxbench.BenchmarkRun) -> None:
     """On the embedded conversations, with a strategy that summarises, each method of `plot` draws."""
-    names = [name for name in dir(smoke.plot) if not name.startswith("_") and name != "results"]
+    names = [name for name in dir(smoke.plot) if not name.startswith("_")]
     assert len(names) == 10
     for name in names:
         if name == "survival":  # fewer than 20 facts are too few for a point
