@@ -76,7 +76,7 @@ test-slow: $(VENV)/.test  ## run all tests, the slow ones too
 test-live: $(VENV)/.test  ## the tests with a real MLflow server, the notebooks, the site, the table of formats
 	@$(BIN)/pytest -p no:benchmark -n 2 --dist worksteal -m slow tests/harness/export tests/notebooks tests/docs
 
-test-adapters: build/wheel/.made  ## each adapter with its library's newest version, in an environment of its own (EXTRAS=…)
+test-adapters: $(VENV)/.test  ## each adapter with its library's newest version, in an environment of its own (EXTRAS=…)
 	@$(BIN)/python scripts/test_adapters.py "$(WHEEL)" $(EXTRAS)
 
 house: $(VENV)/.run  ## print how the code is laid out, beside its budget

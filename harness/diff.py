@@ -134,32 +134,35 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
 def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
     """Return the diff of what would be sent for a probe, by its number. Raises RunError if nothing was sent."""
     conversation = run.conversation(name)
-    probed = next((stored for stored in asked_probes(run, conversation, strategy) if stored.number == probe), None)
+    probed = next(
+        (stored for stored in asked_probes(run, conversation, strategy) if stored.row["number"] == probe), None
+    )
     if probed is None:
         why = run.failure(name, strategy)
         raise RunError(f"{name!r}: " + (f"{strategy} failed: {why}" if why else f"{strategy} was asked no probes"))
     sent, question = probed.context, probed.question
     if sent is None:
-        raise RunError(f"{name!r}: nothing was sent for probe {probed.probe.id}: {probed.failed}")
+        raise RunError(f"{name!r}: nothing was sent for probe {probed.probe.id}: {probed.row['failed']}")
     ran = strategy in run.manifest.plan.strategies
     steps = list(run.contexts(conversation, strategy)) if ran else []
-    step = -1 if probed.step is None else probed.step
+    row = probed.row
+    step = -1 if row["step"] is None else row["step"]
     events = [*run.events(name, strategy), *((step, event) for event in probed.events)]
     before = frozenset(steps[step]) if ran and step >= 0 else frozenset[Message]()
-    diffs = _diffs(conversation.messages[: probed.said], sent.messages, probed.kept, before, events, step)
+    diffs = _diffs(conversation.messages[: row["at"]], sent.messages, row["kept"], before, events, step)
     tokens = TokenCounter(run.manifest.plan.encoding).message(question)
     return StepDiff(
         name,
         strategy,
         step,
         len(steps),
-        probed.said,
+        row["at"],
         tuple(diff._replace(origin="question") if diff.message == question else diff for diff in diffs),
         {**_tokens(run, conversation, strategy), **probed.written, question: tokens},
-        Request(sent.messages, sent.tools, sent.marks, asked_model(conversation, probed.said)),
+        Request(sent.messages, sent.tools, sent.marks, asked_model(conversation, row["at"])),
         tuple(tool.name for tool in sent.tools if tool not in conversation.tools),
-        probed.tokens_full,
-        probed.tokens_sent,
+        row["tokens_full"],
+        row["tokens_sent"],
         0,
         probed.events,
         probed,

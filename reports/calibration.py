@@ -150,7 +150,7 @@ def as_json(results: Sequence[Calibrated]) -> list[dict[str, Any]]:
             "digest": calibrated.labels.digest,
             "labelled_by": calibrated.labels.labelled_by,
             "answers": len(calibrated.labels.answers),
-            "beside": calibrated.beside,
+            "beside": {"right": calibrated.right, "raters": calibrated.raters},
             "graders": calibrated.profiles,
             "wrong_accepted": {profile.grader: profile.whole.wrong_accepted for profile in calibrated.profiles},
             "seconds": dict(zip((of.grader for of in calibrated.profiles), calibrated.seconds, strict=True)),
@@ -179,14 +179,14 @@ def _part(profile: Profile) -> str:
 
 
 def _main(calibrated: Calibrated, first: bool) -> Table:
-    labels, beside = calibrated.labels, calibrated.beside
+    labels = calibrated.labels
     rows = [_row(profile, profile.whole) for profile in calibrated.profiles]
     rows += [
         _row(profile, profile.quoted, grader=f"{profile.grader}, held out")
         for profile in calibrated.profiles
         if profile.held_out is not None
     ]
-    if (raters := beside.raters) is not None:
+    if (raters := calibrated.raters) is not None:
         alone = Estimate(raters.same, Missing("undefined", "it has no interval"))
         rows.append({"grader": _who(labels), "accuracy": alone, "kappa": raters.verdicts})
     notes = list(_notes(calibrated))
@@ -194,13 +194,13 @@ def _main(calibrated: Calibrated, first: bool) -> Table:
         notes.append(about("calibration"))
     who = "people" if labels.labelled_by == "people" else f"a {labels.labelled_by}"
     sizes = f"{count(len(labels.answers), 'answer')} to {count(len(set(labels.questions)), 'question')}"
-    title = f"{labels.name}: {sizes}, {percent(beside.right)} right, as labelled by {who}"
+    title = f"{labels.name}: {sizes}, {percent(calibrated.right)} right, as labelled by {who}"
     figures = _figures(accuracy=0, kappa=0, wrong_accepted=0, auc=4, precision=2, recall=3, f1=1)
     return table_of(title, (_GRADER, *figures), rows, notes)
 
 
 def _notes(calibrated: Calibrated) -> Iterator[str]:
-    labels, beside = calibrated.labels, calibrated.beside
+    labels = calibrated.labels
     if labels.only:
         yield f"Only: {', '.join(f'{name} {value}' for name, value in labels.only)}."
     if (sample := labels.sample) is not None:
@@ -219,7 +219,7 @@ def _notes(calibrated: Calibrated) -> Iterator[str]:
                 f"{profile.grader} calls {count(profile.less_exact, 'answer')} wrong "
                 f"({percent(profile.less_exact / profile.graded)}), whose date fits but is less exact than the gold."
             )
-    if (raters := beside.raters) is not None:
+    if (raters := calibrated.raters) is not None:
         least, most = raters.raters
         several = f"{most}" if least == most else f"{least} to {most}"
         yield (

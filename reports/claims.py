@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -36,28 +35,28 @@ def _bound(row: ClaimRow) -> str:
     return _NOTHING if row.bound is None or isinstance(row.bound, Missing) else shown(row.bound, row.unit)
 
 
-def _deciding(show: Callable[[ClaimRow], str]) -> Callable[[Finding], str]:
-    """Return a cell of the row that decides a claim."""
-    return lambda finding: _NOTHING if finding.deciding is None else show(finding.deciding)
+def _deciding(head: str, show: Callable[[ClaimRow], str]) -> Column:
+    """Return a column of the row that decides a claim."""
+    return Column(head, "deciding", lambda row: _NOTHING if row is None else show(row))
 
 
 _CLAIM_COLUMNS = (
-    *(Column(name, attrgetter(name)) for name in ("id", "claim", "verdict")),
-    Column("measured", _deciding(lambda row: _NOTHING if row.timed else _found(row))),
-    Column("claimed", _deciding(_claimed)),
-    Column("bound", _deciding(_bound)),
-    Column("measured time", _deciding(lambda row: _found(row) if row.timed else _NOTHING)),
+    *(Column(name, name) for name in ("id", "claim", "verdict")),
+    _deciding("measured", lambda row: _NOTHING if row.timed else _found(row)),
+    _deciding("claimed", _claimed),
+    _deciding("bound", _bound),
+    _deciding("measured time", lambda row: _found(row) if row.timed else _NOTHING),
 )
 _WHY_COLUMNS = (
-    *(Column(name, attrgetter(name)) for name in ("id", "verdict")),
+    *(Column(name, name) for name in ("id", "verdict")),
     Column("why", lambda finding: f"{finding.why} Needed: {finding.needed}" if finding.needed else finding.why),
 )
 _ROW_COLUMNS = (
-    *(Column(name, attrgetter(name)) for name in ("setting", "figure")),
-    Column("verdict", lambda row: row.verdict or _NOTHING),
+    *(Column(name, name) for name in ("setting", "figure")),
+    Column("verdict", "verdict", lambda verdict: verdict or _NOTHING),
     *(Column(name, show) for name, show in {"measured": _found, "claimed": _claimed, "bound": _bound}.items()),
     Column("decides", lambda row: _NOTHING if row.claimed is None else "yes" if row.decides else "no"),
-    Column("over", lambda row: row.of or _NOTHING),
+    Column("over", "of", lambda of: of or _NOTHING),
 )
 
 
@@ -93,19 +92,16 @@ def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
     """Return the exact figures. Those that depend on time stand apart: all others are the same for the same run."""
 
     def part(finding: Finding, timed: bool) -> dict[str, Any]:
-        decided = {"verdict": finding.verdict, "why": finding.why, "needed": finding.needed}
+        decided = {name: getattr(finding, name) for name in ("verdict", "why", "needed")}
         rows = [_row(row) for row in finding.rows if row.timed == timed]
         return {**(decided if finding.timed == timed else dict.fromkeys(decided)), "rows": rows}
 
     about = ("id", "claim", "source", "protocol", "timed")
+    timed = [finding for finding in findings if any(row.timed for row in finding.rows)]
     return {
         "version": _VERSION,
-        "claims": [
-            {**{name: getattr(finding, name) for name in about}, **part(finding, False)} for finding in findings
-        ],
-        "timed": [
-            {"id": finding.id, **part(finding, True)} for finding in findings if any(row.timed for row in finding.rows)
-        ],
+        "claims": [{name: getattr(each, name) for name in about} | part(each, False) for each in findings],
+        "timed": [{"id": finding.id, **part(finding, True)} for finding in timed],
     }
 
 

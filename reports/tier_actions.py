@@ -19,7 +19,6 @@ from ctxbench.metrics.value import Value
 from .render import Column, Table, figure_of_few, table_of
 
 TIERS = ("focus", "working", "archive", "rag")
-_HEADS = ("Focus", "Working", "Archive", "RAG")
 LEVELS = ("warning", "soft", "hard")
 
 
@@ -56,32 +55,26 @@ class TierActions:
 def tier_actions(events: pd.DataFrame, hit_rates: Mapping[str, Value]) -> dict[str, TierActions]:
     """Return the actions of each strategy that has tiers, with its figure of `working_hit_rate`."""
     reported = events[events.kind.isin(("recalled", "moved", "limit_reached", "alarmed"))]
-    having = set(reported.strategy[reported.kind.isin(("moved", "limit_reached"))])
+    reported = reported[reported.strategy.isin(reported.strategy[reported.kind.isin(("moved", "limit_reached"))])]
     by_strategy: dict[str, TierActions] = {}
     for strategy, kind, text in zip(reported.strategy, reported.kind, reported.event, strict=True):
-        if strategy in having:
-            name = str(strategy)
-            actions = by_strategy.setdefault(name, TierActions(hit_rates[name]))
-            _count(actions, str(kind), msgspec.json.decode(text))
+        name, event = str(strategy), msgspec.json.decode(text)  # fields at their default are not in it
+        actions = by_strategy.setdefault(name, TierActions(hit_rates[name]))
+        if kind == "recalled":
+            if event.get("kind") in TIERS:
+                actions.hits[event["kind"]] += len(event["sources"])
+        elif kind == "moved":
+            edge = actions.moves.setdefault((event["source"], event.get("to", "")), Moves())
+            edge.times += 1
+            edge.messages += len(event["sources"])
+            edge.tokens += event.get("tokens", 0)
+            edge.queue_time += event.get("queue_time", 0.0)
+        elif event.get("up", True):
+            if kind == "limit_reached":
+                actions.limits_reached[event["tier"], event["level"]] += 1
+            else:
+                actions.alarms[event["reading"]] += 1
     return by_strategy
-
-
-def _count(actions: TierActions, kind: str, event: dict[str, Any]) -> None:
-    """Count one event. Fields at their default are not in its JSON."""
-    if kind == "recalled":
-        if event.get("kind") in TIERS:
-            actions.hits[event["kind"]] += len(event["sources"])
-    elif kind == "moved":
-        edge = actions.moves.setdefault((event["source"], event.get("to", "")), Moves())
-        edge.times += 1
-        edge.messages += len(event["sources"])
-        edge.tokens += event.get("tokens", 0)
-        edge.queue_time += event.get("queue_time", 0.0)
-    elif event.get("up", True):
-        if kind == "limit_reached":
-            actions.limits_reached[event["tier"], event["level"]] += 1
-        else:
-            actions.alarms[event["reading"]] += 1
 
 
 def tier_action_tables(by_strategy: dict[str, TierActions]) -> Iterator[Table]:
@@ -93,12 +86,11 @@ def tier_action_tables(by_strategy: dict[str, TierActions]) -> Iterator[Table]:
         yield _moved(by_strategy)
 
 
-def _hits_in(tier: str) -> Callable[[tuple[str, TierActions]], str]:
-    return lambda row: f"{row[1].hits[tier]:,}"
-
-
 def _looked_up(by_strategy: dict[str, TierActions]) -> Table:
-    def by_tier(level: str) -> Callable[[tuple[str, TierActions]], str]:
+    def hits(tier: str) -> Callable[[tuple[str, TierActions]], str]:
+        return lambda row: f"{row[1].hits[tier]:,}"
+
+    def limits(level: str) -> Callable[[tuple[str, TierActions]], str]:
         def cell(row: tuple[str, TierActions]) -> str:
             counts = ((tier[0].upper(), row[1].limits_reached[tier, level]) for tier in TIERS)
             return " ".join(f"{letter} {times:,}" for letter, times in counts if times) or "none"
@@ -107,9 +99,9 @@ def _looked_up(by_strategy: dict[str, TierActions]) -> Table:
 
     columns = (
         Column("strategy", itemgetter(0)),
-        *(Column(head, _hits_in(tier)) for tier, head in zip(TIERS, _HEADS, strict=True)),
+        *(Column("RAG" if tier == "rag" else tier.capitalize(), hits(tier)) for tier in TIERS),
         Column("Working hit rate", lambda row: figure_of_few("working_hit_rate", row[1].hit_rate)),
-        *(Column(level, by_tier(level)) for level in LEVELS),
+        *(Column(level, limits(level)) for level in LEVELS),
         Column("alarms", lambda row: ", ".join(f"{at} {n:,}" for at, n in sorted(row[1].alarms.items())) or "none"),
     )
     notes = (
@@ -124,16 +116,16 @@ def _looked_up(by_strategy: dict[str, TierActions]) -> Table:
 
 def _moved(by_strategy: dict[str, TierActions]) -> Table:
     rows = [
-        (name, source, to, edge, actions.has_quotas)
+        (name, f"{source} → {to or 'nowhere'}", edge, actions.has_quotas)
         for name, actions in by_strategy.items()
         for (source, to), edge in sorted(actions.moves.items(), key=_place)
     ]
     columns = (
         Column("strategy", itemgetter(0)),
-        Column("move", lambda row: f"{row[1]} → {row[2] or 'nowhere'}"),
-        Column("messages", lambda row: f"{row[3].messages:,}"),
-        Column("tokens", lambda row: f"{row[3].tokens:,}" if row[4] else "not counted"),
-        Column("queue time", lambda row: f"{row[3].queue_time / max(row[3].messages, 1):,.1f} s" if row[4] else "–"),
+        Column("move", itemgetter(1)),
+        Column("messages", lambda row: f"{row[2].messages:,}"),
+        Column("tokens", lambda row: f"{row[2].tokens:,}" if row[3] else "not counted"),
+        Column("queue time", lambda row: f"{row[2].queue_time / max(row[2].messages, 1):,.1f} s" if row[3] else "–"),
     )
     note = (
         "Queue time: recorded seconds from the request of a move until it was done, on average. The work of the move "
@@ -154,11 +146,7 @@ def tier_actions_json(by_strategy: dict[str, TierActions]) -> dict[str, Any]:
             "found": {tier: actions.hits[tier] for tier in TIERS},
             "working_hit_rate": actions.hit_rate,
             "moves": [
-                {
-                    "from": source,
-                    "to": to,
-                    **{name: getattr(edge, name) for name in ("messages", "tokens", "queue_time")},
-                }
+                {"from": source, "to": to} | {key: getattr(edge, key) for key in ("messages", "tokens", "queue_time")}
                 for (source, to), edge in sorted(actions.moves.items(), key=_place)
             ],
             "limit_reached": [

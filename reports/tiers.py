@@ -10,7 +10,7 @@ from typing import Any
 from ctxbench.harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Corpus, Lossy, Size
 from ctxbench.harness.tier_bench.focus import BOUND, WHOLE, FocusMeasurement
 from ctxbench.harness.tier_bench.overview import ARCHIVED, OverviewMeasurement
-from ctxbench.harness.tier_bench.rag import RERANKED, RagComparison, RagMeasurement
+from ctxbench.harness.tier_bench.rag import RERANKED, RagComparison, RagMeasurement, RagRow
 from ctxbench.harness.tier_bench.working import WorkingMeasurement
 from ctxbench.metrics.compression import ratio, saving
 from ctxbench.metrics.probes import Latency
@@ -142,25 +142,11 @@ def _working(measured: WorkingMeasurement) -> list[Table]:
 
 
 def _archive(measured: ArchiveMeasurement) -> list[Table]:
-    """Return lossless and lossy compression, dictionaries, embeddings and speed."""
-    lossy = []
-    if isinstance(measured.summary, Lossy):
-        lossy.append(_summaries(measured.summary))
-    lossy += [
-        Table("Not measured", (), (), (part.detail,))
-        for part in (measured.summary, measured.vectors)
-        if isinstance(part, Missing)
-    ]
-    if isinstance(measured.vectors, Coded):
-        lossy.append(_coded(measured.vectors))
+    """Return lossless and lossy compression, embeddings and speed."""
     first, *others = measured.lossless
     archive = Size("archive", measured.archive, alone=False)
-    return [
-        _lossless(measured, first, archive),
-        *(_lossless(measured, corpus) for corpus in others),
-        *lossy,
-        _speed(measured),
-    ]
+    lossless = [_lossless(measured, first, archive), *(_lossless(measured, corpus) for corpus in others)]
+    return [*lossless, _summaries(measured.summary), _coded(measured.vectors), _speed(measured)]
 
 
 def _lossless(measured: ArchiveMeasurement, corpus: Corpus, *archive: Size) -> Table:
@@ -195,7 +181,9 @@ def _lossless(measured: ArchiveMeasurement, corpus: Corpus, *archive: Size) -> T
     return table_of(f"Lossless: {corpus.name}", columns, rows, notes[: 2 + len(archive)], names=2)
 
 
-def _summaries(lossy: Lossy) -> Table:
+def _summaries(lossy: Lossy | Missing) -> Table:
+    if isinstance(lossy, Missing):
+        return Table("Not measured", (), (), (lossy.detail,))
     columns = (
         Column("what", lambda _: "extractive summaries"),
         Column("ratio (tokens)", lambda row: ratio(row.tokens, row.summary_tokens), _times),
@@ -211,7 +199,9 @@ def _summaries(lossy: Lossy) -> Table:
     return table_of("Lossy: summaries", columns, [lossy], [note])
 
 
-def _coded(coded: Coded) -> Table:
+def _coded(coded: Coded | Missing) -> Table:
+    if isinstance(coded, Missing):
+        return Table("Not measured", (), (), (coded.detail,))
     columns = (
         Column("search", lambda row: f"re-ranking {row[0]}" if row[0] else "by the codes alone"),
         Column("bytes of a code", lambda _: f"{coded.bytes_each:,}"),
@@ -274,10 +264,7 @@ def _rag(measured: RagMeasurement) -> list[Table]:
             f"The promised recall of more than {percent(_PROMISED_RECALL)} at 5 is reached by no combination here."
         )
     names = dict.fromkeys(name for row in measured.ways for name in row.categories)
-    by_category = (
-        retrievers,
-        *(Column(name, lambda row, name=name: with_reach(row.categories[name])) for name in names),
-    )
+    by_category = [retrievers, *(Column(name, partial(_category, name), with_reach) for name in names)]
     passages = sum(tier.passages for tier in built)
 
     def each(seconds: float) -> str:
@@ -302,6 +289,10 @@ def _rag(measured: RagMeasurement) -> list[Table]:
         Table("Time and size of the index", ("figure", "all conversations"), took),
         Table("How to read it", (), (), how),
     ]
+
+
+def _category(name: str, row: RagRow) -> Interval | Missing:
+    return row.categories[name]
 
 
 def _fused(best: RagComparison | None, k: int) -> str:

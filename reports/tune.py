@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ctxbench.harness.answers.tally import tallies_json
-from ctxbench.harness.tune.trial import TOKENS, Setting
+from ctxbench.harness.tune.trial import TOKENS
 from ctxbench.harness.tune.tune import Tuned
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.frontier import dominators, frontier
-from ctxbench.metrics.statistics.intervals import Interval
+from ctxbench.metrics.statistics.intervals import Interval, ends_of
 from ctxbench.metrics.value import Missing, Value
 
 from .compare import between, moved
@@ -28,32 +29,26 @@ _MOST_FAILED = 8
 
 def tables(tuned: Tuned) -> Iterator[Table]:
     """Yield the frontier, the settings against the whole history, failures, and the space that was searched."""
-    names, beaten = numbers(tuned), dominated(tuned)
-
-    def shown(value: Value) -> str:
-        return cost(tuned.cost, value)
-
-    about = Column("setting", lambda setting: setting.spec), Column("no.", lambda setting: names[setting.spec])
+    names, beaten, money, quality = numbers(tuned), dominated(tuned), partial(cost, tuned.cost), tuned.quality
+    about = Column("setting", "spec"), Column("no.", lambda setting: names[setting.spec])
     columns = (
         *about,
-        Column("cost", lambda setting: shown(_mean(setting.train.cost))),
-        Column("held out", lambda setting: shown(_mean(setting.held_out.cost))),
-        Column("95 % interval", lambda setting: _between(setting.held_out.cost, shown)),
-        Column(tuned.quality, lambda setting: percent(_mean(setting.train.quality))),
-        Column("held out ", lambda setting: percent(_mean(setting.held_out.quality))),
-        Column("95 % interval ", lambda setting: _between(setting.held_out.quality, percent)),
-        Column("of held out", lambda setting: beaten[setting.spec]),
+        Column("cost", "train.cost", partial(_mean, money)),
+        Column("held out", "held_out.cost", partial(_mean, money)),
+        Column("95 % interval", "held_out.cost", partial(_between, money), spare=2),
+        Column(quality, "train.quality", partial(_mean, percent)),
+        Column("held out ", "held_out.quality", partial(_mean, percent)),
+        Column("95 % interval ", "held_out.quality", partial(_between, percent)),
+        Column("of held out", lambda setting: beaten[setting.spec], spare=1),
     )
-    title = f"The frontier of {tuned.strategy}: cost ({unit(tuned.cost)}) and {tuned.quality}"
-    spare = ("of held out", "95 % interval")
-    yield table_of(title, columns, tuned.settings, list(_notes(tuned)), spare=spare)
-    against = [setting for setting in tuned.settings if setting.against is not None]
-    if against:
+    title = f"The frontier of {tuned.strategy}: cost ({unit(tuned.cost)}) and {quality}"
+    yield table_of(title, columns, tuned.settings, list(_notes(tuned)))
+    if against := [setting for setting in tuned.settings if setting.against is not None]:
         differences = (
             *about,
             Column("cost", lambda row: moved(row.against.cost.value, "usd", row.against.cost.relative)),
             Column("95 % interval", lambda row: between(row.against.cost.shown, "usd", row.against.cost.relative)),
-            Column(tuned.quality, lambda row: moved(row.against.quality.value, "share", False)),
+            Column(quality, lambda row: moved(row.against.quality.value, "share", False)),
             Column("95 % interval ", lambda row: between(row.against.quality.shown, "share", False)),
         )
         yield table_of("Held out: against the whole history", differences, against)
@@ -64,8 +59,8 @@ def tables(tuned: Tuned) -> Iterator[Table]:
     rows = tuple((name, str(setting), tuned.space.why[name]) for name, setting in tuned.space.ranges.items())
     every, tail = ("all ", " of the space") if tuned.exhaustive else ("", "")
     searched = f"Searched: {every}{count(tuned.trials, 'setting')}{tail}"
-    quality = f"Quality: {tuned.why_quality} ({METRICS[tuned.quality].about})."
-    yield Table(searched, ("parameter", "range", "why"), rows, (quality,), prose=True)
+    why = f"Quality: {tuned.why_quality} ({METRICS[quality].about})."
+    yield Table(searched, ("parameter", "range", "why"), rows, (why,), prose=True)
     yield Table("How to read it", (), (), (_HOW,))
 
 
@@ -91,13 +86,13 @@ def dominated(tuned: Tuned) -> dict[str, str]:
     }
 
 
-def _mean(figure: Interval | Missing) -> Value:
-    return figure if isinstance(figure, Missing) else figure.mean
+def _mean(show: Callable[[Value], str], figure: Interval | Missing) -> str:
+    return show(figure if isinstance(figure, Missing) else figure.mean)
 
 
-def _between(figure: Interval | Missing, show: Callable[[Value], str]) -> str:
-    low, high = (figure, figure) if isinstance(figure, Missing) else figure[1:]
-    return f"({low.why})" if isinstance(low, Missing) else f"{show(low)} to {show(high)}"
+def _between(show: Callable[[Value], str], figure: Interval | Missing) -> str:
+    ends = ends_of(figure)
+    return f"({ends.why})" if isinstance(ends, Missing) else f"{show(ends.low)} to {show(ends.high)}"
 
 
 def cost(of: str, value: Value) -> str:
@@ -117,14 +112,15 @@ def flattery(tuned: Tuned) -> tuple[float, float] | None:
     loss of the whole history, which was not chosen; None if either is unknown.
     """
 
-    def lost(setting: Setting) -> float | None:
-        train, held = _mean(setting.train.quality), _mean(setting.held_out.quality)
-        return None if isinstance(train, Missing) or isinstance(held, Missing) else train - held
-
-    losses = [lost(setting) for setting in tuned.settings if setting.chosen and not setting.whole]
-    known = [loss for loss in losses if loss is not None]
-    whole = next((lost(setting) for setting in tuned.settings if setting.whole), None)
-    return None if not known or whole is None else (sum(known) / len(known), whole)
+    lost = [
+        (setting, train.mean - held.mean)
+        for setting in tuned.settings
+        if isinstance(train := setting.train.quality, Interval)
+        and isinstance(held := setting.held_out.quality, Interval)
+    ]
+    chosen = [loss for setting, loss in lost if setting.chosen and not setting.whole]
+    whole = [loss for setting, loss in lost if setting.whole]
+    return (sum(chosen) / len(chosen), whole[0]) if chosen and whole else None
 
 
 def _notes(tuned: Tuned) -> Iterator[str]:

@@ -28,9 +28,9 @@ from ctxbench.strategies.events import Event
 from ..folder.run import Run
 from ..folder.store import read_conversations
 from ..models import Models
-from ..probes.ask import CEILING, FLOOR, put, questions
+from ..probes.ask import CEILING, FLOOR, questions, replayed
 from ..probes.probe_run import StoredProbe, asked_probes
-from ..replay import ConversationIndex, RecordedContext, replay_view, start_view
+from ..replay import ConversationIndex
 from .store import (
     Answered,
     answered_by,
@@ -99,45 +99,36 @@ class Answerer(Protocol):
         ...
 
 
-class ProbeContext(NamedTuple):
-    """One probe under one strategy, with its question."""
-
-    number: int
-    """Of the probe in the conversation's list."""
-    question: Question | Missing
-    """Missing says why there is no context."""
-
-
 class RunProbes:
     """The probes of a run with their contexts. `models` serve a strategy that has to be started again for its tools."""
 
     def __init__(self, run: Run, models: Models) -> None:
         self._run, self._models, self._plan = run, models, run.manifest.plan
 
-    def of(self, conversation: Conversation) -> Iterator[tuple[str, list[ProbeContext]]]:
-        """Yield each strategy with the probes of a conversation: in the order of the run, bounds last."""
+    def of(self, conversation: Conversation) -> Iterator[tuple[str, dict[int, Question | Missing]]]:
+        """Yield each strategy with its questions by the number of the probe: in the order of the run, bounds last.
+
+        Missing says why a probe has no context.
+        """
         for strategy in dict.fromkeys((*self._plan.strategies, FLOOR, CEILING)):
             probes = asked_probes(self._run, conversation, strategy)
-            yield (
-                strategy,
-                [ProbeContext(probe.number, self._question(conversation, strategy, probe)) for probe in probes],
-            )
+            yield strategy, {probe.row["number"]: self._question(conversation, strategy, probe) for probe in probes}
 
     def _question(self, conversation: Conversation, strategy: str, probe: StoredProbe) -> Question | Missing:
         context = probe.context
         if context is None:
-            return Missing("undefined", probe.failed)
+            return Missing("undefined", probe.row["failed"])
         sent = context.messages
         # From the end, where the question mostly stands. The form puts it last itself, so it is taken out.
         at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].id == probe.question.id), len(sent))
         # Not started yet: only a model that calls a tool of the strategy needs it, and most call none (decision 24).
-        live = partial(Live, conversation, strategy, probe.number, self._models, self._plan.encoding)
+        live = partial(Live, conversation, strategy, probe.row["number"], self._models, self._plan.encoding)
         return Question(
             conversation.id,
             probe.probe.question,
             sent[:at] + sent[at + 1 :] if at < len(sent) else Messages.of(sent),
             context.tools,
-            probe.tokens_sent,
+            probe.row["tokens_sent"],
             None if context.tools == conversation.tools else live,
             tuple(tool for tool in context.tools if tool not in conversation.tools),
         )
@@ -151,11 +142,7 @@ class Live:
         index = ConversationIndex(conversation, TokenCounter(encoding))
         at = next(at for at, placed in enumerate(index.asked) if placed.number == number)
         probe, question = index.asked[at], questions(index.asked, index.ids)[at]
-        self._services = RecordedContext(index, models)
-        view = start_view(parse(strategy), self._services)
-        for _ in replay_view(conversation, view, self._services, until=probe.stop):
-            pass
-        put(view, self._services, probe, question)
+        self._services, _ = replayed(parse(strategy), index, models, probe, question)
 
     @property
     def tools(self) -> Mapping[str, Callable[[str], str]]:
@@ -247,16 +234,16 @@ class Part:
             return stored
         rows = Rows()
         for strategy, asked in probes.of(conversation):
-            new = [probe for probe in asked if (conversation.id, strategy, probe.number) not in known]
-            questions = [probe.question for probe in new if not isinstance(probe.question, Missing)]
-            answers = iter(self._answerer.answers(questions))
-            answer_of = {
-                probe.number: Answer(probe.question) if isinstance(probe.question, Missing) else next(answers)
-                for probe in new
+            keys = {number: (conversation.id, strategy, number) for number in asked}
+            new = {number: question for number, question in asked.items() if keys[number] not in known}
+            put = [question for question in new.values() if not isinstance(question, Missing)]
+            answers = iter(self._answerer.answers(put))  # in the order of `new`, which takes them in step
+            made = {
+                number: Answer(question) if isinstance(question, Missing) else next(answers)
+                for number, question in new.items()
             }
-            for probe in asked:
-                key = (conversation.id, strategy, probe.number)
-                rows.append(known[key] if key in known else _row(conversation, key, answer_of[probe.number]))
+            for number, key in keys.items():
+                rows.append(_row(conversation, key, made[number]) if number in made else known[key])
         return rows
 
     def _grade(self, answers: Rows) -> Rows:

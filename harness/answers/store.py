@@ -176,17 +176,18 @@ class AnswerSet(NamedTuple):
 def answered(run: Run) -> AnswerSet:
     """Return all answers and grades of this run."""
     digests, whole, left_out = _digests(run), list[Answered](), list[str]()
-    for answers in sorted((run.folder / "answers").glob("*/")):
-        for grades in sorted((run.folder / "grades" / answers.name).glob("*/")):
-            by, grader = _first(answers), _first(grades)
-            stored = _find(run.folder, digests, by, grader) if by and grader else 0
-            if isinstance(stored, Answered):
-                whole.append(stored)
-            elif by and grader:
-                left_out.append(
-                    f"Answers by {by}, graded by {grader}, are of {stored:,} of {len(digests):,} parts of this run: "
-                    "`ctxbench lab answer` makes the rest."
-                )
+    for grades in sorted((run.folder / "grades").glob("*/*/")):
+        by, grader = _first(run.folder / "answers" / grades.parent.name), _first(grades)
+        if not by or not grader:
+            continue
+        stored = _find(run.folder, digests, by, grader)
+        if isinstance(stored, Answered):
+            whole.append(stored)
+        else:
+            left_out.append(
+                f"Answers by {by}, graded by {grader}, are of {stored:,} of {len(digests):,} parts of this run: "
+                "`ctxbench lab answer` makes the rest."
+            )
     whole.sort(key=lambda of: (of.answerer == USUAL[0], not of.grader.startswith(USUAL[1]), of.answerer, of.grader))
     return AnswerSet(tuple(whole), tuple(left_out))
 

@@ -30,7 +30,7 @@ from ctxbench.strategies.chain import parse, spec
 from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import MeasuredRun, measured
-from ..engine.plan import Plan, RunInputs, execute
+from ..engine.plan import Plan, RunInputs, execute, written_to
 from ..folder.run import Run, load, steps_of
 from ..models import Settings
 
@@ -149,9 +149,7 @@ class ClaimInputs:
         if not self.settings.recordings:
             return []
         problems = Problems()
-        conversations = list(RunInputs(self.settings.recordings).open(problems).conversations())
-        if not conversations:
-            raise RunError(str(problems.errors[0] if problems.errors else "nothing there is a recording"))
+        conversations = RunInputs(self.settings.recordings).conversations(problems)
         self.notes += [f"left out: {problem}" for problem in problems.errors]
         return conversations
 
@@ -165,9 +163,12 @@ class ClaimInputs:
         """The names of the run's conversations."""
         return list(map(str, self.run.table("conversations").conversation))
 
-    def units(self, names: Iterable[str]) -> list[str]:
-        """Return the independent unit of each of the run's conversations."""
-        return [self.run.units.get(name, name) for name in names]
+    def units(self, names: Iterable[str], on: str = "run") -> list[str]:
+        """Return the independent unit of each conversation of the run, or of one of SETS: a sample is its own."""
+        if on != "run" and SETS[on].is_sample:
+            return list(names)
+        units = (self.run if on == "run" else self.run_of("none", on)).units
+        return [units.get(name, name) for name in names]
 
     @property
     def of(self) -> str:
@@ -181,11 +182,9 @@ class ClaimInputs:
     ) -> Run:
         folder = Path(self.settings.folder) / name
         if not (folder / "manifest.json").is_file():  # else it was made by the process that started this one
-            file = folder.with_suffix(".jsonl")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
-            inputs, encoding = RunInputs((str(file),), form="ctxbench"), self.counter.encoding
-            execute(Plan(inputs, tuple(strategies), encoding, answers=answers), folder, jobs=self.settings.jobs)
+            inputs = written_to(folder.with_suffix(".jsonl"), conversations)
+            plan = Plan(inputs, tuple(strategies), self.counter.encoding, answers=answers)
+            execute(plan, folder, jobs=self.settings.jobs)
         return load(folder)
 
 
@@ -249,17 +248,20 @@ def units_among(conversations: Sequence[Conversation]) -> list[str]:
 
 
 def of_sums(
-    sums: Floats | Sequence[tuple[float, float]], form: Form = "ratio", units: Sequence[Hashable] | None = None
+    sums: Floats | Sequence[tuple[float, float]],
+    form: Form = "ratio",
+    units: Sequence[Hashable] | None = None,
+    nothing: str = "there is nothing to measure",
 ) -> Interval | Missing:
     """Return a figure with its interval over independent units, from what each conversation (a row) adds to its sums.
 
     Without `units` each conversation is its own, as the samples of a load that a claim describes. Conversations in
-    which there is nothing to measure are left out.
+    which there is nothing to measure are left out; `nothing` is the reason where that is so in all.
     """
     sums = np.asarray(sums, np.float64).reshape(-1, 2)
     has_any = np.isfinite(sums).all(axis=1) & (sums[:, 1] != 0)
     if not has_any.any():
-        return Missing("undefined", "there is nothing to measure")
+        return Missing("undefined", nothing)
     measurable = sums[has_any]
     if units is not None:
         measurable = by_unit(measurable, [unit for unit, here in zip(units, has_any, strict=True) if here])

@@ -113,10 +113,8 @@ def lossless(inputs: ClaimInputs) -> Figures:
     every = [*inputs.conversations, *inputs.recorded]
     counts = [restored(conversation, inputs.counter) for conversation in every]
     archived = [number for _, number in counts if number]
-    found: Interval | Missing = Missing("undefined", "no result is long enough to be archived")
-    if archived:
-        found = exactly(of_sums(counts, units=units_among(every)))
-    yield Measured("restored", "archive", found, f"{sum(archived):,} results of {len(archived)} conversations")
+    found = of_sums(counts, units=units_among(every), nothing="no result is long enough to be archived")
+    yield Measured("restored", "archive", exactly(found), f"{sum(archived):,} results of {len(archived)} conversations")
 
 
 def restored(conversation: Conversation, counter: TokenCounter) -> tuple[int, int]:
@@ -243,7 +241,7 @@ def compression(inputs: ClaimInputs) -> Figures:
     figures = {
         "tokens": of_sums([(sizes.summary_tokens, sizes.tokens) for sizes in lossy], "saving"),
         "bytes": of_sums([(sizes.stored, sizes.original) for sizes in lossy], "saving"),
-        "lacking": of_sums(lacking) if lacking else Missing("undefined", "there are no values"),
+        "lacking": of_sums(lacking, nothing="there are no values"),
     }
     for figure, found in figures.items():
         yield Measured(figure, "extractive summaries of 10 % of the tokens, zstd 9", found, of)
@@ -264,12 +262,11 @@ def kinds(inputs: ClaimInputs) -> Figures:
         documents.append((0, 0) if isinstance(summary, Missing) else (summary.tokens, summary.summary_tokens))
     units = units_among(conversations)
 
+    none = f"{'the recordings' if inputs.recorded else 'the run'} has none"
+
     def ratio(figure: str, setting: str, pairs: Sequence[tuple[float, float]]) -> Measured:
-        both = [(pair, unit) for pair, unit in zip(pairs, units, strict=True) if all(pair)]
-        found = of_sums([pair for pair, _ in both], units=[unit for _, unit in both])
-        if not both:
-            found = Missing("undefined", f"{'the recordings' if inputs.recorded else 'the run'} has none")
-        return Measured(figure, setting, found, f"{len(both)} conversations")
+        found = of_sums([pair if all(pair) else (0, 0) for pair in pairs], units=units, nothing=none)
+        return Measured(figure, setting, found, f"{sum(map(all, pairs))} conversations")
 
     yield ratio("text", "text of dialogue, zstd 9", dialogue)
     yield _lost(inputs, 0)

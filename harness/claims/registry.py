@@ -38,7 +38,6 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unit: Unit = "share"
     least: Bound = None
     most: Bound = None
-    equals: Bound = None
     upper: float | None = None
     above: bool = False
     decides: bool | tuple[str, ...] = True
@@ -47,11 +46,8 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def row(self, measured: Measured) -> ClaimRow:
         """Return what was measured beside what is claimed of it."""
-        least, most, equals = (
-            bound.get(measured.setting) if isinstance(bound, dict) else bound
-            for bound in (self.least, self.most, self.equals)
-        )
-        least, most = (least, most) if equals is None else (equals, equals)
+        bounds = (self.least, self.most)
+        least, most = (bound.get(measured.setting) if isinstance(bound, dict) else bound for bound in bounds)
         return ClaimRow(
             setting=measured.setting,
             figure=self.text,

@@ -25,7 +25,7 @@ from ctxbench.strategies.tiers.working.traces import TRACES
 from ..folder.run import Run
 from ..tier_bench.working import Load, bounds, policy_row
 from .claim import Measured, exact, exactly
-from .inputs import SETS, ClaimInputs, of_sums
+from .inputs import ClaimInputs, of_sums
 
 
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,11 +113,7 @@ def measure_row(row: Row, inputs: ClaimInputs) -> list[Measured]:
     sums, form, of, names = measure(row, row.strategy, inputs)
     if isinstance(sums, Missing):
         return [] if row.optional else [Measured(row.figure, setting, sums, of)]
-    units = list(names)
-    if row.on == "run":
-        units = inputs.units(names)
-    elif not SETS[row.on].is_sample:
-        units = [inputs.run_of(row.strategy, row.on).units.get(name, name) for name in names]
+    units = inputs.units(names, row.on)
     if row.against and not row.model:
         other = measure(row, row.against, inputs).sums
         return [
@@ -268,7 +264,8 @@ def loads_of(inputs: ClaimInputs, strategy: str) -> dict[str, list[int]] | None:
         archived[str(conversation)].append((event["uuid"], event["message"], int(step)))
     sums_by_conversation: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     probes = run.probes(strategy)
-    for probe in probes[probes.failed.fillna("") == ""].itertuples():
+    answerable: list[Any] = list(probes[probes.failed.fillna("") == ""].itertuples())
+    for probe in answerable:
         conversation = str(probe.conversation)
         uuids = _uuids(probe.events) if loaded is None else loaded.get((conversation, probe.number), [])
         # The step is NaN before the first call: nothing is archived then.

@@ -6,7 +6,7 @@ import os
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,11 +33,11 @@ from ctxbench.strategies.bounds import EvidenceOnly
 from ctxbench.strategies.chain import RECIPES, Chain, packages, parse, spec
 
 from ..folder import store
-from ..folder.files import file_digests, joint_digest
+from ..folder.files import file_digests, joint_digest, placed
 from ..folder.remote import RemoteFolder
 from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan
 from ..models import Settings
-from ..models.purse import spent_on_run
+from ..models.cassette import spent_on_run
 from ..models.settings import named
 from .shard import OWN, Done, PartTask, Work
 from .workers import Engine, run_shards
@@ -386,6 +386,15 @@ class RunInputs:
             batches = [Batch(parse_format(self.form), ())]
         return InputFile(self, batches, problems)
 
+    def conversations(self, problems: Problems) -> list[Conversation]:
+        """Return every conversation. Raises RunError, with the first problem, if there is none."""
+        before = len(problems.errors)
+        conversations = list(self.open(problems).conversations())
+        if not conversations:
+            errors = map(str, problems.errors[before:])
+            raise RunError(next(errors, "no conversation was read: name recordings or a scenario"))
+        return conversations
+
     def _is_scenario(self, name: str) -> bool:
         """Return whether a name is a scenario's, even if a run folder of that name, perhaps this very one, is here."""
         # `ctxbench run standard` must not read its own earlier results, which stand in a folder of that name.
@@ -399,6 +408,13 @@ class RunInputs:
     def of_scenarios(self) -> list[Iterator[Conversation]]:
         """Return the conversations of each scenario. Raises SpecError for parameters that one cannot have."""
         return list(map(named_scenario, self.scenarios()))
+
+
+def written_to(file: Path, conversations: Iterable[Conversation]) -> RunInputs:
+    """Write conversations to a file, whole or not at all, and return it as the inputs of a run."""
+    with placed(file) as draft:
+        draft.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
+    return RunInputs((str(file),), form="ctxbench")
 
 
 @dataclass(frozen=True, slots=True)

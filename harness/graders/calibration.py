@@ -149,20 +149,14 @@ class Options(NamedTuple):
     seed: int = SEED
 
 
-class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What stands beside the graders of the same answers."""
-
-    right: float
-    """Share of answers labelled right: the accuracy of calling every answer right."""
-    raters: Raters | None
-    """Agreement of the raters; None if no answer has two."""
-
-
 class Calibrated(NamedTuple):
     """The calibration of some graders on one set."""
 
     labels: LabelledSet
-    beside: Beside
+    right: float
+    """Share of answers labelled right: the accuracy of calling every answer right."""
+    raters: Raters | None
+    """Agreement of the raters; None if no answer has two."""
     profiles: list[Profile]
     seconds: list[float]
     """Seconds per answer of each profile: the only figures that differ from run to run."""
@@ -172,19 +166,21 @@ def calibrated(
     labels: LabelledSet, graders: Sequence[Grader], options: Options, done: Callable[[int], None]
 ) -> Calibrated:
     """Calibrate every grader on one set, one after the other. `done` is called with the number graded since."""
-    calibration = Calibrated(labels, beside(labels, options.resamples, options.seed), [], [])
+    answers, profiles, seconds = labels.answers, list[Profile](), list[float]()
+    votes, passing = [answer.votes for answer in answers], [answer.passing for answer in answers]
+    among = raters(votes, passing, labels.questions, *options)
     for grader in graders:
         began = perf_counter()
         used: GraderUsage | None = getattr(grader, "used", None)
         before = () if used is None else msgspec.structs.astuple(used)
         grades = graded(grader, labels, done)
-        calibration.seconds.append((perf_counter() - began) / len(labels.answers))
+        seconds.append((perf_counter() - began) / len(answers))
         cost = None
         if used is not None:
             cost = GraderUsage(*(now - then for now, then in zip(msgspec.structs.astuple(used), before, strict=True)))
-        pairs = pairs_of(labels, grades)
-        calibration.profiles.append(_profile(grader, labels, grades, pairs, cost, options))
-    return calibration
+        profiles.append(_profile(grader, labels, grades, cost, options))
+    right = sum(answer.correct for answer in answers) / len(answers)
+    return Calibrated(labels, right, among, profiles, seconds)
 
 
 def graded(grader: Grader, labels: LabelledSet, done: Callable[[int], None]) -> list[Grade | Missing]:
@@ -222,15 +218,11 @@ def verdicts_of(pairs: Pairs) -> Verdicts:
 
 
 def _profile(
-    grader: Grader,
-    labels: LabelledSet,
-    grades: Sequence[Grade | Missing],
-    pairs: Pairs,
-    cost: GraderUsage | None,
-    options: Options,
+    grader: Grader, labels: LabelledSet, grades: Sequence[Grade | Missing], cost: GraderUsage | None, options: Options
 ) -> Profile:
     """Return the figures of a grader's grades against the labels."""
-    verdicts, (resamples, seed) = verdicts_of(pairs), options
+    pairs, (resamples, seed) = pairs_of(labels, grades), options
+    verdicts = verdicts_of(pairs)
     # A grader that was fitted on labelled answers says so: `fitted_on(set, question)`.
     is_fitted_on = getattr(grader, "fitted_on", lambda _set, _question: False)
     fitted = np.array([is_fitted_on(label.set, label.question) for label, _ in pairs], dtype=bool)
@@ -292,11 +284,3 @@ def _beside_people(pairs: Pairs, resamples: int, seed: int) -> BesidePeople | No
     of_grader = of_verdicts(verdicts, resamples, seed)
     same = float(np.mean(verdicts.people == verdicts.grader))
     return BesidePeople(among.answers, among.verdicts, of_grader["kappa"], among.same, same)
-
-
-def beside(labels: LabelledSet, resamples: int, seed: int) -> Beside:
-    """Return the share of right answers, and the agreement of the raters."""
-    answers = labels.answers
-    votes, passing = [answer.votes for answer in answers], [answer.passing for answer in answers]
-    right = sum(answer.correct for answer in answers) / len(answers)
-    return Beside(right, raters(votes, passing, labels.questions, resamples, seed))

@@ -68,9 +68,18 @@ class Llm:
     model: str = ""
     """With its parameters: `openai/qwen3(timeout=30)`. Empty = local."""
     variant: Variant = "strict"
+    votes: int = 1
+    """Odd: the majority decides."""
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] = 0.0
     longest: Length = 8_000
     prompt: str = ""
     """The digest of its prompts, to accept only these."""
+
+    def __post_init__(self) -> None:
+        if self.votes < 1 or self.votes % 2 == 0:
+            raise ValueError(f"votes must be odd, so that there is a majority, not {self.votes}")
+        if self.votes > 1 and not self.temperature:
+            raise ValueError(f"{self.votes} votes at temperature 0 are all the same: give temperature=0.7")
 
     def digest(self) -> str:
         """Return a digest of the prompts of this variant, and of how texts are read."""
@@ -78,7 +87,7 @@ class Llm:
 
 
 class LlmGrader:
-    """Grades with a model. An item without a readable verdict is Missing."""
+    """Grades with a model. An item without a majority of readable verdicts is Missing."""
 
     def __init__(self, how: Llm, models: Models) -> None:
         """`how.model` is the full name of an available model."""
@@ -92,19 +101,18 @@ class LlmGrader:
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         """Return a grade for each item. The same request is made once, and charged once."""
-        requests = [self.request(item) for item in items]
-        keys = [request.canonical() for request in requests]
+        by_item = [self.requests(item) for item in items]
         # Two items may ask the same, as strategies often give the same answer.
-        distinct = dict(zip(keys, requests, strict=True))
-        parallel = self._models.settings.access_of(self.how.model).parallel
-        grades = dict(zip(distinct, at_once(self._ask, list(distinct.values()), parallel), strict=True))
-        for charged, _ in grades.values():
+        distinct = {request.canonical(): request for requests in by_item for request in requests}
+        answers = at_once(self._ask, list(distinct.values()), self._models.settings.access_of(self.how.model).parallel)
+        replies = dict(zip(distinct, answers, strict=True))
+        for charged, _ in replies.values():
             if charged is not None:
                 self.used.add(charged.input_tokens, charged.output_tokens, charged.cost)
-        return [grades[key][1] for key in keys]
+        return [self._graded([replies[request.canonical()][1] for request in requests]) for requests in by_item]
 
-    def request(self, item: GradedItem) -> ModelRequest:
-        """Return the request for one item: instructions, the data, and the form of the reply after it."""
+    def requests(self, item: GradedItem) -> list[ModelRequest]:
+        """Return the requests for one item, a vote each: instructions, the data, and the form of the reply after it."""
         how, prompt = self.how, rubric(item.kind, self.how.variant)
         texts = {
             "question": item.question,
@@ -115,21 +123,33 @@ class LlmGrader:
         }
         data, mark = fenced(texts, how.longest)
         text = f"{prompt.text}\n\nThe mark is {mark}.\n\n{data}\n\nThe data ends here. {FORM}"
-        return ModelRequest(how.model, text, 0.0, TOKENS, schema=SCHEMA, prompt=prompt.full)
+        request = ModelRequest(how.model, text, how.temperature, TOKENS, schema=SCHEMA, prompt=prompt.full)
+        return [msgspec.structs.replace(request, vote=vote) for vote in range(how.votes)]
 
-    def _ask(self, request: ModelRequest) -> tuple[Reply | None, Grade | Missing]:
-        """Return what is charged, and the grade, or why there is none."""
+    def _ask(self, request: ModelRequest) -> tuple[Reply | None, Reply | Missing]:
+        """Return what is charged, and the reply, or why there is none."""
         try:
             reply = self._models.chat(request, self._counter)
         except Unusable as error:  # it has to be paid for all the same
             return error.reply, Missing("unusable", str(error))
         except ModelError as error:
             return None, Missing("failed", str(error))
-        verdict = read(reply.text)
-        if isinstance(verdict, Missing):
-            return reply, verdict
-        is_right = verdict.verdict == "CORRECT"
-        return reply, Grade(is_right, float(is_right), verdict.reason, reply.text)
+        return reply, reply
+
+    def _graded(self, replies: Sequence[Reply | Missing]) -> Grade | Missing:
+        votes = [reply if isinstance(reply, Missing) else read(reply.text) for reply in replies]
+        verdicts = [vote for vote in votes if not isinstance(vote, Missing)]
+        right = sum(verdict.verdict == "CORRECT" for verdict in verdicts)
+        # The majority is of all votes, not of the readable ones: of three, two CORRECT decide beside a missing one, and
+        # one CORRECT, one WRONG and a missing one decide nothing.
+        needed = self.how.votes // 2 + 1
+        if max(right, len(verdicts) - right) < needed:
+            missing = [vote for vote in votes if isinstance(vote, Missing)]
+            return next((vote for vote in missing if vote.why == "failed"), missing[0])
+        correct = right >= needed
+        reason = next(verdict.reason for verdict in verdicts if (verdict.verdict == "CORRECT") == correct)
+        raw = "\n".join(reply.text for reply in replies if not isinstance(reply, Missing))
+        return Grade(correct, right / len(verdicts), reason, raw)
 
 
 class GraderVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -26,11 +26,10 @@ from .base import Embedded, ModelAccess, Reply, Unusable, model_spec
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from .cassette import Cassette
+    from .cassette import Cassette, Purse
     from .embedding import CassetteEmbedder, ExtractiveSummariser, Lexical
     from .local import Local
     from .provider import Provider
-    from .purse import Purse
     from .recorded import Choice, Likely, ModelRequest, Recorded
 
 __all__ = ["OFFLINE", "Embedded", "ModelAccess", "Models", "Reply", "Settings", "Unusable"]
@@ -81,7 +80,7 @@ class Models:
     @cached_property
     def purse(self) -> Purse:
         """The money of this command."""
-        from .purse import Purse
+        from .cassette import Purse
 
         run = Path(self.settings.run) if self.settings.run else None
         return Purse(self.cassette, self.settings.command, self.settings.spend_limit, run)

@@ -61,12 +61,7 @@ def model_spec(text: str, usual: ModelAccess) -> tuple[str, ModelAccess]:
     name, bracket, parameters = text.partition("(")
     if not bracket:
         return text, usual
-    try:
-        one = single(f"{name.strip()!r}({parameters}", "model")
-    except SpecError as error:
-        if not str(error).startswith("cannot read"):
-            raise
-        raise SpecError(f"cannot read this model: write it as name or name(parameter=value); it was {text!r}") from None
+    one = single(f"{name.strip()!r}({parameters}", "model")
     own = build(one, {one.name: ModelAccess}, "model")
     return one.name, replace(usual, **{key: getattr(own, key) for key in one.parameters})
 

@@ -29,9 +29,8 @@ from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.events import Called
 
 from .base import Embedded, Reply
-from .cassette import Cassette, CassetteEntry, canonical, key_of
+from .cassette import Cassette, CassetteEntry, Purse, canonical, key_of
 from .provider import Provider
-from .purse import Purse
 
 Vectors = NDArray[np.float32]
 
@@ -223,10 +222,9 @@ class Remote:
         cut_texts = [self._cut(text, counter) for text in texts]
         most = sum(map(counter.text, cut_texts))
         with self._purse.charge(self._name, TokenUsage(most, 0)) as charge:
-            embedded = self._provider.embed(self._name, cut_texts, charge)
-            used = most if embedded.tokens is None else embedded.tokens
-            charge.pay(TokenUsage(used, 0))
-        return np.array(embedded.vectors, np.float32)
+            vectors, used = self._provider.embed(self._name, cut_texts, charge)
+            charge.pay(TokenUsage(most if used is None else used, 0))
+        return np.array(vectors, np.float32)
 
     def _cut(self, text: str, counter: TokenCounter) -> str:
         """Return the start of a text that the model surely reads; a dash for blank text, which providers reject."""

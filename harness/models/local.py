@@ -27,7 +27,7 @@ from ctxbench.scenarios.files import cache_folder, open_file
 from ctxbench.strategies.base import ModelError
 
 from ..folder.files import placed
-from .purse import Charge
+from .cassette import Charge
 from .recorded import Choice, Likely, ModelAnswer, ModelRequest, said
 
 SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
@@ -138,7 +138,7 @@ class Local:
             "messages": said(request.asked),
             "temperature": request.temperature,
             "max_tokens": request.max_tokens,
-            "seed": 0,
+            "seed": request.vote,
             "cache_prompt": bool(pieces),
             **request.form(),
         }

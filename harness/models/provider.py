@@ -25,7 +25,7 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from threading import BoundedSemaphore, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.scenarios.errors import MissingExtra
@@ -34,7 +34,7 @@ from ctxbench.scenarios.secrets import without_secrets, without_values
 from ctxbench.strategies.base import ModelError
 
 from .base import ModelAccess
-from .purse import Charge
+from .cassette import Charge
 from .recorded import ModelAnswer, ModelRequest, said
 
 if TYPE_CHECKING:
@@ -51,12 +51,8 @@ try failed half: with five tries that takes 15 s, and a run makes thousands. One
 (429) weighs 1, as that provider is there: four at once, 15 s each, are given up after the minute that limits are of."""
 
 
-class EmbeddingReply(NamedTuple):
-    """The vectors of some texts, in their order."""
-
-    vectors: list[list[float]]
-    tokens: int | None
-    """As the provider reported them; None if it did not."""
+EmbeddingReply = tuple[list[list[float]], int | None]
+"""The vectors of some texts, in their order, and the tokens that the provider reported; None if it did not."""
 
 
 @dataclass(eq=False)
@@ -267,7 +263,7 @@ def _vectors(response: Any, texts: int) -> EmbeddingReply:
     vectors, usage = [row["embedding"] for row in rows], _reported(response)
     if len(vectors) != texts or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
         raise Failure(f"answered with {len(vectors)} vectors for {texts} texts", passing=True, lost=True, usage=usage)
-    return EmbeddingReply(vectors, None if usage is None else usage.input)
+    return vectors, None if usage is None else usage.input
 
 
 def _text(reply: str | None) -> str:

@@ -19,8 +19,7 @@ from ctxbench.scenarios.model import Message, Tool, ToolCall
 from ctxbench.strategies.base import ModelError
 
 from .base import Reply, Unusable
-from .cassette import Cassette, CassetteEntry, canonical, key_of
-from .purse import Charge, Purse
+from .cassette import Cassette, CassetteEntry, Charge, Purse, canonical, key_of
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -40,6 +39,8 @@ class ModelRequest(msgspec.Struct, frozen=True):
     """It is sent the tools, as what was said before needs them, and may call none."""
     schema: Mapping[str, Any] | None = None
     """A JSON schema that the answer has to keep to, where the provider can see to that."""
+    vote: int = 0
+    """Number of the answer, of several to the same request."""
     prompt: str = ""
     """Name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
 
@@ -52,7 +53,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
         }
-        optional = {"schema": self.schema, "prompt": self.prompt}
+        optional = {"schema": self.schema, "vote": self.vote, "prompt": self.prompt}
         return canonical(request | self.choices() | {name: value for name, value in optional.items() if value})
 
     def form(self) -> dict[str, Any]:

@@ -75,14 +75,7 @@ def ask_copies(view: View, services: RecordedContext, models: ModelCalls) -> Ask
 def ask_replays(strategy: Strategy, index: ConversationIndex, models: RememberedModels) -> Ask:
     """Return how to ask a strategy that is started anew for each question, and replayed up to it."""
 
-    def ask(placed: PlacedProbe, question: Message) -> ProbeReply:
-        services = RecordedContext(index, models.again())
-        view = start_view(strategy, services)
-        for _ in replay_view(index.conversation, view, services, until=placed.stop):
-            pass
-        return put(view, services, placed, question)
-
-    return ask
+    return lambda placed, question: replayed(strategy, index, models.again(), placed, question)[1]
 
 
 def ask_bound(bound: Strategy, index: ConversationIndex, models: ModelCalls) -> Ask:
@@ -95,6 +88,17 @@ def ask_bound(bound: Strategy, index: ConversationIndex, models: ModelCalls) -> 
         return put(start_view(asked, services), services, placed, question)
 
     return ask
+
+
+def replayed(
+    strategy: Strategy, index: ConversationIndex, models: ModelCalls, placed: PlacedProbe, question: Message
+) -> tuple[RecordedContext, ProbeReply]:
+    """Replay a conversation up to a probe and ask it. Return the services, which have the strategy's tools as well."""
+    services = RecordedContext(index, models)
+    view = start_view(strategy, services)
+    for _ in replay_view(index.conversation, view, services, until=placed.stop):
+        pass
+    return services, put(view, services, placed, question)
 
 
 def put(view: View, services: RecordedContext, placed: PlacedProbe, question: Message) -> ProbeReply:

@@ -247,34 +247,18 @@ def write_probes(part: ResultPart, strategies: Mapping[str, Sequence[tuple[str, 
 class StoredProbe(NamedTuple):
     """One probe under one strategy, read from a run, with the context that would have been sent for it."""
 
-    number: int
-    """In the conversation's list, from 0."""
     probe: Probe
-    said: int
-    """Recorded messages before it."""
     question: Message
     """The newest message of what the strategy was given. It is in the context as well, if the strategy sends it."""
     context: Context | None
-    """Messages that would be sent; None if nothing was, for the reason in `failed`."""
-    failed: str
-    step: int | None
-    """The newest step at or before it."""
-    kept: int
-    """Messages that the context starts with as that step's does."""
+    """Messages that would be sent; None if nothing was, for the reason in the column `failed`."""
     written: dict[Message, int]
     """Messages that the strategy wrote for this probe alone, with their tokens."""
     evidence: dict[str, State]
     """State of each message that it rests on and that had been said."""
-    loadable: dict[str, str]
-    """Messages in an archive or a lower tier, each with what the model asks for; empty without a tool for it."""
     events: tuple[Event, ...]
-    place: float | None
-    """Where in what is sent the evidence is that is sent: 0 = at the start, 1 = at the end."""
-    answer: bool | None
-    """Whether an accepted answer is there; None if none had been said."""
-    tokens_full: int
-    tokens_sent: int
-    tokens_evidence: int
+    row: ProbeRow
+    """The columns of the table `probes`."""
 
 
 def asked_probes(run: Run, conversation: Conversation, strategy: str) -> Iterator[StoredProbe]:
@@ -290,26 +274,16 @@ def asked_probes(run: Run, conversation: Conversation, strategy: str) -> Iterato
     with run.readable():
         for row in run.rows("probes", conversation.id, strategy):
             question = question_of[row["number"]]
-            own = () if row["failed"] else tuple(msgspec.json.decode(text, type=Message) for text in row["written"])
+            own = tuple(msgspec.json.decode(text, type=Message) for text in row["written"] or ())
             numbered = NumberedMessages(conversation.messages, written, (question, *own))
             yield StoredProbe(
-                number=row["number"],
-                probe=conversation.probes[row["number"]],
-                said=row["at"],
-                question=question,
-                context=None if row["failed"] else _context(row, conversation, numbered, steps),
-                failed=row["failed"],
-                step=row["step"],
-                kept=row["kept"] or 0,
-                written=dict(zip(own, row["written_tokens"] or (), strict=True)),
-                evidence=dict(zip(row["evidence"], row["evidence_state"] or (), strict=not row["failed"])),
-                loadable=dict(zip(row["loadable"] or (), row["loadable_by"] or (), strict=True)),
-                events=tuple(msgspec.json.decode(text, type=Event) for text in row["events"] or ()),
-                place=row["evidence_place"],
-                answer=row["answer"],
-                tokens_full=row["tokens_full"] or 0,
-                tokens_sent=row["tokens_sent"] or 0,
-                tokens_evidence=row["evidence_tokens"] or 0,
+                conversation.probes[row["number"]],
+                question,
+                None if row["failed"] else _context(row, conversation, numbered, steps),
+                dict(zip(own, row["written_tokens"] or (), strict=True)),
+                dict(zip(row["evidence"], row["evidence_state"] or (), strict=not row["failed"])),
+                tuple(msgspec.json.decode(text, type=Event) for text in row["events"] or ()),
+                row,
             )
 
 

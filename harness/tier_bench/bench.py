@@ -8,11 +8,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.source import Problems
 
-from ..engine.plan import Plan, RunInputs, Watcher, execute
+from ..engine.plan import Plan, RunInputs, Watcher, execute, written_to
 from ..folder.run import Run, load
 from ..models import Settings
 
@@ -48,19 +47,12 @@ class BenchSetup:
     def read(self, recordings: str | Sequence[str], form: str = "") -> list[Conversation]:
         """Return the conversations of files, folders and scenarios. Raises RunError if there are none."""
         names = (recordings,) if isinstance(recordings, str) else tuple(recordings)
-        before = len(self.problems.errors)
-        conversations = list(RunInputs(names, form or None).open(self.problems).conversations())
-        if not conversations:
-            errors = [str(error) for error in self.problems.errors[before:]]
-            raise RunError(next(iter(errors), "no conversation was read: name recordings or a scenario"))
-        return conversations
+        return RunInputs(names, form or None).conversations(self.problems)
 
     def run(self, conversations: Iterable[Conversation], strategies: Sequence[str], *, probes: bool = True) -> Run:
         """Run strategies into a folder of their own. Raises UserError as `ctxbench run` does."""
         folder = self.folder / f"run{len(list(self.folder.glob('run*.jsonl')))}"
-        file = folder.with_suffix(".jsonl")
-        file.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
-        inputs = RunInputs((str(file),), form="ctxbench")
+        inputs = written_to(folder.with_suffix(".jsonl"), conversations)
         plan = Plan(inputs, tuple(strategies), models=self.models, probes=probes, answers=False)
         with self.watching() as watcher:
             execute(plan, folder, watcher=watcher)

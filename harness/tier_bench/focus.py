@@ -52,14 +52,6 @@ class FocusRow(NamedTuple):
     """Of building a context, in microseconds."""
 
 
-class FailedStrategy(NamedTuple):
-    """A conversation in which a strategy failed: it counts in no figure."""
-
-    conversation: str
-    strategy: str
-    why: str
-
-
 class FocusMeasurement(NamedTuple):
     """The figures of all strategies within one limit."""
 
@@ -67,7 +59,8 @@ class FocusMeasurement(NamedTuple):
     conversations: int
     rows: list[FocusRow]
     """The whole history, the bound, and then every other strategy."""
-    failed: list[FailedStrategy]
+    failed: list[dict[str, str]]
+    """Conversations in which a strategy failed, and why: they count in no figure."""
     replies: list[Tally]
     """Replies of the models that strategies name for themselves."""
 
@@ -96,7 +89,7 @@ class FocusBench:
         conversations = bench.read(self.recordings, self.format)
         run = bench.run(conversations, [WHOLE, *ours, *(usual if self.beside is None else self.beside)])
         failed = [
-            FailedStrategy(name, strategy, why)
+            {"conversation": name, "strategy": strategy, "why": why}
             for strategy, names in run.failures.items()
             for name, why in names.items()
         ]

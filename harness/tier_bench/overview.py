@@ -19,17 +19,14 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.strategies.tiers.archive import Coding
-from ctxbench.strategies.tiers.rag import RagRules
 from ctxbench.strategies.tiers.rag.vectors import Index
-from ctxbench.strategies.tiers.tiered.tiers import POLICY, WORKING_TOKENS
-from ctxbench.strategies.tiers.working.traces import TRACES
+from ctxbench.strategies.tiers.tiered.tiers import POLICY
 
 from ..folder.run import steps_of
-from ..models import OFFLINE
 from .archive import Size, coded_blocks, items_of, strongest, written
 from .bench import BenchSetup
-from .rag import rows, searched
-from .working import Load, WorkingMeasurement, under_policies
+from .rag import RagBench
+from .working import Working, WorkingMeasurement
 
 LOAD = "mem_002"
 ARCHIVED = "mem_003"
@@ -85,22 +82,18 @@ class Overview:
 
     def measure(self, bench: BenchSetup) -> OverviewMeasurement:
         """Measure all tiers."""
-        trace = Load(LOAD, [TRACES[LOAD](0)])
-        working = under_policies(trace, WORKING_TOKENS, [(policy, False) for policy in (POLICY, *PEERS)])
-        items, coding = items_of(scenario(ARCHIVED), TokenCounter()), Coding()
+        items, coding, load = items_of(scenario(ARCHIVED), TokenCounter()), Coding(), f"{LOAD}(turns={self.turns})"
         blocks = coded_blocks(items, coding)
-        sizes = ArchiveSizes(written(items, coding)[0], sum(map(len, blocks)), strongest(blocks))
-        conversations = list(scenario(LOAD, self.turns))
-        rules = {index: RagRules(retrievers=("vector",), index=index) for index in (self.index, "exact")}
-        recalls = {
-            index: rows(searched(conversations, of_index, OFFLINE)[0], ("vector",))[0].recall
-            for index, of_index in rules.items()
-        }
-        run = bench.run(conversations, [self.strategy], probes=False)
+
+        def recall(index: Index) -> Interval | Missing:
+            return RagBench(load, retrievers=("vector",), index=index).measure(bench).ways[0].recall
+
+        exact = recall("exact")
+        run = bench.run(bench.read(load), [self.strategy], probes=False)
         return OverviewMeasurement(
-            working=working,
-            archive=sizes,
-            rag=IndexRecall(self.index, recalls[self.index], recalls["exact"]),
+            working=Working(LOAD, (POLICY, *PEERS), seeds=1).measure(bench),
+            archive=ArchiveSizes(written(items, coding)[0], sum(map(len, blocks)), strongest(blocks)),
+            rag=IndexRecall(self.index, exact if self.index == "exact" else recall(self.index), exact),
             strategy=run.manifest.plan.strategies[0],
             figures=figures(steps_of(run)),
             events=run.table("events"),

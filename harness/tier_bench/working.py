@@ -6,7 +6,7 @@ A generated trace has one sample per seed, recordings have one per conversation.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -109,8 +109,23 @@ class Working:
         recipes = [str(parse(text)) for text in dict.fromkeys(self.policies)]
         tasks = [(policy, preload) for policy in recipes for preload in (False, True)[: 1 + self.preload]]
         load = self._load(bench)
+        rows = list[PolicyRow]()
         with bench.counting(len(tasks), "policies") as done:
-            return under_policies(load, self.capacity, tasks, done)
+            for policy, preload in tasks:
+                rows.append(policy_row(load, self.capacity, policy, preload))
+                done()
+        samples, tokens = len(load.samples), [int(trace.sizes.sum()) for trace in load.samples]
+        return WorkingMeasurement(
+            load=load.name,
+            of=load.of,
+            samples=samples,
+            look_ups=sum(int(trace.counted.sum()) for trace in load.samples) / samples,
+            tokens=sum(tokens) / samples,
+            capacity=self.capacity,
+            all_fits=max(tokens) <= self.capacity,
+            rows=rows,
+            bounds=bounds(load, self.capacity),
+        )
 
     def _load(self, bench: BenchSetup) -> Load:
         if self.trace in TRACES:
@@ -131,29 +146,6 @@ class Working:
         if without := len(traces) - len(with_look_ups):
             bench.problems.notes.append(f"{self.trace}: {without} of {len(traces)} conversations go back to nothing")
         return Load(self.trace, with_look_ups, "conversation")
-
-
-def under_policies(
-    load: Load, capacity: int, policies: Sequence[tuple[str, bool]], done: Callable[[], None] = lambda: None
-) -> WorkingMeasurement:
-    """Measure policies, with preload or without, on a load, beside their bounds; `done` is called after each."""
-    rows = []
-    for policy, preload in policies:
-        rows.append(policy_row(load, capacity, policy, preload))
-        done()
-    samples, tokens = len(load.samples), [int(trace.sizes.sum()) for trace in load.samples]
-    look_ups = sum(int(trace.counted.sum()) for trace in load.samples)
-    return WorkingMeasurement(
-        load=load.name,
-        of=load.of,
-        samples=samples,
-        look_ups=look_ups / samples,
-        tokens=sum(tokens) / samples,
-        capacity=capacity,
-        all_fits=max(tokens) <= capacity,
-        rows=rows,
-        bounds=bounds(load, capacity),
-    )
 
 
 def policy_row(load: Load, capacity: int, policy: str, preload: bool = False) -> PolicyRow:
@@ -214,8 +206,18 @@ def miss_ratios(run: Run) -> pd.DataFrame:
         return known
     traces = [trace for trace in _traces(run) if trace.counted.any()]
     look_ups = sum(int(trace.counted.sum()) for trace in traces)
+
+    def misses(trace: Trace, policy: str, size: int) -> float:
+        """Return the look-ups that miss; for the bound the least possible number."""
+        counted = int(trace.counted.sum())
+        if policy != BOUND:
+            return counted - int(replay(trace, parse(policy), size).hits[trace.counted].sum())
+        most = most_hits(trace.ids, trace.tokens, trace.counted, size).hits
+        assert not isinstance(most, Missing)
+        return counted * (1 - most)
+
     rows = [
-        (policy, size, sum(_misses(trace, policy, size) for trace in traces) / look_ups, look_ups, len(traces))
+        (policy, size, sum(misses(trace, policy, size) for trace in traces) / look_ups, look_ups, len(traces))
         for policy in (*POLICIES, BOUND)
         for size in SIZES
         if look_ups
@@ -227,24 +229,12 @@ def miss_ratios(run: Run) -> pd.DataFrame:
 
 def _traces(run: Run) -> list[Trace]:
     """Return the traces of the first conversations, up to MOST messages, and of at least one."""
-    messages = run.table("messages").groupby("conversation", sort=False, observed=True)
-    traces: list[Trace] = []
-    read = 0
+    sizes, traces, read = run.table("messages").groupby("conversation", sort=False, observed=True), list[Trace](), 0
     for conversation in run.conversations():
-        rows = messages.get_group(conversation.id)
-        if traces and read + len(rows) > MOST:
+        rows = sizes.get_group(conversation.id)
+        read += len(rows)
+        if traces and read > MOST:
             break
         tokens = dict(zip(rows.id, rows.tokens, strict=True))
         traces.append(recorded(conversation, lambda message: int(tokens[message.id])))  # noqa: B023
-        read += len(rows)
     return traces
-
-
-def _misses(trace: Trace, policy: str, size: int) -> float:
-    """Return the look-ups that miss; for the bound the least possible number."""
-    look_ups = int(trace.counted.sum())
-    if policy == BOUND:
-        most = most_hits(trace.ids, trace.tokens, trace.counted, size).hits
-        assert not isinstance(most, Missing)
-        return look_ups * (1 - most)
-    return look_ups - int(replay(trace, parse(policy), size).hits[trace.counted].sum())

@@ -30,20 +30,14 @@ AGAIN = 20
 """How often a setting that was tried already is drawn again, by the sampler and then at random."""
 
 
-class SampledSetting(NamedTuple):
-    """A setting that is to be tried."""
+class Trial(NamedTuple):
+    """A setting that is to be tried, or was."""
 
     name: str
     """The text of the strategy; where it rejects the setting, its values."""
     values: Values
-
-
-class Trial(NamedTuple):
-    """A setting that was tried."""
-
-    setting: SampledSetting
-    point: Point | None
-    """Cost and quality; None = it failed."""
+    point: Point | None = None
+    """Cost and quality; None = it is to be tried, or failed."""
     failed: str = ""
     """Why it failed."""
 
@@ -59,18 +53,18 @@ def check() -> None:
 
 def batch(
     strategy: SearchedStrategy, space: SearchSpace, before: Sequence[Trial], seed: int, trials: int
-) -> list[SampledSetting]:
+) -> list[Trial]:
     """Return the settings of the next batch, given all trials of the batches before it; empty = no more.
 
     `trials` is the length of the search. A space with no more settings than that is gone through as a whole.
     """
-    tried, size = {trial.setting.name for trial in before}, space.size()
+    tried, size = {trial.name for trial in before}, space.size()
     if size is not None and size <= trials:
-        every = (SampledSetting(name_of(strategy, values), values) for values in space.all())
+        every = (Trial(name_of(strategy, values), values) for values in space.all())
         return list(islice((setting for setting in every if setting.name not in tried), BATCH))
-    settings, defaults = list[SampledSetting](), {free.name: free.default for free in strategy.free}
+    settings, defaults = list[Trial](), {free.name: free.default for free in strategy.free}
     if not before and all(space.ranges[name].holds(value) for name, value in defaults.items()):
-        settings.append(SampledSetting(name_of(strategy, defaults), defaults))
+        settings.append(Trial(name_of(strategy, defaults), defaults))
     finished = [_frozen(space, trial) for trial in before]
     while len(settings) < BATCH:
         known = tried | {setting.name for setting in settings}
@@ -88,12 +82,12 @@ def name_of(strategy: SearchedStrategy, values: Values) -> str:
 
 def _drawn(
     strategy: SearchedStrategy, space: SearchSpace, finished: Sequence[FrozenTrial], seed: str, tried: set[str]
-) -> SampledSetting:
+) -> Trial:
     """Return a setting that was not tried if one turns up, else one that was."""
     import optuna
     from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 
-    drawn = SampledSetting("", {})
+    drawn = Trial("", {})
     # By the number of the trial and the attempt, not from one random state: that would be lost with the process.
     for attempt in range(2 * AGAIN):
         number = int.from_bytes(hashlib.sha256(f"{seed} {attempt}".encode()).digest()[:4])
@@ -112,7 +106,7 @@ def _drawn(
             else next(choice for choice in range_.of if repr(choice) == params[name])
             for name, range_ in space.ranges.items()
         }
-        drawn = SampledSetting(name_of(strategy, values), values)
+        drawn = Trial(name_of(strategy, values), values)
         if drawn.name not in tried:
             break
     return drawn
@@ -138,7 +132,7 @@ def _frozen(space: SearchSpace, trial: Trial) -> FrozenTrial:
     """Return a finished trial as Optuna has it."""
     from optuna.trial import TrialState, create_trial
 
-    ranges, values = space.ranges, trial.setting.values
+    ranges, values = space.ranges, trial.values
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return create_trial(

@@ -31,7 +31,7 @@ from ctxbench.strategies import plugins
 from ctxbench.strategies.chain import packages, parse
 
 from ..answers.tally import Tally
-from ..engine.plan import RunInputs
+from ..engine.plan import RunInputs, written_to
 from ..engine.workers import side_by_side
 from ..folder.files import placed
 from ..folder.store import alone, is_free, unwritable
@@ -213,8 +213,7 @@ class Search:
         space = self.space
         with _entered(self.out):
             for name, part in zip((TRAIN, HELD), self.parts, strict=True):
-                with placed(self.out / f"{name}.jsonl") as draft:
-                    draft.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in part))
+                written_to(self.out / f"{name}.jsonl", part)
             return self._result(space, space.size())
 
     @cached_property
@@ -225,11 +224,7 @@ class Search:
     @cached_property
     def parts(self) -> Split:
         """The recordings, divided."""
-        conversations = list(self.inputs.open(self.problems).conversations())
-        if not conversations:
-            first = f": {self.problems.errors[0]}" if self.problems.errors else ""
-            raise RunError(f"no conversation could be read{first}")
-        return split(conversations, self.seed)
+        return split(self.inputs.conversations(self.problems), self.seed)
 
     @cached_property
     def space(self) -> SearchSpace:
@@ -247,10 +242,11 @@ class Search:
 
     def _result(self, space: SearchSpace, size: int | None) -> Tuned:
         wanted = (self.quality,) if self.quality else QUALITIES
-        quality, why = _quality(*(self._tried([WHOLE], part, wanted)[0] for part in (TRAIN, HELD)), self.quality)
+        whole = [self._tried([WHOLE], part, wanted)[0] for part in (TRAIN, HELD)]
+        quality, why = _quality(whole, self.quality)
         trials = self._trials(quality)
-        failed = {trial.setting.name: trial.failed for trial in trials if trial.failed}
-        values_by_setting = {trial.setting.name: trial.setting.values for trial in trials if not trial.failed}
+        failed = {trial.name: trial.failed for trial in trials if trial.failed}
+        values_by_setting = {trial.name: trial.values for trial in trials if not trial.failed}
         if not values_by_setting:
             first = next((f"{name}: {why}" for name, why in failed.items()), "")
             raise RunError(f"no setting of {self.strategy} could be tried; the first: {first}")
@@ -340,7 +336,7 @@ class Search:
                     tried = tried_by_setting[setting.name]
                     point = figures(tried, quality, self._units).point
                     why = tried.failed or ("" if point else f"{quality} is undefined")
-                trials.append(Trial(setting, point, why))
+                trials.append(setting._replace(point=point, failed=why))
             self.done(len(sampled))
         return trials
 
@@ -363,14 +359,14 @@ class Search:
         return hashlib.sha256(repr((digests, version("ctxbench"), files)).encode()).hexdigest()
 
 
-def _quality(train: Tried, held: Tried, named: str) -> tuple[str, str]:
+def _quality(sides: Sequence[Tried], named: str) -> tuple[str, str]:
     """Return the quality, and why: the first that the whole history has on both sides. Raises RunError if none is."""
-    for part in (train, held):
+    for part in sides:
         if part.failed:
             raise RunError(f"the whole history cannot be measured: {part.failed}")
     for least in (2, 1):  # one conversation has no interval
         for name in (named,) if named else QUALITIES:
-            measurable = [sum(bottom > 0 for _, bottom in part.quality.get(name, [])) for part in (train, held)]
+            measurable = [sum(bottom > 0 for _, bottom in part.quality.get(name, [])) for part in sides]
             if min(measurable) >= least:
                 return name, f"{name} is there in {measurable[0]} and {measurable[1]} conversations"
     what = f"no {named}" if named else "neither answers, evidence of probes nor grounding"

@@ -12,7 +12,7 @@ from .progress import counting
 from .streams import resumable, say
 
 if TYPE_CHECKING:
-    from ctxbench.harness.answers.estimate import CallEstimate
+    from ctxbench.harness.answers.chat import CallEstimate
     from ctxbench.harness.answers.store import Answered
     from ctxbench.harness.folder.run import Run
     from ctxbench.harness.models import Settings
@@ -29,11 +29,10 @@ def answered_by(opened: Run, settings: Settings, grader: str, overwrite: bool = 
     from msgspec.structs import replace
 
     from ctxbench.harness.answers.answer import Offline, RunProbes, answer
-    from ctxbench.harness.answers.chat import ByModel
-    from ctxbench.harness.answers.estimate import estimates
+    from ctxbench.harness.answers.chat import ByModel, estimates
     from ctxbench.harness.graders.registry import grader as named
     from ctxbench.harness.models import Models
-    from ctxbench.harness.models.purse import note_spending
+    from ctxbench.harness.models.cassette import note_spending
     from ctxbench.metrics.tokens import TokenCounter
 
     counter = TokenCounter(opened.manifest.plan.encoding)

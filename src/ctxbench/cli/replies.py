@@ -107,7 +107,7 @@ def report_model_calls(folder: Path) -> None:
 
 def report_spending(settings: Settings, run: Path | None = None) -> None:
     """Print what the calls of this command cost, on a run folder or on none."""
-    from ctxbench.harness.models.purse import in_dollars, spending
+    from ctxbench.harness.models.cassette import in_dollars, spending
     from ctxbench.reports.render import count
 
     if (known := spending(settings.path(), settings.command, run)) is None:

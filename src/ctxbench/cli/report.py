@@ -229,11 +229,13 @@ def _evidence(stored: StoredProbe) -> Iterator[str]:
 
     states = " · ".join(f"{name} {state}" for name, state in stored.evidence.items())
     yield f"\nevidence     {printable(states) or 'none before this question'}"
-    if stored.place is not None:
-        share, place = percent(stored.tokens_evidence / stored.tokens_sent), percent(stored.place)
-        yield f"             {stored.tokens_evidence:,} of {stored.tokens_sent:,} tokens ({share}), at {place} of them"
+    row = stored.row
+    if row["evidence_place"] is not None:
+        evidence, sent = row["evidence_tokens"], row["tokens_sent"]
+        share, place = percent(evidence / sent), percent(row["evidence_place"])
+        yield f"             {evidence:,} of {sent:,} tokens ({share}), at {place} of them"
     words = {True: "in context", False: "not in context", None: "not in the history either"}
-    yield f"answer       {words[stored.answer]}"
+    yield f"answer       {words[row['answer']]}"
 
 
 def _counts(at: StepDiff) -> str:

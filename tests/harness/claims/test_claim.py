@@ -122,7 +122,7 @@ def test_what_is_claimed_may_depend_on_the_setting() -> None:
     read, other = (figure.row(Measured("took", setting, exact(4.0))) for setting in ("a read", "a write"))
     assert (read.claimed, read.decides, read.verdict) == (Claimed(most=5.0), True, "holds")
     assert (other.claimed, other.decides) == (None, False)
-    assert Figure("price", equals=2.0).row(Measured("price", "", exact(2.0))).claimed == Claimed(2.0, 2.0)
+    assert Figure("price", least=2.0, most=2.0).row(Measured("price", "", exact(2.0))).claimed == Claimed(2.0, 2.0)
 
 
 def _claim(remark: str = "So.", slow: bool = False) -> Claim:

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 
 from ctxbench.harness.models import ModelAccess, Models, Settings
-from ctxbench.harness.models.purse import Charge
+from ctxbench.harness.models.cassette import Charge
 from ctxbench.harness.models.recorded import Choice, Likely, ModelAnswer, ModelRequest, Recorded
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.strategies.base import ModelError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ctxbench.harness.graders.calibration import Calibrated, Options, beside, calibrated, sets_of
+from ctxbench.harness.graders.calibration import Calibrated, Options, calibrated, sets_of
 from ctxbench.harness.graders.profiles import corrected_by
 from ctxbench.metrics.grading import Grade, GradedItem
 from tests.harness.graders.stub_graders import Paid, Stub, labelled, says_yes, unsure
@@ -90,10 +90,10 @@ def test_corrected_by_a_profile() -> None:
     assert 0.7 < low < 0.8 < high < 0.9
 
 
-def test_beside() -> None:
-    """Raters are compared where there are several."""
+def test_raters() -> None:
+    """Raters are compared among themselves where there are several."""
     answers = [msgspec.structs.replace(each, votes=(4, 4 if each.correct else 1), passing=3) for each in labelled()]
-    found = beside(sets_of(answers)[0], 200, 0)
+    found = calibrated(sets_of(answers)[0], [], Options(200), lambda _: None)
     assert found.raters is not None
     assert found.raters.same == pytest.approx(found.right)
-    assert beside(sets_of(labelled())[0], 200, 0).raters is None
+    assert measured().raters is None

@@ -23,10 +23,10 @@ ITEM = GradedItem(
 )
 
 
-def llm(path: Path, says: str) -> tuple[LlmGrader, Talker]:
-    """A grader whose model always says the same."""
-    talker = Talker(lambda request: says)
-    return LlmGrader(Llm(MODEL), talking(path, talker)), talker
+def llm(path: Path, *says: str | ModelError, **how: object) -> tuple[LlmGrader, Talker]:
+    """A grader whose model answers by the vote."""
+    talker = Talker(lambda request: says[request.vote % len(says)])
+    return LlmGrader(Llm(MODEL, **how), talking(path, talker)), talker  # type: ignore[arg-type]
 
 
 def test_a_verdict(tmp_path: Path) -> None:
@@ -60,6 +60,23 @@ def test_what_was_asked_once_is_replayed(tmp_path: Path) -> None:
     assert len(talker.asked) == 1
     grader.grade([GradedItem("1", ITEM.question, ITEM.accepted, "It is in Basel.", evidence=ITEM.evidence)])
     assert len(talker.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("says", "grade"),
+    [
+        ((RIGHT, WRONG, RIGHT), Grade(True, 2 / 3, "same", f"{RIGHT}\n{WRONG}\n{RIGHT}")),
+        ((WRONG, "no idea", WRONG), Grade(False, 0.0, "another", f"{WRONG}\nno idea\n{WRONG}")),
+        ((RIGHT, WRONG, "no idea"), None),
+        ((RIGHT, ModelError("timed out"), ModelError("timed out")), None),
+    ],
+)
+def test_votes(tmp_path: Path, says: tuple[str, ...], grade: Grade | None) -> None:
+    """Most of all votes decide. Where those that failed could have, there is no verdict."""
+    grader, talker = llm(tmp_path / "c", *says, votes=3, temperature=0.7)
+    (found,) = grader.grade([ITEM])
+    assert (found == grade) if grade else isinstance(found, Missing)
+    assert sorted(request.vote for request in talker.asked) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

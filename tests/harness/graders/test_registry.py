@@ -21,8 +21,8 @@ def test_rules_need_nothing() -> None:
 
 def test_a_grader_is_known_by_its_model_and_prompts() -> None:
     """The name can be given again and makes the same grader; how the model is reached is not part of it."""
-    made = grader(f"llm({MODEL}, variant='lenient')")
-    assert made.name.startswith("llm(model='openai/gpt-4o-mini', variant='lenient', prompt='")
+    made = grader(f"llm({MODEL}, variant='lenient', votes=3, temperature=0.5)")
+    assert made.name.startswith("llm(model='openai/gpt-4o-mini', variant='lenient', votes=3, temperature=0.5, prompt='")
     assert grader(made.name).name == made.name
     assert made.how.model == "openai/gpt-4o-mini"
     models = Models(Settings())
@@ -34,6 +34,8 @@ def test_a_grader_is_known_by_its_model_and_prompts() -> None:
     ("name", "says"),
     [
         ("rule", r"unknown grader 'rule'; did you mean 'rules'\?"),
+        ("llm(votes=2)", "votes must be odd"),
+        ("llm(votes=3)", "3 votes at temperature 0 are all the same: give temperature=0.7"),
         ("llm(variant='strikt')", r"variant must be .* did you mean 'strict'\?"),
         ("ragas", "grader 'ragas' needs metric"),
         ("llm(prompt='000000000000')", "its prompts have changed since, to [0-9a-f]{12}: give it without prompt"),

@@ -209,7 +209,7 @@ def test_what_fails_twice_is_given_up(server: Server, act: str) -> None:
         asked.chat(ASK)
     assert "tries" not in str(caught.value)
     assert len(server.seen) == 6
-    assert asked.embed("openai/e", ["one"]).vectors == [[3.0, 1.0]]
+    assert asked.embed("openai/e", ["one"])[0] == [[3.0, 1.0]]
 
 
 def test_what_is_not_there_is_given_up_at_once() -> None:

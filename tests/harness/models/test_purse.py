@@ -19,9 +19,8 @@ from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.schema import Spending
 from ctxbench.harness.folder.store import account
 from ctxbench.harness.models import ModelAccess, Reply, Settings
-from ctxbench.harness.models.cassette import Cassette
+from ctxbench.harness.models.cassette import Cassette, Charge, Purse
 from ctxbench.harness.models.provider import Provider
-from ctxbench.harness.models.purse import Charge, Purse
 from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest, Recorded
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.metrics.tokens import TokenCounter

@@ -8,8 +8,7 @@ import pytest
 
 from ctxbench.harness.folder.schema import Spending
 from ctxbench.harness.models import ModelAccess, Models, Reply, Settings, Unusable
-from ctxbench.harness.models.cassette import Cassette
-from ctxbench.harness.models.purse import Charge, Purse
+from ctxbench.harness.models.cassette import Cassette, Charge, Purse
 from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest, Recorded
 from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.prices import TokenUsage

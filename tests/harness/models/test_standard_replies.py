@@ -39,9 +39,9 @@ def keys(folder: Path) -> Iterator[str]:
     for path in sorted((folder / "recordings").glob("*.jsonl.zst")):
         for conversation in read_conversations(path):
             for _, asked in probes.of(conversation):
-                for probe in asked:
-                    assert isinstance(probe.question, Question)
-                    form = TextForm(probe.question)
+                for question in asked.values():
+                    assert isinstance(question, Question)
+                    form = TextForm(question)
                     yield key_of(form.last(form.request(NAME, TOKENS)).canonical())
 
 

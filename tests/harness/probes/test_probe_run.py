@@ -47,7 +47,7 @@ def test_every_context_can_be_rebuilt(tmp_path: Path) -> None:
             for each in asked_probes(made, conversation, strategy):
                 assert each.context is not None
                 tokens = PRIMING + books.tools(each.context.tools) + books.ledger.total(each.context.messages)
-                assert (each.tokens_sent, each.context.messages[-1]) == (tokens, each.question)
+                assert (each.row["tokens_sent"], each.context.messages[-1]) == (tokens, each.question)
                 number += 1
     assert number == len(made.table("probes")) > 50
 
@@ -131,8 +131,8 @@ def test_a_probe_that_fails_costs_itself(tmp_path: Path, plugin: str) -> None:
     made = run(tmp_path / "run", conversation, "none", spec)
     assert set(made.table("results").status) == {"ok"}
     bad, good = asked_probes(made, conversation, made.manifest.plan.strategies[1])
-    assert (bad.failed, bad.context) == ("ValueError: no idea (mine.py:16)", None)
-    assert (good.failed, good.evidence) == ("", {"m3": "verbatim"})
+    assert (bad.row["failed"], bad.context) == ("ValueError: no idea (mine.py:16)", None)
+    assert (good.row["failed"], good.evidence) == ("", {"m3": "verbatim"})
 
 
 def test_odd_probes(tmp_path: Path) -> None:

@@ -27,17 +27,17 @@ def searched(
     while len(made) < trials:
         for each in batch(search, of, made, seed, trials):
             first, *_, last = [float(str(value)) for value in (0, *each.values.values())][-2:]
-            made.append(Trial(each, Point(first, 1 - abs(last - 0.3))))
+            made.append(each._replace(point=Point(first, 1 - abs(last - 0.3))))
     return made[:trials]
 
 
 def test_the_same_seed_gives_the_same_trials() -> None:
     """All different from each other; another seed gives others."""
     one, two = (searched(2 * BATCH) for _ in range(2))
-    settings = [each.setting.name for each in one]
-    assert settings == [each.setting.name for each in two]
+    settings = [each.name for each in one]
+    assert settings == [each.name for each in two]
     assert len(set(settings)) == len(settings)
-    assert settings != [each.setting.name for each in searched(2 * BATCH, seed=1)]
+    assert settings != [each.name for each in searched(2 * BATCH, seed=1)]
 
 
 def test_it_begins_with_the_defaults() -> None:
@@ -52,7 +52,7 @@ def test_a_small_space_is_gone_through() -> None:
     search = parse_search("window(max_tokens=?[500, 900, 1000], reserve=?[0.1, 0.2])")
     small = space(search, {})
     made = searched(6, small, search=search)
-    assert len({each.setting.name for each in made}) == 6
+    assert len({each.name for each in made}) == 6
     assert batch(search, small, made, 0, 10) == []
 
 
