@@ -1,28 +1,24 @@
 """Test each adapter with the newest version of its library, in an environment of its own (`make test-adapters`).
 
 Extras named `adapter-x-y` are tested by `tests/strategies/adapters/test_x_y.py` and `test_versions.py`, on this Python
-or on the first newer one that the library can be installed on. Environments and logs are in build/adapters. A line says
-for each extra whether it passed, failed, or cannot be installed, and why; the exit code is 1 if one failed.
+or on the first newer one that the library can be installed on. Environments are made by uv in build/adapters. A line
+says for each extra whether it passed, failed, or cannot be installed, and why; the exit code is 1 if one failed.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 FOLDER = Path("build/adapters")
-NEWER_PYTHONS = ("3.12", "3.13")
+PYTHONS = (sys.executable, "3.12", "3.13")
 BESIDE = ("pytest", "hypothesis")
 """Packages that the tests of adapters import beside ctxbench and the library."""
 TESTS = Path("tests/strategies/adapters")
-VERSIONS = TESTS / "test_versions.py"
 
 
 def extras() -> dict[str, list[str]]:
@@ -36,65 +32,23 @@ def installed(wheel: str, extra: str) -> tuple[str | None, str]:
 
     Returns its Python; None, and why not on this Python, if no Python can have it.
     """
-    reasons = []
-    for make, install in installers(FOLDER / extra):
-        log(extra).unlink(missing_ok=True)
-        code, said = command(make, log(extra))
+    reasons, uv = [], str(Path(sys.executable).with_name("uv"))
+    folder = FOLDER / extra
+    for version in PYTHONS:
+        code, said = command(uv, "venv", "--quiet", "--clear", "--no-python-downloads", "--python", version, folder)
         if code == 0:
-            code, said = command([*install, f"{wheel}[{extra}]", *BESIDE], log(extra))
+            install = ("pip", "install", "--quiet", "--python", folder / "bin" / "python")
+            code, said = command(uv, *install, f"{wheel}[{extra}]", *BESIDE)
         if code == 0:
-            return str(FOLDER / extra / "bin" / "python"), ""
-        reasons.append(reason(said))
+            return str(folder / "bin" / "python"), ""
+        reasons.append(" ".join(said.partition(", we can conclude")[0].split())[:300])
     return None, reasons[0]
 
 
-def reason(said: str) -> str:
-    """Return why an installation failed, of what pip or uv printed."""
-    error = re.search(r"^\s*(error|×).*", said, re.MULTILINE | re.DOTALL | re.IGNORECASE)
-    return " ".join((error.group() if error else said).partition(", we can conclude")[0].split())[:300]
-
-
-def installers(folder: Path) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield for each Python the commands that make an environment of it and install into it, by uv if it is there."""
-    python, uv = str(folder / "bin" / "python"), shutil.which("uv")
-    for version in ("", *NEWER_PYTHONS):
-        if uv:
-            make = [uv, "venv", "--quiet", "--clear", "--no-python-downloads", "--python", version or sys.executable]
-            yield [*make, str(folder)], [uv, "pip", "install", "--quiet", "--python", python]
-        elif program := shutil.which(f"python{version}") if version else sys.executable:
-            make = [program, "-m", "venv", "--clear", str(folder)]
-            yield make, [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-
-
-@cache
-def pyenv() -> dict[str, str]:
-    """Return the variable by which the programs of pyenv start any Python that it has, not the chosen one alone."""
-    if not shutil.which("pyenv"):
-        return {}
-    names = subprocess.run(["pyenv", "versions", "--bare"], capture_output=True, text=True).stdout.split()
-    return {"PYENV_VERSION": ":".join(names)}
-
-
-def versions(python: str, requirements: list[str]) -> str:
-    """Return the libraries of an extra with their versions."""
-    names = [re.split(r"[^\w.-]", requirement)[0] for requirement in requirements]
-    code = (
-        "import sys, importlib.metadata as m; print(*(f'{name} {m.version(name)}' for name in sys.argv[1:]), sep=', ')"
-    )
-    return subprocess.run([python, "-c", code, *names], capture_output=True, text=True, check=True).stdout.strip()
-
-
-def log(extra: str) -> Path:
-    """Return the file that has what the commands for an extra printed."""
-    return FOLDER / f"{extra}.log"
-
-
-def command(words: list[str], log: Path) -> tuple[int, str]:
-    """Run a command. Returns its exit code and what it printed, which is also appended to a file."""
-    environment = {**os.environ, **pyenv(), "PYTHONNOUSERSITE": "1", "COLUMNS": "120"}
+def command(*words: str | Path) -> tuple[int, str]:
+    """Run a command. Returns its exit code and what it printed."""
+    environment = {**os.environ, "PYTHONNOUSERSITE": "1", "COLUMNS": "120"}
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
-    with log.open("a", encoding="utf-8") as file:
-        file.write(f"$ {' '.join(words)}\n{done.stdout}\n")
     return done.returncode, done.stdout
 
 
@@ -106,12 +60,16 @@ def test(wheel: str, extra: str, requirements: list[str]) -> str:
     python, why = installed(wheel, extra)
     if python is None:
         return f"cannot be installed: {why}"
-    code, said = command([python, "-m", "pytest", "-p", "no:cacheprovider", str(file), str(VERSIONS)], log(extra))
+    code, said = command(python, "-m", "pytest", "-p", "no:cacheprovider", file, TESTS / "test_versions.py")
     counts = re.findall(r"^\d+ .*", said, re.MULTILINE)
-    what = f"{counts[-1] if counts else f'exit code {code}'} with {versions(python, requirements)}"
+    names = [re.split(r"[^\w.-]", requirement)[0] for requirement in requirements]
+    ask = "import sys, importlib.metadata as m; print(*(f'{name} {m.version(name)}' for name in sys.argv[1:]))"
+    what = f"{counts[-1] if counts else f'exit code {code}'} with {command(python, '-c', ask, *names)[1].strip()}"
     # A library that is there and cannot be imported has its tests skipped.
     if code or "could not import" in said or " passed" not in what:
-        return f"failed: {what}: {log(extra)}"
+        log = FOLDER / f"{extra}.log"
+        log.write_text(said, "utf-8")
+        return f"failed: {what}: {log}"
     return f"passed: {what}"
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ..errors import Place, RecordingError
+from ..errors import Place
 from ..media import sized
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, Tool, ToolCall
 from ..source import Problems, decode, json_text, objects
@@ -331,23 +330,6 @@ class _Stamped(msgspec.Struct):
     summary: str = ""
 
 
-@dataclass(slots=True)
-class _Session:
-    """Histories of one session: those that are over, and the current one."""
-
-    histories: list[tuple[Place, list[bytes]]] = field(default_factory=list)
-
-    def add(self, history: list[bytes], place: Place) -> None:
-        """Add the next history, which mostly goes on with the one before it."""
-        if self.histories:
-            latest = self.histories[-1][1]
-            if latest[: len(history)] == history:
-                return
-            if history[: len(latest)] == latest:
-                self.histories.pop()
-        self.histories.append((place, history))
-
-
 class OpenClawTelemetry(Reader):
     """Telemetry of OpenClaw: JSON Lines of events, as its plug-in writes them for the agents of one machine.
 
@@ -369,45 +351,48 @@ class OpenClawTelemetry(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            sessions: dict[str, _Session] = {}
+            # Of each session its histories: those that are over, and the current one.
+            sessions: dict[str, list[tuple[Place, list[bytes]]]] = {}
             for place, raw in objects(path, problems):
-                try:
+                with problems.collect():
                     event = decode(raw, _Event, place)
-                except RecordingError as error:
-                    problems.add(error)
-                    continue
-                if event.messages:
-                    sessions.setdefault(event.session_key, _Session()).add(list(map(bytes, event.messages)), place)
-                elif event.type.startswith("agent."):
-                    sessions.setdefault(event.session_key, _Session())
-                elif event.type not in _REPEATING:
-                    problems.unknown(f"openclaw_telemetry: event of type {event.type!r}", place)
-            for name, session in sessions.items():
-                if not session.histories:
+                    if event.messages:
+                        _add(sessions.setdefault(event.session_key, []), list(map(bytes, event.messages)), place)
+                    elif event.type.startswith("agent."):
+                        sessions.setdefault(event.session_key, [])
+                    elif event.type not in _REPEATING:
+                        problems.unknown(f"openclaw_telemetry: event of type {event.type!r}", place)
+            for name, histories in sessions.items():
+                if not histories:
                     problems.unknown("openclaw_telemetry: agent without a history", Place(str(path)))
-                yield from _conversations(name or path.stem, session, problems)
+                for number, (place, recorded) in enumerate(histories, 1):
+                    if messages := _claw_messages(recorded, place, problems):
+                        yield place, Conversation(numbered(name or path.stem, number), messages)
 
 
-def _conversations(name: str, session: _Session, problems: Problems) -> Recordings:
-    for number, (place, recorded) in enumerate(session.histories, 1):
-        history = History(problems)
-        for at, raw in enumerate(recorded):
-            where = place.at(f"messages[{at}]")
-            with problems.collect():
-                for message in _claw_message(raw, f"m{at}", where, problems):
-                    history.add(message, where)
-        if history.messages:
-            yield place, Conversation(numbered(name, number), history.in_order())
+def _add(histories: list[tuple[Place, list[bytes]]], history: list[bytes], place: Place) -> None:
+    """Add the next history of a session, which mostly goes on with the one before it."""
+    if histories:
+        latest = histories[-1][1]
+        if latest[: len(history)] == history:
+            return
+        if history[: len(latest)] == latest:
+            histories.pop()
+    histories.append((place, history))
 
 
-def _claw_message(raw: bytes, name: str, place: Place, problems: Problems) -> Iterator[Message]:
-    """Yield a message; its time is when it began, so that an answer has none."""
-    stamped = decode(raw, _Stamped, place)
-    time = None if stamped.timestamp is None or stamped.role == "assistant" else stamped.timestamp / 1000
-    if stamped.role == _SUMMARY:
-        yield Message(name, "user", stamped.summary, name=_SUMMARY, time=time)
-        return
-    kind: Any = AgentMessage
-    message = agent_message(decode(raw, kind, place), name, time, "", place, problems)
-    if message is not None:
-        yield message
+def _claw_messages(recorded: list[bytes], place: Place, problems: Problems) -> tuple[Message, ...]:
+    """Return the messages of a history; their times are when they began, so that an answer has none."""
+    history = History(problems)
+    for at, raw in enumerate(recorded):
+        name, where = f"m{at}", place.at(f"messages[{at}]")
+        with problems.collect():
+            stamped = decode(raw, _Stamped, where)
+            time = None if stamped.timestamp is None or stamped.role == "assistant" else stamped.timestamp / 1000
+            if stamped.role == _SUMMARY:
+                history.add(Message(name, "user", stamped.summary, name=_SUMMARY, time=time), where)
+                continue
+            kind: Any = AgentMessage
+            if (message := agent_message(decode(raw, kind, where), name, time, "", where, problems)) is not None:
+                history.add(message, where)
+    return history.in_order()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -55,11 +54,6 @@ class _Exchange(msgspec.Struct):
     response: str
 
 
-class _User(msgspec.Struct):
-    history: dict[str, list[_Exchange]]
-    meta_information: dict[str, Any] = {}
-
-
 class MemoryBank(Reader):
     """MemoryBank: ten days of chat a person, from ChatGPT playing both sides, and questions about them without gold.
 
@@ -82,16 +76,13 @@ class MemoryBank(Reader):
             if path.name.startswith("probing_questions"):
                 continue
             place = Place(str(path))
-            try:
+            with problems.collect():
                 bank = decode(whole_file(path, problems), OBJECT, place)
-            except RecordingError as error:
-                problems.add(error)
-                continue
-            questions = _questions(path, {name.strip() for name in bank}, problems)
-            for name, record in bank.items():
-                with problems.collect():
-                    where = place.at(name)
-                    yield where, _conversation(name.strip(), convert(record, _User, where), questions, path, where)
+                questions = _questions(path, {name.strip() for name in bank}, problems)
+                for name, record in bank.items():
+                    with problems.collect():
+                        user = Fields(convert(record, OBJECT, place.at(name)), place.at(name))
+                        yield user.place, _bank_conversation(name.strip(), user, questions, path)
 
 
 def _questions(path: Path, users: set[str], problems: Problems) -> dict[str, list[str]]:
@@ -112,22 +103,21 @@ def _questions(path: Path, users: set[str], problems: Problems) -> dict[str, lis
     return by_user
 
 
-def _conversation(name: str, user: _User, questions: Mapping[str, list[str]], path: Path, place: Place) -> Conversation:
-    messages = []
-    for day, exchanges in sorted(user.history.items()):
-        time = seconds(day, "%Y-%m-%d", place.at(f"{place.field}.history.{day}"), "2023-04-27") + _NOON
+def _bank_conversation(name: str, user: Fields, questions: Mapping[str, list[str]], path: Path) -> Conversation:
+    messages, history = [], user.needed("history", dict[str, list[_Exchange]])
+    for day, exchanges in sorted(history.items()):
+        time = seconds(day, "%Y-%m-%d", user.below(f"history.{day}"), "2023-04-27") + _NOON
         for n, exchange in enumerate(exchanges):
             messages.append(Message(id=f"{day}:{2 * n}", role="user", text=exchange.query, name=name, time=time))
             messages.append(Message(id=f"{day}:{2 * n + 1}", role="assistant", text=exchange.response, time=time))
-    about: dict[str, Scalar] = {key: value for key, value in user.meta_information.items() if isinstance(value, str)}
-    probes = (Probe(f"q{n}", text, category="no_gold") for n, text in enumerate(questions.get(name, ())))
+    about = (user.typed("meta_information", OBJECT) or {}).items()
     return Conversation(
         f"{path.stem}/{name}",
         tuple(messages),
-        probes=tuple(probes),
+        probes=tuple(Probe(f"q{n}", text, category="no_gold") for n, text in enumerate(questions.get(name, ()))),
         licence="MIT",
         language=_LANGUAGES.get(path.stem.rpartition("_")[2], ""),
-        meta={**about, "days": len(user.history)},
+        meta={**{key: value for key, value in about if isinstance(value, str)}, "days": len(history)},
     )
 
 
@@ -162,7 +152,7 @@ class Mtrag(Reader):
             return
         record.needed("documents", LIST)
         documents = record.each("documents")
-        texts = {document.needed("document_id", str): document.typed("text", str) or "" for document in documents}
+        texts = {each.needed("document_id", str, blank=True): each.typed("text", str) or "" for each in documents}
         for task in record.each("tasks"):
             with problems.collect():
                 yield task.place, _mtrag_conversation(task, texts)
@@ -181,8 +171,8 @@ def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversat
     for at, ((turn, speaker), time) in enumerate(zip(turns, times, strict=True)):
         if speaker not in ("user", "agent"):
             raise RecordingError(turn.below("speaker"), f"unknown speaker {speaker!r}", "use user or agent")
-        is_model = (speaker, turn.at("metadata.author_type")) == ("agent", "model")
-        call = Call(turn.text("metadata.author_id")) if is_model else None
+        is_model = (speaker, turn.typed("metadata.author_type", str)) == ("agent", "model")
+        call = Call(turn.typed("metadata.author_id", str) or "") if is_model else None
         role: Role = "assistant" if speaker == "agent" else "user"
         messages.append(Message(f"m{at}", role, turn.needed("text", str, blank=True), time=time, call=call))
     questions = [message for message in messages if message.role == "user"]
@@ -213,7 +203,7 @@ def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversat
 
 def _passages(contexts: Iterable[Fields], documents: Mapping[str, str]) -> Iterator[str]:
     for context in contexts:
-        name, own = context.needed("document_id", str), context.typed("text", str)
+        name, own = context.needed("document_id", str, blank=True), context.typed("text", str)
         text = documents.get(name) if own is None else own
         if text is None:
             raise RecordingError(context.below("document_id"), f"{name!r} names no document", "add it to documents")
@@ -224,22 +214,6 @@ class _HaystackTurn(msgspec.Struct):
     role: str
     content: str
     has_answer: bool | None = None
-
-
-class _Haystack(msgspec.Struct):
-    haystack_sessions: list[list[_HaystackTurn]]
-    haystack_session_ids: list[str]
-    haystack_dates: list[str]
-    questions: list[msgspec.Raw] | None = None
-
-
-class _Question(msgspec.Struct):
-    question_id: str
-    question: str
-    answer: str | int | float
-    question_type: str = ""
-    question_date: str | None = None
-    answer_session_ids: list[str] = []
 
 
 class LongMemEval(Reader):
@@ -265,79 +239,58 @@ class LongMemEval(Reader):
     )
 
     def conversations(self, raw: bytes, place: Place, problems: Problems) -> Recordings:
-        haystack = decode(raw, _Haystack, place)
-        if haystack.questions is None:
-            questions = [(place, raw)]
-        else:
-            questions = [(place.at(f"questions[{at}]"), bytes(one)) for at, one in enumerate(haystack.questions)]
+        record = Fields(decode(raw, OBJECT, place), place)
+        messages, evidence, reordered = _haystack(record)
+        several = record.at("questions") is not None
+        questions = list(record.each("questions")) if several else [record]
         if not questions:
             problems.add(RecordingError(place.at("questions"), "no question is in it", "leave it out"))
-        asked = list[tuple[_Question, float | None]]()
-        for where, one in questions:
-            try:
-                question = decode(one, _Question, where)
-                date = question.question_date
-                asked.append((question, _time(date, where.below("question_date")) if date else None))
-            except RecordingError as error:
-                if haystack.questions is None:
-                    raise
-                problems.add(error)
-        if asked:
-            yield place, _haystack_conversation(haystack, asked, place)
+        probes, answered = list[Probe](), dict[str, None]()
+        for question in questions:
+            with problems.collect():
+                name, date = question.needed("question_id", str, blank=True), question.typed("question_date", str)
+                answer = (str(question.needed("answer", str | int | float, blank=True)),)  # type: ignore[arg-type]
+                sessions = question.typed("answer_session_ids", list[str]) or []
+                answerable = not name.endswith("_abs")
+                probes.append(
+                    Probe(
+                        id=name,
+                        question=question.needed("question", str, blank=True),
+                        answers=answer if answerable else (),
+                        rubric=() if answerable else answer,
+                        evidence=tuple(said for session, said in evidence if not several or session in sessions),
+                        category=question.typed("question_type", str) or "",
+                        answerable=answerable,
+                        time=_time(date, question.below("question_date")) if date else None,
+                    )
+                )
+                answered |= dict.fromkeys(sessions)
+        if probes:
+            meta = {"sessions": len(record.at("haystack_dates")), "answer_sessions": " ".join(answered)}
+            meta["sessions_reordered"] = reordered
+            yield place, Conversation(probes[0].id, messages, probes=tuple(probes), language="en", meta=meta)
 
 
-def _haystack_conversation(
-    record: _Haystack, questions: Sequence[tuple[_Question, float | None]], place: Place
-) -> Conversation:
-    sessions, reordered = _sessions(record, place)
-    messages, evidence = [], list[tuple[str, str]]()
-    seen: dict[str, int] = {}
-    for time, at in sessions:
-        session = record.haystack_session_ids[at]
-        name = unique_name(session, seen)
-        for n, turn in enumerate(record.haystack_sessions[at]):
-            role = role_of(turn.role, place.at(f"haystack_sessions[{at}][{n}]"))
+def _haystack(record: Fields) -> tuple[tuple[Message, ...], list[tuple[str, str]], bool]:
+    """Return the messages, session and id of those that are evidence, and whether the sessions were sorted."""
+    recorded = record.needed("haystack_sessions", list[list[_HaystackTurn]])
+    dates, ids = (record.needed(name, list[str]) for name in ("haystack_dates", "haystack_session_ids"))
+    for name, listed in (("haystack_dates", dates), ("haystack_session_ids", ids)):
+        if len(listed) != len(recorded):
+            what = f"{len(listed)} of them for {len(recorded)} sessions"
+            raise RecordingError(record.below(name), what, "give one for each session")
+    order = [(_time(text, record.below(f"haystack_dates[{at}]")), at) for at, text in enumerate(dates)]
+    # the recorded order is part of the data set, so it changes only where it contradicts the dates
+    backwards = any(after < before for (before, _), (after, _) in pairwise(order))
+    messages, evidence, seen = [], list[tuple[str, str]](), dict[str, int]()
+    for time, at in sorted(order) if backwards else order:
+        name = unique_name(ids[at], seen)
+        for n, turn in enumerate(recorded[at]):
+            role = role_of(turn.role, record.below(f"haystack_sessions[{at}][{n}]"))
             messages.append(Message(id=f"{name}:{n}", role=role, text=turn.content, time=time))
             if turn.has_answer:
-                evidence.append((session, messages[-1].id))
-    probes = []
-    for question, asked in questions:
-        answer, answerable = (str(question.answer),), not question.question_id.endswith("_abs")
-        told = (name for at, name in evidence if record.questions is None or at in question.answer_session_ids)
-        probes.append(
-            Probe(
-                id=question.question_id,
-                question=question.question,
-                answers=answer if answerable else (),
-                rubric=() if answerable else answer,
-                evidence=tuple(told),
-                category=question.question_type,
-                answerable=answerable,
-                time=asked,
-            )
-        )
-    answered = dict.fromkeys(name for question, _ in questions for name in question.answer_session_ids)
-    meta: dict[str, Scalar] = {"sessions": len(sessions), "answer_sessions": " ".join(answered)}
-    return Conversation(
-        id=questions[0][0].question_id,
-        messages=tuple(messages),
-        probes=tuple(probes),
-        language="en",
-        meta={**meta, "sessions_reordered": reordered},
-    )
-
-
-def _sessions(record: _Haystack, place: Place) -> tuple[list[tuple[float, int]], bool]:
-    """Return the sessions' times and indices in order, and whether that differs from the recorded order."""
-    for field in ("haystack_dates", "haystack_session_ids"):
-        if (count := len(getattr(record, field))) != len(record.haystack_sessions):
-            what = f"{count} of them for {len(record.haystack_sessions)} sessions"
-            raise RecordingError(place.at(field), what, "give one for each session")
-    times = [_time(text, place.at(f"haystack_dates[{at}]")) for at, text in enumerate(record.haystack_dates)]
-    order = [(time, at) for at, time in enumerate(times)]
-    # the recorded order is part of the data set, so it changes only where it contradicts the dates
-    backwards = any(after < before for before, after in pairwise(times))
-    return (sorted(order) if backwards else order), backwards
+                evidence.append((ids[at], messages[-1].id))
+    return tuple(messages), evidence, backwards
 
 
 def _time(text: str, place: Place) -> float:
@@ -444,6 +397,9 @@ _SESSION = re.compile(r"session_(\d{1,9})")
 _EVIDENCE = re.compile(r"D:?(\d{1,9}):(\d{1,9})")
 
 
+_Observations = dict[str, dict[str, list[tuple[str, str | list[str]]]]]
+
+
 class _LocomoTurn(msgspec.Struct):
     speaker: str
     dia_id: str
@@ -457,13 +413,6 @@ class _LocomoQuestion(msgspec.Struct):
     category: int
     answer: str | int | float | None = None
     evidence: list[str] = []
-
-
-class _Sample(msgspec.Struct):
-    sample_id: str
-    conversation: dict[str, Any]
-    qa: list[_LocomoQuestion] = []
-    observation: dict[str, dict[str, list[tuple[str, str | list[str]]]]] = {}
 
 
 class _Correction(msgspec.Struct):
@@ -505,9 +454,10 @@ class Locomo(Reader):
         for path in files:
             for at, (place, raw) in enumerate(records(path, problems)):
                 with problems.collect():
-                    sample = decode(raw, _Sample, place)
-                    corrected = _corrections_of(sample.qa, at, corrections, self.corrections)
-                    yield place, _locomo_conversation(sample, corrected, place)
+                    sample = Fields(decode(raw, OBJECT, place), place)
+                    questions = sample.typed("qa", list[_LocomoQuestion]) or []
+                    corrected = _corrections_of(questions, at, corrections, self.corrections)
+                    yield place, _locomo_conversation(sample, questions, corrected)
 
 
 def _corrections(path: Path, problems: Problems) -> dict[str, _Correction]:
@@ -538,21 +488,28 @@ def _corrections_of(
     return by_question
 
 
-def _locomo_conversation(sample: _Sample, corrections: Mapping[int, _Correction], place: Place) -> Conversation:
-    messages, meta = _messages(sample.conversation, place)
+def _locomo_conversation(
+    sample: Fields, questions: Sequence[_LocomoQuestion], corrections: Mapping[int, _Correction]
+) -> Conversation:
+    messages, meta = _messages(sample)
     ids = {message.id: at for at, message in enumerate(messages)}
-    facts, facts_dropped = _facts(sample.observation, ids)
+    facts, facts_dropped = _facts(sample.typed("observation", _Observations) or {}, ids)
     probes, repaired, dropped = [], 0, 0
-    for at, question in enumerate(sample.qa):
-        correction = corrections.get(at)
-        cited = correction.correct_evidence if correction else question.evidence
+    for at, question in enumerate(questions):
+        if question.category not in CATEGORIES:
+            what = f"unknown category {question.category}"
+            raise RecordingError(sample.below(f"qa[{at}].category"), what, "use 1 to 5")
+        cited, answer, answerable = question.evidence, question.answer, question.category != 5
+        if correction := corrections.get(at):
+            cited, answer = correction.correct_evidence, correction.correct_answer
         evidence, mends, drops = _evidence(cited, ids)
         repaired, dropped = repaired + mends, dropped + drops
-        answer = correction.correct_answer if correction else question.answer
-        probes.append(_locomo_probe(f"qa{at}", question, answer, evidence, place.at(f"qa[{at}].category")))
+        answers = (str(answer),) if answerable and answer is not None else ()
+        category = CATEGORIES[question.category]
+        probes.append(Probe(f"qa{at}", question.question, answers, evidence, category, answerable=answerable))
     meta |= {"evidence_repaired": repaired, "evidence_dropped": dropped, "facts_dropped": facts_dropped}
     return Conversation(
-        id=sample.sample_id,
+        id=sample.needed("sample_id", str, blank=True),
         messages=messages,
         probes=tuple(probes),
         facts=facts,
@@ -562,13 +519,14 @@ def _locomo_conversation(sample: _Sample, corrections: Mapping[int, _Correction]
     )
 
 
-def _messages(spoken: Mapping[str, Any], place: Place) -> tuple[tuple[Message, ...], dict[str, Scalar]]:
-    user, assistant = (convert(spoken.get(f"speaker_{x}"), str, place.at(f"conversation.speaker_{x}")) for x in "ab")
+def _messages(sample: Fields) -> tuple[tuple[Message, ...], dict[str, Scalar]]:
+    spoken = sample.needed("conversation", OBJECT)
+    user, assistant = (sample.needed(f"conversation.speaker_{side}", str, blank=True) for side in "ab")
     sessions = sorted((int(match[1]), key) for key in spoken if (match := _SESSION.fullmatch(key)))
-    times, dropped = forward(_locomo_time(spoken, f"{key}_date_time", place) for _, key in sessions)
+    times, dropped = forward(_locomo_time(sample, f"conversation.{key}_date_time") for _, key in sessions)
     messages = []
     for (_, key), time in zip(sessions, times, strict=True):
-        where = place.at(f"conversation.{key}")
+        where = sample.below(f"conversation.{key}")
         for at, turn in enumerate(convert(spoken[key], list[_LocomoTurn], where)):
             if turn.speaker not in (user, assistant):
                 field = where.at(f"{where.field}[{at}].speaker")
@@ -589,32 +547,14 @@ def _messages(spoken: Mapping[str, Any], place: Place) -> tuple[tuple[Message, .
     return tuple(messages), meta | {"session_times_dropped": dropped}
 
 
-def _locomo_time(spoken: Mapping[str, Any], key: str, place: Place) -> float | None:
-    if key not in spoken:
-        return None
-    where = place.at(f"conversation.{key}")
-    return seconds(convert(spoken[key], str, where), "%I:%M %p on %d %B, %Y", where, "1:56 pm on 8 May, 2023")
-
-
-def _locomo_probe(
-    name: str, question: _LocomoQuestion, answer: str | int | float | None, evidence: tuple[str, ...], place: Place
-) -> Probe:
-    if question.category not in CATEGORIES:
-        raise RecordingError(place, f"unknown category {question.category}", "use 1 to 5")
-    answerable = question.category != 5
-    return Probe(
-        id=name,
-        question=question.question,
-        answers=(str(answer),) if answerable and answer is not None else (),
-        evidence=evidence,
-        category=CATEGORIES[question.category],
-        answerable=answerable,
+def _locomo_time(sample: Fields, path: str) -> float | None:
+    text = sample.typed(path, str)
+    return (
+        None if text is None else seconds(text, "%I:%M %p on %d %B, %Y", sample.below(path), "1:56 pm on 8 May, 2023")
     )
 
 
-def _facts(
-    observed: Mapping[str, Mapping[str, Sequence[tuple[str, str | list[str]]]]], ids: Mapping[str, int]
-) -> tuple[tuple[Fact, ...], int]:
+def _facts(observed: _Observations, ids: Mapping[str, int]) -> tuple[tuple[Fact, ...], int]:
     """Return the observations of messages that exist, in the order of those messages, and the number of the others."""
     facts, dropped = [], 0
     for text, cited in (pair for speakers in observed.values() for pairs in speakers.values() for pair in pairs):
@@ -698,17 +638,17 @@ class Beam(Reader):
             place = Place(str(path))
             with problems.collect():
                 batches = decode(whole_file(path, problems), list[_Batch], place)
-                messages, counts, times_dropped = _beam_messages(batches, place)
-                probes, dropped = _probes(path, counts, problems)
+                messages, seen, times_dropped = _beam_messages(batches, place)
+                probes, dropped = _probes(path, seen, problems)
                 parent = path.resolve().parent
                 name = f"{parent.parent.name}/{parent.name}"
                 meta = {"batches": len(batches), "evidence_dropped": dropped, "times_dropped": times_dropped}
                 yield place, Conversation(name, messages, probes=probes, language="en", meta={**meta})
 
 
-def _beam_messages(batches: Sequence[_Batch], place: Place) -> tuple[tuple[Message, ...], Counter[str], int]:
+def _beam_messages(batches: Sequence[_Batch], place: Place) -> tuple[tuple[Message, ...], dict[str, int], int]:
     """Return the messages, how often each id stands, and the number of times dropped because they run backwards."""
-    messages, counts = list[Message](), Counter[str]()
+    messages, seen = list[Message](), dict[str, int]()
     for b, batch in enumerate(batches):
         time = _day(batch.time_anchor, place.at(f"[{b}].time_anchor"))
         for t, turn in enumerate(batch.turns):
@@ -716,20 +656,18 @@ def _beam_messages(batches: Sequence[_Batch], place: Place) -> tuple[tuple[Messa
                 where = place.at(f"[{b}].turns[{t}][{m}]")
                 if said.time_anchor:
                     time = _day(said.time_anchor, where.below("time_anchor"))
-                name = str(said.id)
-                counts[name] += 1
-                unique = name if counts[name] == 1 else f"{name}~{counts[name]}"
-                messages.append(Message(unique, role_of(said.role, where), said.content, time=time))
+                name = unique_name(str(said.id), seen)
+                messages.append(Message(name, role_of(said.role, where), said.content, time=time))
     times, dropped = forward(message.time for message in messages)
     timed = (msgspec.structs.replace(said, time=time) for said, time in zip(messages, times, strict=True))
-    return tuple(timed), counts, dropped
+    return tuple(timed), seen, dropped
 
 
 def _day(anchor: str | None, place: Place) -> float | None:
     return seconds(anchor, "%B-%d-%Y", place, "March-15-2024") + _NOON if anchor else None
 
 
-def _probes(chat: Path, counts: Mapping[str, int], problems: Problems) -> tuple[tuple[Probe, ...], int]:
+def _probes(chat: Path, seen: Mapping[str, int], problems: Problems) -> tuple[tuple[Probe, ...], int]:
     """Return the probes of the file beside a chat, and the number of evidence ids dropped: none, or several messages'.
 
     A damaged question is a problem.
@@ -748,7 +686,7 @@ def _probes(chat: Path, counts: Mapping[str, int], problems: Problems) -> tuple[
             with problems.collect():
                 question = Fields(convert(record, OBJECT, where), where)
                 cited = list(dict.fromkeys(_ids(question.at("source_chat_ids"), where.below("source_chat_ids"))))
-                evidence = tuple(name for name in cited if counts.get(name) == 1)
+                evidence = tuple(name for name in cited if seen.get(name) == 1)
                 told = (question.one_of(name, str | int | float) for name in _GOLDS)
                 answers = tuple(str(answer) for answer in told if answer is not None)
                 probes.append(

@@ -203,17 +203,6 @@ def test_a_gate_passes_and_fails(made: ctxbench.BenchmarkRun, tmp_path: Path) ->
     assert fewer.gate(baseline, policy=tmp_path / "gate.toml").passes
 
 
-def test_polars(made: ctxbench.BenchmarkRun) -> None:
-    """The same rows, the strategy as a column."""
-    polars = pytest.importorskip("polars")
-    frame = made.polars.summary(names="display")
-    assert isinstance(frame, polars.DataFrame)
-    assert frame["strategy"].to_list() == list(made.strategies)
-    for name in ("growth", "bill"):
-        assert getattr(made.polars, name)().height == len(getattr(made, name)())
-    assert made.polars.table("steps").height == len(made.table("steps"))
-
-
 def test_contexts_and_report(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
     """What was sent at each step, by the strategy in any spelling; and the report, where it is asked for."""
     contexts = made.contexts("c1", "window( max_tokens = 400 )")
