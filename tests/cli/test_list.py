@@ -90,7 +90,7 @@ def test_other_things_are_shown_alone(what: str, name: str, printed: Printed) ->
         ("strategies", "windw", "'window'"),
         ("strategies", "head_and_tail.py:HeadAndTial", "'HeadAndTail'"),
         ("scenarios", "standrd", "unknown scenario 'standrd'; did you mean 'standard'"),
-        ("encodings", "xyzzy", "unknown encoding 'xyzzy'; there are chars4, cl100k_base, deepseek, o200k_base"),
+        ("encodings", "xyzzy", "unknown encoding 'xyzzy'; there are o200k_base, cl100k_base, deepseek, chars4"),
         ("encodigns", "o200k", "'encodigns' cannot be listed; did you mean 'encodings'"),
         ("nonsense", "o200k", "there are strategies, scenarios, formats, metrics, encodings"),
         ("caches", "mistral-large", "no cache rule is known for 'mistral-large'"),

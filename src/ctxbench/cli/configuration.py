@@ -187,7 +187,7 @@ class Configuration:
         kind, is_list = parameter.type_descriptor.annotation, _is_list(parameter)
         kind = get_args(kind)[0] if is_list else kind
         values = value if is_list and isinstance(value, list) else [value]
-        bounded = Annotated[kind, msgspec.Meta(ge=parameter.min, le=parameter.max)]
+        bounded: Any = Annotated[kind, msgspec.Meta(ge=parameter.min, le=parameter.max)]
         for each in values:
             try:
                 msgspec.convert(each, str if kind is Path else bounded if kind in _WORDS else kind)
