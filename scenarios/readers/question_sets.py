@@ -266,8 +266,8 @@ class LongMemEval(Reader):
                 )
                 answered |= dict.fromkeys(sessions)
         if probes:
-            meta = {"sessions": len(record.at("haystack_dates")), "answer_sessions": " ".join(answered)}
-            meta["sessions_reordered"] = reordered
+            meta: dict[str, Scalar] = {"sessions": len(record.at("haystack_dates"))}
+            meta |= {"answer_sessions": " ".join(answered), "sessions_reordered": reordered}
             yield place, Conversation(probes[0].id, messages, probes=tuple(probes), language="en", meta=meta)
 
 
