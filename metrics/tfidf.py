@@ -11,24 +11,21 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 Scores = NDArray[np.float64]
 
-_COUNT_SHIFT = 32
-_DOCUMENT_MASK = (1 << _COUNT_SHIFT) - 1
+COUNT_SHIFT = 32
+DOCUMENT_MASK = (1 << COUNT_SHIFT) - 1
 
 
-class TfIdf:
-    """Documents as bags of words. Each is indexed once, when it is added.
+class TermIndex:
+    """Documents as bags of words, each indexed once, when it is added: documents by word, and words by document."""
 
-    Only the lengths of the vectors, which depend on the other documents, are computed anew (one vectorised pass) at the
-    first search after documents were added.
-    """
-
-    __slots__ = ("_documents", "_lengths", "_own", "_postings", "_size", "_tally", "_terms", "_times")
+    __slots__ = ("_documents", "_own", "_postings", "_size", "_tally", "_terms", "_times")
 
     def __init__(self) -> None:
         self._size = 0
@@ -37,14 +34,12 @@ class TfIdf:
         self._postings: list[array[int]] = []
         # The same by document, flat: document, term, how often.
         self._documents, self._tally, self._times = array("q"), array("q"), array("d")
-        self._lengths: Scores | None = None
         self._own: set[int] | None = None  # terms whose postings no copy shares; None = all
 
-    def __deepcopy__(self, memo: object) -> TfIdf:
+    def __deepcopy__(self, memo: object) -> Self:
         """Return an independent copy. Postings are shared until one of the two adds to them."""
-        copy = TfIdf()
+        copy = type(self)()
         copy._size, copy._terms, copy._postings = self._size, dict(self._terms), list(self._postings)
-        copy._lengths = self._lengths
         copy._documents, copy._tally, copy._times = self._documents[:], self._tally[:], self._times[:]
         self._own, copy._own = set(), set()
         return copy
@@ -66,13 +61,32 @@ class TfIdf:
                 if own is not None and term not in own:
                     postings[term] = postings[term][:]
                     own.add(term)
-                postings[term].append(number if times == 1 else number | (times - 1) << _COUNT_SHIFT)
+                postings[term].append(number if times == 1 else number | (times - 1) << COUNT_SHIFT)
                 which.append(term)
             self._documents.extend([number] * len(which))
             self._tally.extend(which)
             self._times.extend(counts.values())
             self._size += 1
-            self._lengths = None
+
+
+class TfIdf(TermIndex):
+    """Documents searched by TF-IDF.
+
+    Only the lengths of the vectors, which depend on the other documents, are computed anew (one vectorised pass) at the
+    first search after documents were added.
+    """
+
+    __slots__ = ("_lengths",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lengths: Scores = np.zeros(0)
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Return an independent copy."""
+        copy = super().__deepcopy__(memo)
+        copy._lengths = self._lengths
+        return copy
 
     def cosine(self, words: Iterable[str]) -> Scores:
         """Return the cosine of these words with every document, shape (documents,). Unknown words do not count."""
@@ -106,14 +120,14 @@ class TfIdf:
         postings = [np.frombuffer(self._postings[term], np.int64) for term in terms]
         found, values = np.concatenate(postings), np.repeat(weights, list(map(len, postings)))
         if by_times:
-            values *= (found >> _COUNT_SHIFT) + 1
-        documents = found & _DOCUMENT_MASK
+            values *= (found >> COUNT_SHIFT) + 1
+        documents = found & DOCUMENT_MASK
         sums: Scores = np.bincount(documents, values, minlength=self._size)  # type: ignore[assignment]
         return sums
 
     def _norms(self) -> Scores:
         """Return the length of each document's vector; 1 for documents without words."""
-        if self._lengths is None:
+        if len(self._lengths) < self._size:
             # One document more changes every idf and so every length: they are computed together, once for many
             # additions.
             tally = np.frombuffer(self._tally, np.int64)

@@ -79,7 +79,7 @@ def tables(
             shown.append(bill_of(f"{title}?", rows, lacking))
         else:
             cost = rows.pivot(index="strategy", columns="placement", values="cost").reindex(rows.strategy.unique())
-            columns = (STRATEGY, *(Column(name, name, dollars) for name in placements))
+            columns = (STRATEGY, *(Column(name, name, dollars) for name in rows.placement.unique()))
             by_placement = cost.reset_index().to_dict(orient="records")
             shown.append(table_of(f"{title}, by where the cache marks are?", columns, by_placement))
     shown.append(broken(breaks, list(sums.strategy.unique()), calls))

@@ -392,7 +392,7 @@ def _own(record: Fields, file: LabelFile) -> Iterator[Labelled]:
     question = str(row.get("question"))
     defaults = (f"r{file.number}", question, file.path.stem, language_of(question))
     for key, default in zip(("id", "group", "set", "language"), defaults, strict=True):
-        row[key] = row.get(key) or default
+        row[key] = default if row.get(key) in ("", None) else row[key]
     answer = convert(row, Labelled, place)
     if not answer.accepted and not answer.rubric and answer.kind != "unanswerable":
         remedy = "give one, or a rubric, or the kind unanswerable"

@@ -186,7 +186,7 @@ class StoredSummary(NamedTuple):
 LongTermMemory = list[StoredSummary]
 """Long-term memory that the stages of a chain share in one conversation: summaries, oldest first.
 
-A stage with the method `start_sharing(services, memory)` is opened by it instead of `start`.
+A stage with the class variable `shares_memory` is opened by `start(services, memory)`.
 """
 
 

@@ -55,12 +55,13 @@ class CacheMarks:
             raise ValueError(f"rolling={self.rolling} is more than marks={self.marks}: it is how many of them follow")
 
     def start(self, services: StrategyContext) -> View:
-        tail = _Tail()
+        # The context at the call before, and the places of the newest message that could carry a mark then and before.
+        known, newest, older = Messages(), -1, -1
         # Tokens of the texts of the tools, which come before all messages; the frame of the schemas is not counted.
         priced: tuple[tuple[Tool, ...], int] = (), 0
 
         def view(context: Context) -> Context:
-            nonlocal priced
+            nonlocal priced, known, newest, older
             sent = context.messages
             if self.provider != "anthropic":
                 return Context(sent, (), context.tools)
@@ -72,7 +73,14 @@ class CacheMarks:
             def long_enough(at: int) -> bool:
                 return services.total(sent[: at + 1]) + before >= self.min_tokens
 
-            rolling = [at for at in tail.places(sent, self.rolling) if long_enough(at)]
+            same = shared_prefix(known, sent)
+            # The same context again (asked twice at one place) is no new call: the marks stay where they are.
+            if self.rolling and not same == len(sent) == len(known):
+                older = newest if newest < same else -1  # it counts only if everything up to it is unchanged
+                newest = next((at for at in range(len(sent) - 1, -1, -1) if _can_carry(sent[at])), -1)
+                known = sent
+            places = [at for at in dict.fromkeys((older, newest)) if at >= 0]
+            rolling = [at for at in places[-self.rolling :] if long_enough(at)]
             # The leading system messages that can carry a mark: an empty text cannot.
             leading = takewhile(lambda at: sent[at].role == "system", range(len(sent)))
             places = [at for at in leading if sent[at].text]
@@ -86,26 +94,6 @@ class CacheMarks:
             return Context(sent, tuple(sorted({*places, *rolling})), context.tools)
 
         return view
-
-
-class _Tail:
-    """Place of the newest message that can carry a mark, and its place at the call before."""
-
-    def __init__(self) -> None:
-        self._sent = Messages()
-        self._newest = self._before = -1
-
-    def places(self, sent: Messages, most: int) -> list[int]:
-        """Return at most `most` places, the older first. The older counts only if everything up to it is unchanged."""
-        if not most:
-            return []
-        same = shared_prefix(self._sent, sent)
-        # The same context again (asked twice at one place) is no new call: the marks stay where they are.
-        if not same == len(sent) == len(self._sent):
-            self._before = self._newest if self._newest < same else -1
-            carriers = (at for at in range(len(sent) - 1, -1, -1) if _can_carry(sent[at]))
-            self._sent, self._newest = sent, next(carriers, -1)
-        return [at for at in dict.fromkeys((self._before, self._newest)) if at >= 0][-most:]
 
 
 def _can_carry(message: Message) -> bool:

@@ -84,7 +84,7 @@ class Chain:
     def start(self, services: StrategyContext) -> View:
         memory = LongTermMemory()
         views = [
-            sharing(services, memory) if (sharing := getattr(stage, "start_sharing", None)) else stage.start(services)
+            stage.start(services, *([memory] if getattr(stage, "shares_memory", False) else ()))
             for stage in self.stages
         ]
         kinds = [type(stage) for stage in self.stages]

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import msgspec
 import numpy as np
 
 from ctxbench.metrics.language import LANGUAGES, terms
 from ctxbench.metrics.rows import Rows
 from ctxbench.metrics.tfidf import Scores, TfIdf, best
-from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.model import Fact, Message
 from ctxbench.scenarios.spec import NonNegativeFloat, PositiveInt, Share
 from ctxbench.scenarios.view import Messages
 
@@ -120,8 +119,6 @@ class Facts:
 class FinalAnswers:
     """User messages and final answers of a growing history: no tool results, no message that calls tools."""
 
-    __slots__ = ("_dialogue", "_terms", "_turns", "places")
-
     def __init__(self, services: StrategyContext, turns: int) -> None:
         self._dialogue, self._turns = Dialogue(services), turns
         self._terms: dict[str, tuple[Message, tuple[str, ...]]] = {}
@@ -173,8 +170,6 @@ class FinalAnswers:
 class FactExtractor:
     """Extracts the facts of messages, once for each message."""
 
-    __slots__ = ("_facts", "_language", "_longest", "_rules", "_services")
-
     def __init__(self, services: StrategyContext, rules: Facts, language: ConversationLanguage) -> None:
         self._services, self._rules, self._language = services, rules, language
         self._longest = max(1, min(rules.max_fact_tokens, rules.max_tokens // 4))
@@ -187,50 +182,35 @@ class FactExtractor:
             for message in messages
             if message.text.strip() and self._facts.get(message.id, (None,))[0] != message
         ]
-        if new:
-            match self._rules.extractor:
-                case "model":
-                    facts = self._by_model(new)
-                case "offline":
-                    facts = self._by_rules(new)
-                case "recorded":
-                    recorded = self._recorded(new)
-                    facts = self._by_rules(new) if recorded is None else recorded
-            for message in new:
-                self._facts[message.id] = message, tuple(fact for fact in facts if fact.source == message.id)
+        facts = self._extract(new) if new else []
+        for message in new:
+            self._facts[message.id] = message, tuple(fact for fact in facts if fact.source == message.id)
         return [fact for message in messages if message.id in self._facts for fact in self._facts[message.id][1]]
 
-    def _recorded(self, messages: list[Message]) -> list[StatedFact] | None:
-        facts: list[StatedFact] = []
-        for message in messages:
-            stated = self._services.facts(message)
-            if stated is None:
-                return None
-            facts += [StatedFact(self._cut(fact.text), fact.confidence, fact.source) for fact in stated]
-        return facts
+    def _extract(self, messages: list[Message]) -> list[StatedFact]:
+        rules, services = self._rules, self._services
 
-    def _cut(self, text: str) -> str:
-        return passages(text, self._longest, 1, self._services.text_tokens)[0] if text else text
+        def cut(fact: StatedFact | Fact) -> StatedFact:
+            text = passages(fact.text, self._longest, 1, services.text_tokens)[0] if fact.text else fact.text
+            return StatedFact(text, fact.confidence, fact.source)
 
-    def _by_model(self, messages: list[Message]) -> list[StatedFact]:
-        rules, language = self._rules, self._language.decided
-        try:
-            facts = extract_by_model(self._services, messages, language, rules.max_reply_tokens, rules.summariser)
-        except ModelError as error:
-            self._services.record(Failed("facts", str(error), "extracted by rules"))
-            return self._by_rules(messages)
-        most = rules.per_message * len(messages)
-        return [msgspec.structs.replace(fact, text=self._cut(fact.text)) for fact in facts[:most]]
-
-    def _by_rules(self, messages: list[Message]) -> list[StatedFact]:
-        most, count = self._rules.per_message, self._services.text_tokens
+        if rules.extractor == "model":
+            language, most = self._language.decided, rules.per_message * len(messages)
+            try:
+                facts = extract_by_model(services, messages, language, rules.max_reply_tokens, rules.summariser)
+                return list(map(cut, facts[:most]))
+            except ModelError as error:
+                services.record(Failed("facts", str(error), "extracted by rules"))
+        if rules.extractor == "recorded":
+            stated = [services.facts(message) for message in messages]
+            if None not in stated:
+                return [cut(fact) for facts_of_message in stated for fact in facts_of_message or ()]
+        most, count = rules.per_message, services.text_tokens
         return [fact for message in messages for fact in extract_by_rules(message, most, self._longest, count)]
 
 
 class FactStore:
     """Facts of a conversation in the order of their first mention. A repeated fact is one; an update outdates it."""
-
-    __slots__ = ("_base", "_confidence", "_current", "_index", "_numbers", "_outdated", "_prepared", "facts", "lines")
 
     def __init__(self, outdated: float) -> None:
         self._outdated = outdated

@@ -96,6 +96,7 @@ class Layered(RecallSettings):
     search: Literal["full", "document"] = "full"
 
     copyable: ClassVar[bool] = True
+    shares_memory: ClassVar[bool] = True
     fails: ClassVar[str] = "the question does not name its subject: the memories that it needs are not recalled"
 
     def __post_init__(self) -> None:
@@ -105,11 +106,7 @@ class Layered(RecallSettings):
             longest = self.longest_ttl_hours
             raise ValueError(f"ttl_hours must be at most longest_ttl_hours, {longest}, not {self.ttl_hours}")
 
-    def start(self, services: StrategyContext) -> View:
-        return self.start_sharing(services, LongTermMemory())
-
-    def start_sharing(self, services: StrategyContext, memory: LongTermMemory) -> View:
-        """Open one conversation in a chain, whose later stages store summaries in the memory."""
+    def start(self, services: StrategyContext, memory: LongTermMemory | None = None) -> View:
         past = ConversationMemory(services, self)
         language = ConversationLanguage(self.language)
         note = NoteMessage(services, "layered", FORM, language)
@@ -127,7 +124,7 @@ class Layered(RecallSettings):
                 last = None
             changed = layers.follow(past, services.now)
             if last is None:
-                layers.take_summaries(memory[:-1], self._passages(services))
+                layers.take_summaries((memory or [])[:-1], services.text_tokens)
             query = past.question()
             if changed or (turn, query) != last:
                 hits, embedded = recall.best((layers.items, layers.summaries), query) if query else ([], True)
@@ -147,14 +144,9 @@ class Layered(RecallSettings):
 
         return view
 
-    def _passages(self, services: StrategyContext) -> Callable[[str], list[str]]:
-        return lambda text: passages(text, self.max_memory_tokens, self.passages, services.text_tokens)
-
 
 class Recall:
     """Searches each tier for a question."""
-
-    __slots__ = ("_rules", "_services", "_vectors", "_words")
 
     def __init__(self, services: StrategyContext, rules: Layered) -> None:
         self._services, self._rules = services, rules
@@ -230,8 +222,6 @@ class LayerItems:
     The columns are the code of the tier, and the rows in the search by vectors and by words; -1 = not searched yet.
     """
 
-    __slots__ = ("columns", "items")
-
     def __init__(self) -> None:
         self.items: list[LayerItem] = []
         self.columns: Rows[np.int64] = Rows(np.int64, 3)
@@ -246,11 +236,6 @@ class LayerItems:
 
 class Layers:
     """All memories of one conversation, one item for each of `past.memories`, and their moves between tiers."""
-
-    __slots__ = (
-        *("_clock", "_due", "_last", "_number", "_record", "_referenced", "_rules", "_session", "_taken"),
-        *("items", "summaries"),
-    )
 
     def __init__(self, rules: Layered, record: Callable[[Event], None]) -> None:
         self._rules, self._record = rules, record
@@ -283,18 +268,20 @@ class Layers:
         # The working memory of a session that has ended is session history.
         old = [item for item in items if item.tier == "working" and self._is_old(item.created)] if ended else []
         moved = self._move(old, "working", "short")
-        expired = self._expire(now)
-        return moved or expired or not before == past.changed == len(items)
+        expired: list[LayerItem] = []
+        while now is not None and self._due and self._due[0][0] <= now:
+            expires, _, item = heappop(self._due)
+            # An item whose life was extended has a later entry in the heap.
+            if item.tier == "short" and item.expires == expires:
+                expired.append(item)
+        return self._move(expired, "short", None) or moved or not before == past.changed == len(items)
 
-    def take_summaries(self, stored: Sequence[StoredSummary], passages_of: Callable[[str], list[str]]) -> None:
+    def take_summaries(self, stored: Sequence[StoredSummary], count: Callable[[str], int]) -> None:
         """Take in the summaries that were stored since the last call."""
-        for summary in stored[self._taken :]:
-            memories = (
-                Memory(summary.source, "system", text, "session_summary", IMPORTANCE["session_summary"])
-                for text in passages_of(summary.text)
-            )
-            for memory in memories:
-                self.summaries.add(memory, "long", self._clock)
+        rules, importance = self._rules, IMPORTANCE["session_summary"]
+        for source, summary in stored[self._taken :]:
+            for text in passages(summary, rules.max_memory_tokens, rules.passages, count):
+                self.summaries.add(Memory(source, "system", text, "session_summary", importance), "long", self._clock)
         self._taken = max(self._taken, len(stored))
 
     def note_recalled(self, items: Iterable[LayerItem], now: float | None) -> None:
@@ -338,15 +325,6 @@ class Layers:
             item.expires = expires
             self._number += 1
             heappush(self._due, (expires, self._number, item))
-
-    def _expire(self, now: float | None) -> bool:
-        expired: list[LayerItem] = []
-        while now is not None and self._due and self._due[0][0] <= now:
-            expires, _, item = heappop(self._due)
-            # An item whose life was extended has a later entry in the heap.
-            if item.tier == "short" and item.expires == expires:
-                expired.append(item)
-        return self._move(expired, "short", None)
 
     def _move(self, items: list[LayerItem], source: Tier, to: Tier | None) -> bool:
         if not items:

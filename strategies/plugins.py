@@ -9,9 +9,9 @@ Strategies of a package go by their names alone: a run notes the package, its ve
 from __future__ import annotations
 
 import hashlib
-import inspect
 import re
 import sys
+import traceback
 from dataclasses import is_dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
@@ -91,7 +91,12 @@ def _class(path: str, name: str, source: bytes, digest: str) -> type[Any]:
     value = getattr(module, name, None)
     where = f"{path}:{name}"
     if value is None:
-        offered = _public_names(module)
+        # The public classes and functions that the file itself defines.
+        offered = {
+            name: other
+            for name, other in vars(module).items()
+            if not name.startswith("_") and getattr(other, "__module__", "") == module.__name__ and callable(other)
+        }
         raise SpecError(f"{path}: has no {name!r}{suggestion(name, offered) if offered else '; it defines nothing'}")
     if not isinstance(value, type) and callable(value):
         kind = strategy_of(value, where)
@@ -126,19 +131,5 @@ def _line(error: BaseException, path: str) -> str:
     """Return `:12`, the last line of the file that was running, or the line of a syntax error."""
     if isinstance(error, SyntaxError) and error.filename == path:
         return f":{error.lineno}"
-    line, trace = 0, error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == path:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return f":{line}" if line else ""
-
-
-def _public_names(module: ModuleType) -> dict[str, object]:
-    """Return the public classes and functions that the file itself defines, by name."""
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if (isinstance(value, type) or inspect.isfunction(value)) and value.__module__ == module.__name__
-        if not name.startswith("_")
-    }
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    return f":{lines[-1]}" if lines else ""

@@ -42,8 +42,6 @@ class RecordedAgent:
 class _RecordedView:
     """The view of one conversation: what its compactions so far have left of it."""
 
-    __slots__ = ("_first", "_placeholders", "_seen", "_services", "_start")
-
     def __init__(self, services: StrategyContext) -> None:
         self._services = services
         # How many compactions were seen, the place of the first message kept by the last one, and what precedes it.

@@ -71,22 +71,25 @@ class ChatServices:
     @cached_property
     def client(self) -> openai.OpenAI:
         """A client of OpenAI whose requests the summariser answers: `client.chat.completions.create(…)`."""
-        check_client()
-        import httpx
-        import openai
-
-        transport = httpx.MockTransport(self._respond)
-        return openai.OpenAI(http_client=httpx.Client(transport=transport), **_CLIENT)
+        client: openai.OpenAI = self._client("OpenAI", "Client")
+        return client
 
     @cached_property
     def async_client(self) -> openai.AsyncOpenAI:
         """The same client for `await client.chat.completions.create(…)`."""
-        check_client()
+        client: openai.AsyncOpenAI = self._client("AsyncOpenAI", "AsyncClient")
+        return client
+
+    def _client(self, kind: str, transport: str) -> Any:
+        """Return a client of OpenAI with a client of httpx. Raises MissingExtra."""
+        if find_spec("openai") is None:
+            raise MissingExtra("openai", "providers")
         import httpx
         import openai
 
-        transport = httpx.MockTransport(self._respond)
-        return openai.AsyncOpenAI(http_client=httpx.AsyncClient(transport=transport), **_CLIENT)
+        http_client = getattr(httpx, transport)(transport=httpx.MockTransport(self._respond))
+        settings = {"api_key": "none", "base_url": "http://summariser/v1", "max_retries": 0}
+        return getattr(openai, kind)(http_client=http_client, **settings)
 
     def _respond(self, request: httpx.Request) -> httpx.Response:
         """Return the response to a request for a chat completion, as OpenAI's API words it."""
@@ -105,16 +108,13 @@ class ChatServices:
         except ModelError as error:
             return httpx.Response(503, json=_error(str(error)))
         prompt_tokens = sum(self.count_tokens(content_text(message.get("content"))) for message in body["messages"])
-        return httpx.Response(200, json=self._completion(text, prompt_tokens, body.get("model", "")))
-
-    def _completion(self, text: str, prompt_tokens: int, model: str) -> dict[str, Any]:
         reply_tokens = self.count_tokens(text)
-        return {
+        completion = {
             "id": "chatcmpl-0",
             "object": "chat.completion",
             # The recorded clock: the same call has the same response at every replay.
             "created": int(self.now or 0),
-            "model": model,
+            "model": body.get("model", ""),
             "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
             "usage": {
                 "prompt_tokens": prompt_tokens,
@@ -122,6 +122,7 @@ class ChatServices:
                 "total_tokens": prompt_tokens + reply_tokens,
             },
         }
+        return httpx.Response(200, json=completion)
 
 
 def _with_calls(message: Mapping[str, Any]) -> str:
@@ -129,15 +130,6 @@ def _with_calls(message: Mapping[str, Any]) -> str:
     calls = [call["function"] for call in message.get("tool_calls") or ()]
     texts = [content_text(message.get("content")), *(f"{call['name']}({call['arguments']})" for call in calls)]
     return "\n".join(text for text in texts if text)
-
-
-_CLIENT: dict[str, Any] = {"api_key": "none", "base_url": "http://summariser/v1", "max_retries": 0}
-
-
-def check_client() -> None:
-    """Raise MissingExtra if OpenAI's client is not installed."""
-    if find_spec("openai") is None:
-        raise MissingExtra("openai", "providers")
 
 
 def _error(message: str) -> dict[str, Any]:

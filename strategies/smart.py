@@ -187,8 +187,6 @@ class MessageScores:
     A turn is a user message and the first reply to it; an assistant that speaks first is in the first turn.
     """
 
-    __slots__ = ("_awaits_reply", "_first", "_score", "_turn", "_turns", "opening", "points")
-
     def __init__(self, score: Callable[[Message], int], turns: int, first: int) -> None:
         self._score, self._turns, self._first = score, turns, first
         self.forget()
@@ -218,11 +216,6 @@ class MessageScores:
 
 class _Compression:
     """One conversation under `smart`: which messages are summarised so far, and what is sent."""
-
-    __slots__ = (
-        *("_answer", "_base", "_built", "_services", "_dialogue", "_left_over", "_orphans", "_scanned"),
-        *("_scores", "_smart", "_summarised", "_summariser", "_summary", "_systems", "_wait"),
-    )
 
     def __init__(self, smart: Smart, services: StrategyContext) -> None:
         self._smart, self._services = smart, services

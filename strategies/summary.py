@@ -29,8 +29,6 @@ from .parts.units import Dialogue, OrphanedResults, require_one_limit, select_ne
 class RollingSummary:
     """A growing history whose first `covered` dialogue messages are summarised, and the context to send of it."""
 
-    __slots__ = ("_dialogue", "_history", "_ids", "_orphans", "_services", "_user_first", "covered", "rest", "running")
-
     def __init__(self, services: StrategyContext, running: RunningSummary, user_first: bool = True) -> None:
         self.running, self._user_first, self.covered = running, user_first, 0
         self.rest = self._history = Messages()
@@ -136,14 +134,11 @@ class _SummarySettings:
     user_first: bool = True
     store: bool = True
 
-    def start(self, services: StrategyContext) -> View:
-        return self.start_sharing(services, LongTermMemory())
+    copyable: ClassVar[bool] = True
+    shares_memory: ClassVar[bool] = True
 
-    def start_sharing(self, services: StrategyContext, memory: LongTermMemory) -> View:
-        """Open one conversation in a chain, whose memory the summaries are stored in."""
-        raise NotImplementedError
-
-    def _rolling(self, services: StrategyContext, name: str, memory: LongTermMemory) -> RollingSummary:
+    def _rolling(self, services: StrategyContext, name: str, memory: LongTermMemory | None) -> RollingSummary:
+        """Return the summary of one conversation, which is stored in the memory of its chain."""
         summariser = Summariser(
             name,
             ConversationLanguage(self.language),
@@ -152,10 +147,8 @@ class _SummarySettings:
             self.max_input_tokens,
             self.temperature,
         )
-        to = memory if self.store else None
-        return RollingSummary(
-            services, RunningSummary(services, summariser, self.levels, self.fan_in, to), self.user_first
-        )
+        running = RunningSummary(services, summariser, self.levels, self.fan_in, memory if self.store else None)
+        return RollingSummary(services, running, self.user_first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +184,6 @@ class Summary(_SummarySettings):
     trigger: Share = 0.8
     keep: ShareWithoutEnds = 0.5
 
-    copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the summary left out a detail that matters: each round of summarising loses some more"
 
     def __post_init__(self) -> None:
@@ -212,28 +204,27 @@ class Summary(_SummarySettings):
         """Tokens that the messages sent never exceed, if tokens are limited."""
         return window_of(self.model) if self.model is not None else self.max_tokens
 
-    def start_sharing(self, services: StrategyContext, memory: LongTermMemory) -> View:
-        """Open one conversation in a chain, whose memory the summaries are stored in."""
+    def start(self, services: StrategyContext, memory: LongTermMemory | None = None) -> View:
         rolling = self._rolling(services, "summary", memory)
         budget = self.budget
+
+        def over_budget() -> int:
+            """Return how many messages must be summarised because of their tokens."""
+            if budget is None or rolling.tokens <= self.trigger * budget:
+                return 0
+            room = int(self.keep * budget) - rolling.system_tokens
+            return rolling.beyond(services.fit(rolling.rest, room) if room > 0 else len(rolling.rest))
 
         def view(context: Context) -> Context:
             rolling.read(context.messages)
             over = len(rolling.rest) - self.threshold
             over = rolling.upto(over) if over >= self.every else 0
-            if rolling.summarise(max(over, self._over_budget(rolling, services, budget))):
+            if rolling.summarise(max(over, over_budget())):
                 # The summary may be longer than the messages that it replaced.
-                rolling.summarise(self._over_budget(rolling, services, budget))
+                rolling.summarise(over_budget())
             return rolling.context(context, budget)
 
         return view
-
-    def _over_budget(self, rolling: RollingSummary, services: StrategyContext, budget: int | None) -> int:
-        """Return how many messages must be summarised because of their tokens."""
-        if budget is None or rolling.tokens <= self.trigger * budget:
-            return 0
-        room = int(self.keep * budget) - rolling.system_tokens
-        return rolling.beyond(services.fit(rolling.rest, room) if room > 0 else len(rolling.rest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,11 +243,9 @@ class SessionSummary(_SummarySettings):
     preserve_recent: PositiveInt = 4
     overhead: int = 4
 
-    copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "the user asks for the exact words of something that was said more than four messages ago"
 
-    def start_sharing(self, services: StrategyContext, memory: LongTermMemory) -> View:
-        """Open one conversation in a chain, whose memory the summaries are stored in."""
+    def start(self, services: StrategyContext, memory: LongTermMemory | None = None) -> View:
         rolling = self._rolling(services, "session_summary", memory)
         overhead = self.overhead - FRAME - ROLE  # the chat format's own 4 tokens are counted already
 

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from ctxbench.metrics.models import window_of
 from ctxbench.scenarios.spec import PositiveInt, ShareBelowOne
-from ctxbench.scenarios.view import Messages
 
 from .base import Context, StrategyContext, View
 from .events import OverBudget
@@ -59,7 +58,11 @@ class Window:
         def view(context: Context) -> Context:
             history = context.messages
             room = None if budget is None else budget - services.total(services.systems(history))
-            start = 0 if most is None else _start_of_last(services, history, most)
+            start = 0 if most is None else max(0, len(history) - most)
+            while (
+                most is not None and start > 0 and len(history) - start - len(services.systems(history[start:])) < most
+            ):
+                start -= 1
             if start == 0 and (budget is None or services.total(history) <= budget):
                 return context
             head, tail = select_newest(services, history, start, room, self.user_first)
@@ -72,11 +75,3 @@ class Window:
             return context.sending(head + tail)
 
         return view
-
-
-def _start_of_last(services: StrategyContext, history: Messages, most: int) -> int:
-    """Return where the last `most` messages start, system messages not counted."""
-    start = max(0, len(history) - most)
-    while start > 0 and len(history) - start - len(services.systems(history[start:])) < most:
-        start -= 1
-    return start

@@ -158,9 +158,10 @@ def read_policy(file: Path, measured: Collection[str], strategies: Collection[st
     toml = Toml.read(file)
     place = _place(toml, _SETTINGS[file.name]) if file.name in _SETTINGS else ()
     top = toml.convert(place, _Top)
-    if unknown := next((name for name in top.strategies if name not in strategies), None):
-        what = f"{unknown!r} was not run{suggestion(unknown, dict.fromkeys(strategies))}"
-        raise toml.wrong((*place, "strategies"), what)
+    for name in top.strategies:
+        if name not in strategies:
+            what = f"{name!r} was not run{suggestion(name, dict.fromkeys(strategies))}"
+            raise toml.wrong((*place, "strategies"), what)
     if top.metrics is None:
         return GatePolicy(cannot_tell=top.cannot_tell, strategies=top.strategies)
     metrics = {name: toml.convert((*place, "metrics", name), MetricPolicy) for name in top.metrics}

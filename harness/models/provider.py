@@ -129,8 +129,8 @@ class Provider:
         with self._slots:
             if model in self._dead:
                 raise ModelError(f"{model}: {self._dead[model]}")
-            litellm = _litellm()  # here, so that its import is not part of a call's time
             for attempt in range(1, access.retries + 2):
+                litellm = _litellm()  # here, so that its import is not part of a call's time
                 try:
                     result = _within(access.timeout, partial(call, litellm))
                     self._strikes[model] = 0

@@ -207,7 +207,7 @@ def summarised(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenC
     for block, _ in blocks(items, coding.block_tokens):
         texts = [item.message.text for item in block if item.message.text]
         size = sum(map(counter.text, texts))
-        summary = extract(texts, int(size * (coding.summary or SHARE)), counter.text)
+        summary = extract(texts, int(size * SHARE), counter.text)
         tokens, summary_tokens = tokens + size, summary_tokens + counter.text(summary)
         original += sum(len(text.encode()) for text in texts)
         stored += len(Dictionary().compress(summary.encode(), coding.level))

@@ -149,7 +149,7 @@ def _frontier_chart(places: RunVerdict, rows: Sequence[dict[str, Any]], number: 
     for row in rows:
         if (name := row["strategy"]) not in points:
             continue
-        place = PLACES[2 if name in places.broken else 0 if row["on_frontier"] else 1]
+        place = PLACES[2 if name in places.broken else 0 if row["on_frontier"] or name == places.shipped else 1]
         mark = {"strategy": name, "number": row["number"], "place": place, **points[name]._asdict()}
         mark |= dict.fromkeys(("low", "high", "cost_low", "cost_high"), nan)
         if base is not None and name != WHOLE:

@@ -58,7 +58,7 @@ SCENARIOS: dict[str, str] = {
     "assistant": "part of standard: a personal assistant over months: preferences, dates and prices that change",
     "research": "part of standard: a literature review: sources found, compared, written up",
     "friends": "part of standard: two friends who write for months: who did what, when, and what changed since",
-    "fleet": "customers of one support desk within an hour: they share tools, handbook and prompt cache",
+    "fleet": "customers of one support desk within an hour: they share tools and handbook",
     "load": "generated: a personal assistant over months; any number of conversations, of any length",
     "mem_001": "generated: the acceptance scenarios of the memory tiers: messages of 200 tokens come in one by one",
     "mem_002": "generated: 10 000 messages, 2 million tokens, then 1000 questions, 80 % about a fifth of the messages",

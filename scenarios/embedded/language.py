@@ -29,7 +29,7 @@ from typing import TypeVar
 T = TypeVar("T")
 Forms = Mapping[str, tuple[str, ...]]
 _CHOICE = re.compile("«([^»]*)»")
-_SLOT = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))", re.ASCII)
+_SLOT = re.compile(r"\$(\{\w+\}|[A-Za-z_]\w*)", re.ASCII)
 _CHANCE = re.compile(r"([nmtdp])(\d+)_(\d+)")
 _CAPITALS = "ABCDEFGHJKLMNPRSTUVWXYZ"
 _PARTS = ("world", "offers", "plans", "habits", "home", "howto", "questions")
@@ -60,8 +60,20 @@ def load(*names: str) -> Forms:
 
 def fill(form: str, choose: Callable[[Sequence[str]], str], fact: Callable[[str], str]) -> str:
     """Return the form with its choices made, from left to right, and then its slots filled, from left to right."""
-    chosen = _CHOICE.sub(lambda choice: choose(choice[1].split("|")), form) if "«" in form else form
-    return _SLOT.sub(lambda slot: fact(slot[1] or slot[2]), chosen)
+    texts = [part if isinstance(part, str) else choose(part) for part in _choices(form)]
+    return "".join([fact(part) if n % 2 else part for text in texts for n, part in enumerate(_slots(text))])
+
+
+@cache
+def _choices(form: str) -> list[str | list[str]]:
+    """Return the texts of a form, and between them the wordings of each choice."""
+    return [part.split("|") if n % 2 else part for n, part in enumerate(_CHOICE.split(form))]
+
+
+@cache
+def _slots(text: str) -> list[str]:
+    """Return what stands around the slots of a text, and between them their names."""
+    return [part.strip("{}") if n % 2 else part for n, part in enumerate(_SLOT.split(text))]
 
 
 def one(rng: Random, options: Sequence[T]) -> T:

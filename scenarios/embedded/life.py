@@ -246,7 +246,7 @@ class Life:
         return [offer._asdict() | {"price": self.language.text(offer.price)} for offer in offers]
 
     def agenda(self, first: date, last: date) -> tuple[list[str], str]:
-        """Return the events between two days as lines, and the tool's result, which adds events of daily self."""
+        """Return the events between two days as lines, and the tool's result, which adds events of daily life."""
         length, write = (last - first).days + 1, self.write
         rows = [event for event in self.events.values() if first <= event[0] <= last][:6]
         for title, place in [write.fields("event") for _ in range(self.rng.randint(12, 17))]:

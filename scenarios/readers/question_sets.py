@@ -152,7 +152,7 @@ class Mtrag(Reader):
             return
         record.needed("documents", LIST)
         documents = record.each("documents")
-        texts = {document.needed("document_id", str): document.typed("text", str) or "" for document in documents}
+        texts = {each.needed("document_id", str, blank=True): each.typed("text", str) or "" for each in documents}
         for task in record.each("tasks"):
             with problems.collect():
                 yield task.place, _mtrag_conversation(task, texts)
@@ -171,8 +171,8 @@ def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversat
     for at, ((turn, speaker), time) in enumerate(zip(turns, times, strict=True)):
         if speaker not in ("user", "agent"):
             raise RecordingError(turn.below("speaker"), f"unknown speaker {speaker!r}", "use user or agent")
-        is_model = (speaker, turn.at("metadata.author_type")) == ("agent", "model")
-        call = Call(turn.text("metadata.author_id")) if is_model else None
+        is_model = (speaker, turn.typed("metadata.author_type", str)) == ("agent", "model")
+        call = Call(turn.typed("metadata.author_id", str) or "") if is_model else None
         role: Role = "assistant" if speaker == "agent" else "user"
         messages.append(Message(f"m{at}", role, turn.needed("text", str, blank=True), time=time, call=call))
     questions = [message for message in messages if message.role == "user"]
@@ -203,7 +203,7 @@ def _mtrag_conversation(task: Fields, documents: Mapping[str, str]) -> Conversat
 
 def _passages(contexts: Iterable[Fields], documents: Mapping[str, str]) -> Iterator[str]:
     for context in contexts:
-        name, own = context.needed("document_id", str), context.typed("text", str)
+        name, own = context.needed("document_id", str, blank=True), context.typed("text", str)
         text = documents.get(name) if own is None else own
         if text is None:
             raise RecordingError(context.below("document_id"), f"{name!r} names no document", "add it to documents")

@@ -216,10 +216,10 @@ class MiniSwe(Reader):
         history, responses = History(problems), Responses(problems)
         for at, recorded in enumerate(run.each("messages")):
             message, where, call = convert(recorded.record, ChatMessage, recorded.place), recorded.place, None
+            recorded.typed("extra", OBJECT)
             if message.role == "exit":
                 status = recorded.typed("extra.exit_status", str) or status
                 continue
-            recorded.typed("extra", OBJECT)
             answered, response = recorded.typed("extra.response", OBJECT), recorded.typed("extra.response.id", str)
             if message.role == "assistant" and answered is not None and responses.new(response, where):
                 cost = dollars(recorded.at("extra.cost"), where.below("extra.cost"), problems)

@@ -27,7 +27,11 @@ def summarization(services: ChatServices, window: int | None = None) -> Step:
     """
     model = chat_model(services)
     model.profile = {"max_input_tokens": window} if window else None
-    middleware, system, said = _middleware(services, model), list[Any](), list[Any]()
+    store = imported("langgraph.store.memory", _LIBRARY, _EXTRA).InMemoryStore()
+    files = imported("deepagents.backends", _LIBRARY, _EXTRA).StoreBackend(store=store, namespace=lambda _: ("files",))
+    summaries = imported("deepagents.middleware.summarization", _LIBRARY, _EXTRA)
+    middleware = summaries.create_summarization_middleware(model, files, token_counter=token_counter(services))
+    system, said = list[Any](), list[Any]()
     agents = imported("langchain.agents.middleware", _LIBRARY, _EXTRA)
     add_messages = imported("langgraph.graph.message", _LIBRARY, _EXTRA).add_messages
     # Its own name for the history's file, which the summary says, is random.
@@ -46,15 +50,3 @@ def summarization(services: ChatServices, window: int | None = None) -> Step:
         return from_langchain([*system, *sent])
 
     return step
-
-
-def _middleware(services: ChatServices, model: Any) -> Any:
-    """Return the middleware with its defaults for a model, and a file system in memory."""
-    store = imported("langgraph.store.memory", _LIBRARY, _EXTRA).InMemoryStore()
-    backends = imported("deepagents.backends", _LIBRARY, _EXTRA)
-    summaries = imported("deepagents.middleware.summarization", _LIBRARY, _EXTRA)
-    return summaries.create_summarization_middleware(
-        model,
-        backends.StoreBackend(store=store, namespace=lambda _: ("files",)),
-        token_counter=token_counter(services),
-    )

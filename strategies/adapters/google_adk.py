@@ -113,11 +113,7 @@ def llm(services: ChatServices) -> Any:
 
 
 @adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last questions")
-def context_filter(
-    services: ChatServices,
-    num_invocations_to_keep: int = 3,
-    remove_amount: int = 1,
-) -> Step:
+def context_filter(services: ChatServices, num_invocations_to_keep: int = 3, remove_amount: int = 1) -> Step:
     """Send the newest questions, each with what was called and said for it (`ContextFilterPlugin`)."""
     plugins = imported("google.adk.plugins.context_filter_plugin", _LIBRARY, _EXTRA)
     plugin = plugins.ContextFilterPlugin(num_invocations_to_keep, remove_amount=remove_amount)

@@ -66,10 +66,7 @@ def from_items(items: Iterable[dict[str, Any]]) -> list[ChatDict]:
 
 @adapter(_LIBRARY, _EXTRA, "the end of a trimmed tool result is needed")
 def tool_output_trimmer(
-    services: ChatServices,
-    recent_turns: int = 2,
-    max_output_chars: int = 500,
-    preview_chars: int = 200,
+    services: ChatServices, recent_turns: int = 2, max_output_chars: int = 500, preview_chars: int = 200
 ) -> Step:
     """Cut long tool results before the last `recent_turns` user messages to a preview (`ToolOutputTrimmer`)."""
     trimmer = imported("agents.extensions.tool_output_trimmer", _LIBRARY, _EXTRA)

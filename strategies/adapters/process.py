@@ -1,9 +1,14 @@
 """Run adapters in other Pythons: libraries whose versions clash, or that need a newer Python, then stand in one table.
 
 An interpreter runs with our own code, lent by its path, so that its environment needs the library and msgspec alone
-and both sides are of one version. One worker for each interpreter serves all conversations of this process. It is
-spoken to over its standard input and output, in MessagePack after four bytes of length: it answers each request, and
-asks back meanwhile for replies of the summariser and for token counts. It ends when this process does.
+and both sides are of one version. One worker for each interpreter serves all conversations of this process, and ends
+when this process does. It is spoken to over its standard input and output: four bytes of length, then an array in
+MessagePack, whose first item says what it is.
+
+request    version, package | open, adapter, parameters, conversation, now, numbers of closed steps | step, number, new
+           messages, now
+question   complete, prompt | tokens, text | record, event: asked back by the worker, before it answers
+answer     value, value | failure, why, whether it is a ModelError
 """
 
 from __future__ import annotations
@@ -14,24 +19,26 @@ import re
 import shutil
 import signal
 import subprocess
+import traceback
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from itertools import count
 from pathlib import Path
-from threading import Lock, Timer
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from queue import SimpleQueue
+from threading import Lock, Thread, Timer
+from typing import IO, Any, NamedTuple
 from weakref import finalize
 
 import msgspec
 
-from ctxbench.scenarios.errors import SpecError, WorkerError
+from ctxbench.scenarios.errors import SpecError, UserError, WorkerError
 
 from ..base import ModelError, Prompt
 from ..events import Event
-
-if TYPE_CHECKING:
-    from ..functions import ChatDict, Step
-    from ..services import ChatServices
+from ..functions import ChatDict, Step, finished
+from ..services import ChatServices
 
 GREETING = b"ctxbench\n"
 """First bytes of a worker, which tell it from any other program."""
@@ -54,7 +61,7 @@ folder = sys.argv[1]
 spec = spec_from_file_location("ctxbench", folder + "/__init__.py", submodule_search_locations=[folder])
 sys.modules["ctxbench"] = module_from_spec(spec)
 spec.loader.exec_module(sys.modules["ctxbench"])
-from ctxbench.strategies.adapters.worker import serve
+from ctxbench.strategies.adapters.process import serve
 serve()
 """
 
@@ -62,82 +69,21 @@ _SECONDS_TO_GREET = 60.0
 _SECONDS_TO_END = 5.0
 
 
-class VersionRequest(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the version of a package, which is None if it is not installed."""
-
-    package: str
-
-
-class OpenRequest(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the number of a step, opened by an adapter for a conversation."""
-
-    adapter: str
-    """`module:name`."""
-    parameters: dict[str, Any]
-    conversation: str
-    now: float | None
-    closed: list[int]
-    """Numbers of the steps that are no longer used."""
-
-
-class StepRequest(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the messages that a step sends after new ones."""
-
-    step: int
-    new: list[dict[str, Any]]
-    now: float | None
-
-
-class CompletionQuestion(msgspec.Struct, frozen=True, tag=True):
-    """Asks back for the summariser's reply."""
-
-    prompt: Prompt
-
-
-class TokensQuestion(msgspec.Struct, frozen=True, tag=True):
-    """Asks back for the tokens of a text."""
-
-    text: str
-
-
-class EventReport(msgspec.Struct, frozen=True, tag=True):
-    """Tells what the strategy did at this step."""
-
-    event: Event
-
-
-class WorkerAnswer(msgspec.Struct, frozen=True, tag=True):
-    """Answers a request or a question."""
-
-    value: Any
-
-
-class WorkerFailure(msgspec.Struct, frozen=True, tag=True):
-    """Answers that there is no answer, and why."""
-
-    why: str
-    by_model: bool = False
-    """Whether a ModelError is the reason."""
-
-
-Request = VersionRequest | OpenRequest | StepRequest
-Question = CompletionQuestion | TokensQuestion | EventReport
-FromWorker = WorkerAnswer | WorkerFailure | Question
-
-
-def write_frame(stream: IO[bytes], message: bytes) -> None:
-    """Write a message after its length."""
-    stream.write(len(message).to_bytes(4) + message)
+def write(stream: IO[bytes], *message: Any) -> None:
+    """Write a message after its length. Raises TypeError for a value that MessagePack has no form for."""
+    encoded = msgspec.msgpack.encode(message)
+    stream.write(len(encoded).to_bytes(4) + encoded)
     stream.flush()
 
 
-def read_frame(stream: IO[bytes]) -> bytes:
+def read(stream: IO[bytes]) -> list[Any]:
     """Return the next message of a stream. Raises EOFError where the stream ends."""
     head = stream.read(4)
     message = stream.read(int.from_bytes(head))
     if len(head) < 4 or len(message) < int.from_bytes(head):
         raise EOFError
-    return message
+    items: list[Any] = msgspec.msgpack.decode(message)
+    return items
 
 
 class Interpreter(NamedTuple):
@@ -214,11 +160,10 @@ def open_step(path: str, adapter: str, services: ChatServices, parameters: Mappi
     """
     worker = _worker(path)
     closed, worker.closed[:] = worker.closed[:], []
-    request = OpenRequest(adapter, dict(parameters), services.conversation, services.now, closed)
-    number = worker.ask(request, services)
+    number = worker.ask("open", adapter, parameters, services.conversation, services.now, closed, services=services)
 
     def step(new: list[ChatDict]) -> Any:
-        return worker.ask(StepRequest(number, new, services.now), services)
+        return worker.ask("step", number, new, services.now, services=services)
 
     # The callback holds the list and not the step, which it would otherwise keep alive. It may run at any moment, also
     # while the worker answers, so it only notes the number.
@@ -232,7 +177,6 @@ class Worker:
     def __init__(self, path: str) -> None:
         self.path, self._lock = path, Lock()
         self._versions: dict[str, str | None] = {}
-        self._decoder = msgspec.msgpack.Decoder(FromWorker)
         self.closed: list[int] = []
         """Numbers of the steps that are no longer used. The worker is told of them when the next one is opened."""
         try:
@@ -248,9 +192,6 @@ class Worker:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
-        self._await_greeting()
-
-    def _await_greeting(self) -> None:
         # A program that is no Python may wait for input for ever; killing it ends the read below.
         timer = Timer(_SECONDS_TO_GREET, self._process.kill)
         timer.start()
@@ -268,45 +209,42 @@ class Worker:
                 why = f"is no Python that adapters can run in: it ended with exit code {code}"
         raise WorkerError(f"{self.path}: {why}")
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process is there."""
-        return self._process.poll() is None
-
     def version(self, package: str) -> str | None:
         """Return the version of a package there, or None if it is not installed."""
         if package not in self._versions:
-            self._versions[package] = self.ask(VersionRequest(package))
+            self._versions[package] = self.ask("version", package)
         return self._versions[package]
 
-    def ask(self, request: Request, services: ChatServices | None = None) -> Any:
+    def ask(self, *request: Any, services: ChatServices | None = None) -> Any:
         """Return the answer to a request, and answer meanwhile what the worker asks back of the services."""
-        message, refusals = msgspec.msgpack.encode(request), list[ModelError]()
+        message, refusals = request, list[ModelError]()
         with self._lock:
             try:
-                said = self._sent(message)
-                while isinstance(said, Question):
-                    assert services is not None
-                    said = self._sent(msgspec.msgpack.encode(_answer(said, services, refusals)))
+                while True:
+                    match self._reply(*message):
+                        case "value", value:
+                            return value
+                        case "failure", why, by_model:
+                            break
+                        case question:
+                            assert services is not None
+                            message = _answer(question, services, refusals)
             except BaseException:  # what the worker says next would be taken for another answer
                 self.end()
                 raise
-        if isinstance(said, WorkerAnswer):
-            return said.value
         # The exception never left this process: the worker was told
         # its text, and says that it came to nothing for that.
-        raise refusals[-1] if said.by_model and refusals else WorkerError(said.why)
+        raise refusals[-1] if by_model and refusals else WorkerError(why)
 
-    def _sent(self, message: bytes) -> FromWorker:
+    def _reply(self, *message: Any) -> list[Any]:
         """Send a message, and return what the worker says then."""
         try:
-            write_frame(self._input, message)
-            said: FromWorker = self._decoder.decode(read_frame(self._output))
+            write(self._input, *message)
+            return read(self._output)
         except (EOFError, OSError, ValueError):
             code = self.end()
             how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
             raise WorkerError(f"{self.path}: the process of the adapter {how}") from None
-        return said
 
     def end(self) -> int:
         """End the process, and return its exit code."""
@@ -320,22 +258,25 @@ class Worker:
         return self._process.wait()
 
 
-def _answer(question: Question, services: ChatServices, refusals: list[ModelError]) -> WorkerAnswer | WorkerFailure:
-    if isinstance(question, TokensQuestion):
-        return WorkerAnswer(services.count_tokens(question.text))
-    if isinstance(question, EventReport):
-        services.context.record(question.event)
-        return WorkerAnswer(None)
-    try:
-        return WorkerAnswer(services.context.complete(question.prompt))
-    except ModelError as error:
-        refusals.append(error)
-        return WorkerFailure(str(error), by_model=True)
+def _answer(question: list[Any], services: ChatServices, refusals: list[ModelError]) -> tuple[Any, ...]:
+    match question:
+        case "tokens", text:
+            return "value", services.count_tokens(text)
+        case "record", event:
+            services.context.record(msgspec.convert(event, Event))
+            return "value", None
+        case _, prompt:
+            try:
+                return "value", services.context.complete(msgspec.convert(prompt, Prompt))
+            except ModelError as error:
+                refusals.append(error)
+                return "failure", str(error), True
+    raise AssertionError(question)
 
 
 def _worker(path: str) -> Worker:
     """Return the worker of an interpreter. One that is gone is started anew."""
-    if path not in _workers or not _workers[path].is_alive:
+    if path not in _workers or _workers[path]._process.poll() is not None:
         _workers[path] = Worker(path)
     return _workers[path]
 
@@ -344,3 +285,107 @@ def _worker(path: str) -> Worker:
 def _end_workers() -> None:
     for worker in _workers.values():
         worker.end()
+
+
+def serve() -> None:
+    """Open adapters and call their steps in this Python, for another process, until that is gone."""
+    channel, steps = Channel(), dict[int, tuple[Step, RemoteContext]]()
+    for number in count():
+        request = channel.received.get()
+        try:
+            channel.send("value", _served(request, number, steps, channel))
+        except (Exception, SystemExit) as error:  # a library may raise, or exit, as it likes
+            channel.send("failure", _reason(error), isinstance(error, ModelError))
+
+
+def _served(request: list[Any], number: int, steps: dict[int, tuple[Step, RemoteContext]], channel: Channel) -> Any:
+    """Return the answer to a request, whose number is that of the step that it opens. Raises what the library does."""
+    match request:
+        case "version", package:
+            with suppress(PackageNotFoundError):
+                return version(package)
+            return None
+        case "open", adapter, parameters, conversation, now, closed:
+            for other in closed:
+                del steps[other]
+            remote = RemoteContext(channel, conversation, now)
+            module, _, name = adapter.partition(":")
+            services = ChatServices(remote)  # type: ignore[arg-type]  # it has what ChatServices uses
+            steps[number] = finished(getattr(import_module(module), name).open_step(services, **parameters)), remote
+            return number
+        case "step", opened, new, now:
+            step, remote = steps[opened]
+            remote.now = now
+            sent = finished(step(new))
+            return list(sent) if isinstance(sent, Iterable) and not isinstance(sent, str | Mapping) else sent
+    raise AssertionError(request)
+
+
+def _reason(error: BaseException) -> str:
+    """Return an error in a line, with the place where it was raised if it is no message to the user."""
+    reason = str(error)
+    if not isinstance(error, UserError):
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        reason = f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+    return reason.encode(errors="replace").decode()
+
+
+class Channel:
+    """The other process, at the other end of the standard input and output. Libraries get nothing of either."""
+
+    def __init__(self) -> None:
+        self._input, self._output = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        # What a library prints goes to standard error: in the channel it would be taken for the length of a message.
+        os.dup2(2, 1)
+        self.received: SimpleQueue[list[Any]] = SimpleQueue()
+        self._lock = Lock()
+        self._output.write(GREETING)
+        self._output.flush()
+        # A thread reads all the time, so the end of the other process
+        # is noticed while a library works, which may take minutes.
+        Thread(target=self._receive, daemon=True).start()
+
+    def _receive(self) -> None:
+        try:
+            while True:
+                self.received.put(read(self._input))
+        except EOFError:  # nobody waits for an answer any more
+            os._exit(0)
+
+    def send(self, *message: Any) -> None:
+        """Send a message. It goes nowhere if the other process is gone: this one ends then."""
+        write(self._output, *message)
+
+    def ask(self, *question: Any) -> Any:
+        """Return the answer to a question, from any thread. Raises ModelError."""
+        # A question and its answer go together: with two threads asking at once each might take the other's answer.
+        with self._lock:
+            self.send(*question)
+            kind, value, *_ = self.received.get()
+        if kind == "failure":
+            raise ModelError(value)
+        return value
+
+
+class RemoteContext:
+    """The services of a conversation that is replayed in the other process, as `ChatServices` needs them."""
+
+    def __init__(self, channel: Channel, conversation: str, now: float | None) -> None:
+        self._channel, self.conversation, self.now = channel, conversation, now
+        self._tokens: dict[str, int] = {}
+
+    def complete(self, prompt: Prompt) -> str:
+        """Return the summariser's reply. Raises ModelError."""
+        reply: str = self._channel.ask("complete", prompt)
+        return reply
+
+    def record(self, event: Event) -> None:
+        """Report an action of the strategy at this step."""
+        self._channel.ask("record", event)
+
+    def text_tokens(self, text: str) -> int:
+        """Return the tokens of a text, which are asked for once."""
+        if text not in self._tokens:
+            self._tokens[text] = self._channel.ask("tokens", text)
+        return self._tokens[text]

@@ -109,9 +109,7 @@ def _manage(services: ChatServices, kind: str, context_window: int, **settings: 
     events = imported("strands.hooks", _LIBRARY, _EXTRA)
     overflow = imported("strands.types.exceptions", _LIBRARY, _EXTRA).ContextWindowOverflowException
     agent = imported("strands", _LIBRARY, _EXTRA).Agent(
-        model(services, context_window),
-        conversation_manager=getattr(managers, kind)(**settings),
-        callback_handler=None,
+        model(services, context_window), conversation_manager=getattr(managers, kind)(**settings), callback_handler=None
     )
     system, sent = list[ChatDict](), 0
 

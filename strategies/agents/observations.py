@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -17,45 +17,39 @@ from ..parts.compaction import ClientHistory, RewritingClient, wording
 from ..parts.units import SplicedHistory
 
 
-class _Shortening:
-    """The view of one conversation: its history with stand-ins for its old observations.
+def _shortening(
+    roles: tuple[Role, ...], spared: int, due: Callable[[list[int], int], int], shorten: Callable[[Message], Message]
+) -> View:
+    """Return a view that sends stand-ins for old observations, the messages of the roles; the first `spared` stay.
 
-    `due` says how many of the first observations are old, by their places and the number of messages of the dialogue;
-    the number only grows.
+    `due` says how many of the first observations are old, by how many messages of the dialogue come before each of
+    them, and are there in all; the number only grows.
     """
+    edited, read = SplicedHistory(), Messages()
+    # Place of each observation in the history, and number of the dialogue's messages before it.
+    places, numbers = list[int](), list[int]()
+    dialogue = short = 0
 
-    def __init__(
-        self,
-        roles: tuple[Role, ...],
-        spared: int,
-        due: Callable[[Sequence[int], int], int],
-        shorten: Callable[[Message], Message],
-    ) -> None:
-        self._roles, self._spared, self._due, self._shorten = roles, spared, due, shorten
-        self._edited, self._history = SplicedHistory(), Messages()
-        # Place of each observation in the history, and number of the dialogue's messages before it.
-        self._places: list[int] = []
-        self._numbers: list[int] = []
-        self._dialogue = self._short = 0
-
-    def __call__(self, context: Context) -> Context:
+    def view(context: Context) -> Context:
+        nonlocal edited, read, places, numbers, dialogue, short
         history = context.messages
-        same = shared_prefix(self._history, history)
-        if same < len(self._history):
-            self._edited, self._places, self._numbers = SplicedHistory(), [], []
-            self._dialogue = self._short = same = 0
+        same = shared_prefix(read, history)
+        if same < len(read):
+            edited, places, numbers = SplicedHistory(), [], []
+            dialogue = short = same = 0
         for at, message in enumerate(history[same:], same):
-            if message.role in self._roles:
-                self._places.append(at)
-                self._numbers.append(self._dialogue)
-            self._dialogue += message.role != "system"
-        self._history = history
-        due = max(0, self._due(self._numbers, self._dialogue))
+            if message.role in roles:
+                places.append(at)
+                numbers.append(dialogue)
+            dialogue += message.role != "system"
+        read, old = history, max(0, due(numbers, dialogue))
         # Only those that have become old since the last call: what is short stays so.
-        for at in self._places[max(self._short, self._spared) : due]:
-            self._edited.put(history, at, self._shorten(history[at]))
-        self._short = max(self._short, due)
-        return context if self._short <= self._spared else context.sending(self._edited.messages(history))
+        for at in places[max(short, spared) : old]:
+            edited.put(history, at, shorten(history[at]))
+        short = max(short, old)
+        return context if short <= spared else context.sending(edited.messages(history))
+
+    return view
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +75,10 @@ class LastObservations:
         def shorten(message: Message) -> Message:
             return replace(message, text=form.replace("{lines}", str(len(message.text.splitlines()))))
 
-        return _Shortening(
-            ("user", "tool"), 1, lambda numbers, _: len(numbers) // self.polling * self.polling - self.n, shorten
-        )
+        def due(numbers: list[int], _: int) -> int:
+            return len(numbers) // self.polling * self.polling - self.n
+
+        return _shortening(("user", "tool"), 1, due, shorten)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +99,12 @@ class ObservationMasking:
     def start(self, services: StrategyContext) -> View:  # noqa: ARG002
         masked = wording("openhands.masking")["masked"]
 
-        def due(numbers: Sequence[int], dialogue: int) -> int:
+        def due(numbers: list[int], dialogue: int) -> int:
             # The newest `window` messages have at most so many observations.
             recent = sum(number >= dialogue - self.window for number in numbers[-self.window :])
             return len(numbers) - recent
 
-        return _Shortening(("tool",), 0, due, lambda message: replace(message, text=masked))
-
-
-_RESERVES = {64_000: 27_000, 128_000: 30_000, 200_000: 40_000}
+        return _shortening(("tool",), 0, due, lambda message: replace(message, text=masked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +127,16 @@ class ClineTruncation(RewritingClient):
     @property
     def trigger(self) -> int:
         """Usage from which on messages are dropped."""
-        reserve = _RESERVES.get(self.window)
-        return max(self.window - 40_000, self.window * 8 // 10) if reserve is None else self.window - reserve
+        others = min(40_000, self.window - self.window * 8 // 10)
+        return self.window - {64_000: 27_000, 128_000: 30_000, 200_000: 40_000}.get(self.window, others)
 
     def compact(self, history: ClientHistory) -> None:
         used = history.used
         if used < self.trigger or self._drops_duplicates(history):
             return
-        share: Literal[2, 4] = 4 if used / 2 > self.trigger else 2
         start, rest = history.ceiling(2), len(history.messages) - 2
         # Of 21 messages behind the first pair 10 go, or 14 where only a quarter is to stay: both are even numbers.
-        count = rest // 4 * 2 if share == 2 else rest * 3 // 8 * 2
+        count = rest * 3 // 8 * 2 if used / 2 > self.trigger else rest // 4 * 2
         stop = min(max(history.floor(2 + count), history.ceiling(start + 1)), history.settled)
         if stop > start:
             head = tuple(history.messages[:start])

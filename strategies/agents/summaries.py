@@ -29,12 +29,6 @@ COLD = 300.0
 """Seconds after which Anthropic's cache of five minutes has nothing."""
 
 
-def _require_room(window: int, limit: int) -> None:
-    """Raise ValueError for a window that is taken whole by what is reserved in it."""
-    if limit < 1:
-        raise ValueError(f"window={window} leaves no tokens for the history: its limit would be {limit}")
-
-
 @dataclass(frozen=True, slots=True)
 class ClaudeCodeCompaction(CompactingClient):
     """Old results are cleared, and near the end of the window everything becomes a summary.
@@ -59,9 +53,6 @@ class ClaudeCodeCompaction(CompactingClient):
     prompt: ClassVar[PromptKind] = "extends"
     source: ClassVar[str] = "Claude Code, documentation as quoted in 2026-09 and -10; the formula is users' (#31806)"
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
-
-    def __post_init__(self) -> None:
-        _require_room(self.window, self.trigger)
 
     @property
     def trigger(self) -> int:
@@ -121,21 +112,14 @@ class CodexCompaction(CompactingClient):
                 continue
             tokens = services.text_tokens(message.text)
             if tokens > room:
-                kept += [shortened] if (shortened := self._shortened(message, tokens, room)) is not None else []
+                # 4,000 characters of 1,000 tokens with room for 500: 1,000 characters from either end.
+                if half := len(message.text) * room // tokens // 2:
+                    mark = wording(self.name)["truncated"].replace("{tokens}", str(tokens - room))
+                    kept.append(replace(message, text=f"{message.text[:half]}{mark}{message.text[-half:]}"))
                 break
             kept.append(message)
             room -= tokens
         return Messages.of(tuple(reversed(kept)))
-
-    @staticmethod
-    def _shortened(message: Message, tokens: int, room: int) -> Message | None:
-        """Return the first and the last part of a message, about `room` tokens by its length; None for no room."""
-        # 4,000 characters of 1,000 tokens with room for 500: 1,000 characters from either end.
-        half = len(message.text) * room // tokens // 2
-        if not half:
-            return None
-        mark = wording("codex")["truncated"].replace("{tokens}", str(tokens - room))
-        return replace(message, text=f"{message.text[:half]}{mark}{message.text[-half:]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,21 +166,16 @@ class RooCompaction(CompactingClient):
     source: ClassVar[str] = "RooCodeInc/Roo-Code, core/context-management, cb836567"
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
-    def __post_init__(self) -> None:
-        _require_room(self.window, self.allowed)
-
     @property
-    def allowed(self) -> int:
+    def trigger(self) -> int:
         """Tokens above which the history does not fit."""
         return self.window * 9 // 10 - self.max_tokens
 
     def compact(self, history: ClientHistory) -> None:
         tokens = history.tokens()
-        condenses = self.condense and (100 * tokens >= self.threshold * self.window or tokens > self.allowed)
-        if not (condenses and history.summarise(history.settled)) and tokens > self.allowed:
-            self._hide(history)
-
-    def _hide(self, history: ClientHistory) -> None:
+        condenses = self.condense and (100 * tokens >= self.threshold * self.window or tokens > self.trigger)
+        if (condenses and history.summarise(history.settled)) or tokens <= self.trigger:
+            return
         # Of 12 messages 11 follow the first: 11 // 4 * 2 = 4 of them are hidden, the nearest even number below half.
         start, half = history.ceiling(1), 1 + (len(history.messages) - 1) // 4 * 2
         stop = min(max(history.floor(half), history.ceiling(start + 1)), history.settled)
@@ -231,15 +210,7 @@ class OpenHandsCondenser(CompactingClient):
     def compact(self, history: ClientHistory) -> None:
         count = len(history.messages)
         head = history.floor(min(self.keep_first, count))
-        tails = list(self._tails(history, count, head))
-        if tails:
-            stop = history.floor(count - max(0, min(tails)))
-            if stop - head >= count / 10:
-                history.summarise(min(stop, history.settled), head)
-
-    def _tails(self, history: ClientHistory, count: int, head: int) -> list[int]:
-        """Return the events that may stay at the end, for each reason to forget any."""
-        tails = []
+        tails = []  # the events that may stay at the end, for each reason to forget any
         if count > self.max_size:
             # 80 / 2 less 4 at the start and 1 for the summary: 40 events are left in all.
             tails.append(self.max_size // 2 - self.keep_first - 1)
@@ -248,7 +219,9 @@ class OpenHandsCondenser(CompactingClient):
         if self.max_tokens is not None and history.tokens() > self.max_tokens:
             room = self.max_tokens // 2 - history.tokens(head)
             tails.append(count - history.fit(room))
-        return tails
+        stop = history.floor(count - max(0, min(tails))) if tails else head
+        if tails and stop - head >= count / 10:
+            history.summarise(min(stop, history.settled), head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,11 +250,8 @@ class OpenCodeCompaction(CompactingClient):
     source: ClassVar[str] = "sst/opencode, session/compaction.ts and overflow.ts, 2026"
     fails: ClassVar[str] = "the summary left out a detail that matters; long results are cut before it is written"
 
-    def __post_init__(self) -> None:
-        _require_room(self.window, self.usable)
-
     @property
-    def usable(self) -> int:
+    def trigger(self) -> int:
         """Tokens from which on the history is compacted."""
         output = min(self.max_output, 32_000)
         reserved = min(20_000, output)
@@ -292,23 +262,19 @@ class OpenCodeCompaction(CompactingClient):
     @property
     def tail(self) -> int:
         """Tokens of the newest turns that may stay."""
-        return min(15_000, max(2_000, self.usable // 4))
+        return min(15_000, max(2_000, self.trigger // 4))
 
     def compact(self, history: ClientHistory) -> None:
         stop = history.settled
         if self.prune and stop < len(history.messages):
             self._prune(history, stop)
-        if history.used >= self.usable:
-            start = max(history.fit(self.tail, stop), self._first_turn(history.messages[:stop]))
+        if history.used >= self.trigger:
+            turns = [at for at in range(stop) if history.messages[at].role == "user"]
+            start = history.fit(self.tail, stop)
+            if self.tail_turns is not None and len(turns) >= self.tail_turns:
+                start = max(start, turns[-self.tail_turns] if self.tail_turns else stop)
             # Where all of it would fit into the tail, opencode summarises all of it.
             history.summarise(min(history.ceiling(start), stop) or stop)
-
-    def _first_turn(self, messages: Messages) -> int:
-        """Return where the newest turns begin that may stay."""
-        turns = [at for at, message in enumerate(messages) if message.role == "user"]
-        if self.tail_turns is None or len(turns) < self.tail_turns:
-            return 0
-        return turns[-self.tail_turns] if self.tail_turns else len(messages)
 
     def _prune(self, history: ClientHistory, stop: int) -> None:
         messages, cleared = history.messages, wording(self.name)["cleared"]
@@ -353,7 +319,8 @@ class GeminiCliCompaction(CompactingClient):
     )
 
     def compact(self, history: ClientHistory) -> None:
-        if history.given_up or history.prompted < self.threshold * self.limit or not history.answered:
+        prompted = history.tokens(history.answered - 1) if history.answered else 0
+        if history.given_up or not history.answered or prompted < self.threshold * self.limit:
             return
         stop = history.floor(split_by_characters(history.messages[: history.answered], 1 - self.preserve))
         if not history.forgotten(0, stop):
@@ -429,9 +396,6 @@ class PiCompaction(CompactingClient):
     prompt: ClassVar[PromptKind] = "separate"
     source: ClassVar[str] = "badlogic/pi-mono, coding-agent/docs/compaction.md, 83378aad"
     fails: ClassVar[str] = "a detail is needed that is older than the newest 20,000 tokens and not in the summary"
-
-    def __post_init__(self) -> None:
-        _require_room(self.window, self.trigger)
 
     @property
     def trigger(self) -> int:

@@ -75,8 +75,7 @@ class Archive:
     **Store.** `store` is the path of an SQLite file; by default a database in memory, this conversation's own. A result
     has the same uuid whenever the same message of the same conversation has the same text, and is written once, so that
     a run may be repeated on one store. If the uuid has other content there, the result is sent whole, for good
-    (`Failed`). If it has the same content from a call with other arguments (two conversations with one id), the first
-    row stays (`Failed`). If the store is locked (for `wait` seconds), full or damaged, results are sent whole and the
+    (`Failed`). If the store is locked (for `wait` seconds), full or damaged, results are sent whole and the
     next call tries again; a result that cannot be loaded stays a placeholder for its turn (`Failed`).
 
     **Other conversations** (`scope`): `thread` (those archived with the same `thread`) or `all`. The newest `reach`
@@ -197,17 +196,11 @@ class Archives:
         return processed
 
     def _stored(self, message: Message, card: Card) -> bool:
-        """Store a result once; False if it can never be stored, because its uuid has another content.
-
-        The same uuid and content from a call with other arguments is possible: then the first row stays.
-        """
+        """Store a result once; False if it can never be stored, because its uuid has another content."""
         existing = self._store.save(card, message.text)
-        if existing is not None and existing[1] != message.text:
+        if existing not in (None, message.text):
             self.failed("archive", f"{card.uuid} is taken by another result", f"{message.id} is sent whole")
             return False
-        if existing is not None and (existing[0].tool, existing[0].arguments) != (card.tool, card.arguments):
-            why = f"{card.uuid} is the result of another call too"
-            self.failed("archive", why, "the row that was there first stands")
         self.cards[card.uuid], self.uuids[message.id] = card, card.uuid
         if card.created is not None:
             self._oldest = min(self._oldest, card.created)
@@ -303,7 +296,6 @@ class Archives:
         return Card(
             uuid=identify(self._services.conversation, message.id, message.text),
             conversation=self._services.conversation,
-            message=message.id,
             thread=self._settings.thread,
             tool=single_line(message.name or (call.name if call is not None else ""), 100),
             arguments=arguments,

@@ -36,8 +36,6 @@ class Card:
 
     uuid: str
     conversation: str
-    message: str
-    """Id of the message; empty where the card was read from the table, which has no such column."""
     thread: str
     """Empty = none."""
     tool: str

@@ -118,8 +118,8 @@ class ResultTable(ArchiveStore):
         """Return the store itself: a copy of a conversation writes the same rows under the same uuids."""
         return self
 
-    def save(self, card: Card, text: str) -> tuple[Card, str] | None:
-        """Write a result once. If its uuid exists, nothing is written, and the existing row is returned."""
+    def save(self, card: Card, text: str) -> str | None:
+        """Write a result once. If its uuid exists, nothing is written, and the existing result is returned."""
         existing = self.load(card.uuid)
         if existing is None:
             row = (
@@ -132,7 +132,7 @@ class ResultTable(ArchiveStore):
                 is_new = connection.execute(insert, row).rowcount
             # Another process may have written it meanwhile.
             existing = None if is_new else self.load(card.uuid)
-        return existing
+        return existing and existing[1]
 
     def load(self, uuid: str, visibility: Visibility | None = None) -> tuple[Card, str] | None:
         """Return a card and its result, or None if it does not exist or is not visible."""
@@ -172,7 +172,7 @@ class ResultTable(ArchiveStore):
         except (ValueError, TypeError, RecursionError):
             raise StoreError(self.path, f"the row of {uuid!r} cannot be read", _REMEDIES["malformed"]) from None
         created = None if created is None else _seconds(created)
-        return Card(uuid, conversation, "", thread or "", tool, decoded, query, summary, length, named, created)
+        return Card(uuid, conversation, thread or "", tool, decoded, query, summary, length, named, created)
 
 
 class BlockTable(ArchiveStore):

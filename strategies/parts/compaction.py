@@ -26,7 +26,7 @@ from ctxbench.scenarios.spec import PositiveInt
 from ctxbench.scenarios.view import Messages
 
 from ..base import Context, ModelError, StrategyContext, View, data
-from ..events import Cleared, Dropped, Failed, PromptKind, Summarised
+from ..events import Cleared, Failed, PromptKind, Summarised
 from .language import ConversationLanguage, LanguageSetting
 from .summarize import Summariser
 from .units import NOTHING, Dialogue, OrphanedResults, Units
@@ -40,11 +40,6 @@ def wording(name: str) -> dict[str, str]:
 
 class ClientHistory:
     """The history of one conversation as its client has rewritten it: what replaced its start, and what came since."""
-
-    __slots__ = (
-        *("_context", "_covered", "_covered_ids", "_dialogue", "_name", "_orphans", "_places", "_replacement"),
-        *("_summariser", "_units", "_written", "answered", "given_up", "messages", "services"),
-    )
 
     def __init__(self, services: StrategyContext, name: str, summariser: Summariser | None = None) -> None:
         """Open a conversation. `name` begins the ids of what is written; `write` and `summarise` take a summariser."""
@@ -118,11 +113,6 @@ class ClientHistory:
     def used(self) -> int:
         """Usage of the last response, as providers report it: its prompt, cached or not, and its output."""
         return self.tokens(self.answered) if self.answered else 0
-
-    @property
-    def prompted(self) -> int:
-        """Tokens of the last prompt."""
-        return self.tokens(self.answered - 1) if self.answered else 0
 
     @property
     def settled(self) -> int:
@@ -222,11 +212,6 @@ class ClientHistory:
             self.replace(0, passed, new)
             self.services.record(Cleared(tuple(cleared), saved))
 
-    def drop(self, ids: tuple[str, ...]) -> None:
-        """Record messages that are neither sent nor summarised."""
-        if ids:
-            self.services.record(Dropped(ids))
-
     def _join(self) -> None:
         messages = self._replacement + self._dialogue.messages[self._covered :]
         self.messages, at = messages, len(messages)
@@ -275,6 +260,11 @@ class CompactingClient(RewritingClient):
     """How the summary is asked for, by which it is billed."""
     max_result: ClassVar[int | None] = None
     """Characters of a tool's result that the summariser is shown; None = all."""
+
+    def __post_init__(self) -> None:
+        window, limit = getattr(self, "window", None), getattr(self, "trigger", 1)
+        if window is not None and limit < 1:
+            raise ValueError(f"window={window} leaves no tokens for the history: its limit would be {limit}")
 
     def _history(self, services: StrategyContext) -> ClientHistory:
         return ClientHistory(services, self.name, self._summariser())

@@ -117,18 +117,14 @@ def _reason(message: Message, sentence: str) -> FactReason | None:
 def extract_by_model(
     services: StrategyContext, messages: Sequence[Message], language: Language, max_tokens: int, model: str
 ) -> list[StatedFact]:
-    """Return the facts that a model extracts from the messages. Raises ModelError, also for an unreadable reply."""
+    """Return the facts that a model extracts from the messages.
+
+    Text around the JSON list of its reply, and items that are no facts, are skipped. A fact without a usable confidence
+    gets 0.5, one without a usable source is of the last message. Raises ModelError, also for a reply without a list,
+    and for a list without facts.
+    """
     lines = tuple(f"{number}. {message.role}: {message.text}" for number, message in enumerate(messages, 1))
     reply = services.complete(Prompt(PROMPTS[language], lines, max_tokens, tuple(messages), 0.0, model))
-    return parse_reply(reply, messages)
-
-
-def parse_reply(reply: str, messages: Sequence[Message]) -> list[StatedFact]:
-    """Return the facts of a model's reply. Text around its JSON list, and items that are no facts, are skipped.
-
-    A fact without a usable confidence gets 0.5, one without a usable source is of the last message. Raises ModelError
-    for a reply without a list, and for a list without facts.
-    """
     try:
         items = msgspec.json.decode(reply[reply.index("[") : reply.rindex("]") + 1])
     except (ValueError, msgspec.DecodeError):

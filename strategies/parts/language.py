@@ -24,8 +24,6 @@ class ConversationLanguage:
     another heading would change the start of the context, and with it what a prompt cache can keep.
     """
 
-    __slots__ = ("_decided", "_history")
-
     def __init__(self, setting: LanguageSetting) -> None:
         self._decided: Language | None = None if setting == "auto" else setting
         self._history = Messages()

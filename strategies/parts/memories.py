@@ -73,6 +73,7 @@ class Memory(msgspec.Struct, frozen=True, gc=False):
     text: str
     kind: Kind
     importance: float
+    """0 to 10: by type, more for the user's messages, less for a text of few words."""
     name: str = ""
     """The speaker, where the recording names one."""
     time: float | None = None
@@ -91,33 +92,12 @@ class Memory(msgspec.Struct, frozen=True, gc=False):
         return form.format(time=time, speaker=speaker, text=self.text)
 
 
-def memories_of(message: Message, most_tokens: int, most: int, services: StrategyContext) -> tuple[Memory, ...]:
-    """Return the memories that a message becomes, its passages. A message without text becomes none.
-
-    Tool calls are part of the text, one line each: their arguments name the subject of the search.
-    """
-    text = "\n".join((message.text.strip(), *(f"{call.name} {call.arguments}" for call in message.calls))).strip()
-    # When the message was complete, or else when its call was started.
-    time = message.time if message.time is not None or message.call is None else message.call.started
-    memories = []
-    for passage in passages(text, most_tokens, most, services.text_tokens):
-        kind = kind_of(message.role, passage)
-        importance = importance_of(kind, message.role, passage)
-        memories.append(Memory(message.id, message.role, passage, kind, importance, message.name, time))
-    return tuple(memories)
-
-
 class ConversationMemory:
     """A growing history, cut in two: the recent turns, and the memories of everything before them.
 
     System messages are in neither: all of them are sent. A message is made into memories once. If messages change (a
     stage before this one rewrote them), the memories of the common start stay, and the rest is read again.
     """
-
-    __slots__ = (
-        *("_services", "_dialogue", "_known", "_rules", "_users"),
-        *("changed", "memories", "messages", "places", "room", "start"),
-    )
 
     def __init__(self, services: StrategyContext, rules: RecallSettings) -> None:
         self._services, self._rules = services, rules
@@ -143,7 +123,10 @@ class ConversationMemory:
         messages = self.messages = self._dialogue.messages
         del self._users[bisect_left(self._users, same) :]
         self._users += [at for at, message in enumerate(messages[same:], same) if message.role == "user"]
-        start = self._recent_start()
+        past = len(self._users) - self._rules.recent
+        past -= past % (self._rules.slack + 1)
+        # The recent turns begin where a cut breaks nothing.
+        start = self._dialogue.units.before(self._users[past]) if past > 0 else 0
         budget = self._rules.max_tokens
         if budget is not None and (start > 0 or self._services.total(history) > budget):
             start = max(start, self._fitting_start(history, budget))
@@ -185,12 +168,6 @@ class ConversationMemory:
         at = start if self._rules.place == "start" else max(start, self._dialogue.place(newest))
         return context.sending(self._services.whole(head + history[start:at] + Messages.of((memory,)) + history[at:]))
 
-    def _recent_start(self) -> int:
-        """Return where the recent turns start, moved to where a cut breaks nothing; 0 if there are no more turns."""
-        past = len(self._users) - self._rules.recent
-        past -= past % (self._rules.slack + 1)
-        return self._dialogue.units.before(self._users[past]) if past > 0 else 0
-
     def _fitting_start(self, history: Messages, budget: int) -> int:
         """Return the first unit from which all fits beside system messages and memories, and set `room`.
 
@@ -212,11 +189,25 @@ class ConversationMemory:
         return starts[bisect_left(starts, self._services.fit(self.messages, left - self.room))] if starts else 0
 
     def _memories(self, message: Message) -> tuple[Memory, ...]:
+        """Return the memories that a message becomes, its passages. A message without text becomes none.
+
+        Tool calls are part of the text, one line each: their arguments name the subject of the search.
+        """
         known = self._known.get(message.id)
-        if known is None or known[0] != message:
-            known = message, memories_of(message, self._rules.max_memory_tokens, self._rules.passages, self._services)
-            self._known[message.id] = known
-        return known[1]
+        if known is not None and known[0] == message:
+            return known[1]
+        rules, role, name = self._rules, message.role, message.name
+        text = "\n".join((message.text.strip(), *(f"{call.name} {call.arguments}" for call in message.calls))).strip()
+        # When the message was complete, or else when its call was started.
+        time = message.time if message.time is not None or message.call is None else message.call.started
+        memories = []
+        for passage in passages(text, rules.max_memory_tokens, rules.passages, self._services.text_tokens):
+            kind = kind_of(role, passage)
+            importance = IMPORTANCE[kind] + (BY_USER if role == "user" else 0.0)
+            importance += TRIVIAL if len(words(passage[:200])) < TRIVIAL_WORDS else 0.0
+            memories.append(Memory(message.id, role, passage, kind, importance, name, time))
+        self._known[message.id] = message, tuple(memories)
+        return tuple(memories)
 
 
 class NoteMessage:
@@ -227,8 +218,6 @@ class NoteMessage:
 
     Its form is in the `language`, which the strategy keeps up to date.
     """
-
-    __slots__ = ("_forms", "_language", "_lines", "_name", "_note", "_services")
 
     def __init__(
         self, services: StrategyContext, name: str, forms: Mapping[Language, str], language: ConversationLanguage
@@ -324,19 +313,11 @@ def kind_of(role: Role, text: str) -> Kind:
     return "current_task" if role == "user" and _REQUEST.search(text) else "session_context"
 
 
-def importance_of(kind: Kind, role: Role, text: str) -> float:
-    """Return the importance of a memory, 0 to 10: by type, more for the user's, less for a text of few words."""
-    importance = IMPORTANCE[kind] + (BY_USER if role == "user" else 0.0)
-    return importance + (TRIVIAL if len(words(text[:200])) < TRIVIAL_WORDS else 0.0)
-
-
 RowNumbers = NDArray[np.int64]
 
 
 class TextSearch:
     """A search over texts. Each text has a row, which it keeps, and is prepared once; scores are by row."""
-
-    __slots__ = ("_known",)
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
@@ -378,8 +359,6 @@ _ENTRY = np.dtype([("value", np.float32), ("row", np.int32)])
 
 class SparseVectors:
     """Vectors by coordinate: those that have it, and their values. A query reads the few coordinates that it has."""
-
-    __slots__ = ("_coordinates", "_own", "_size")
 
     def __init__(self, dimension: int) -> None:
         # For each coordinate its entries; an array of integers because it grows in place, and is cheap to copy.
@@ -426,8 +405,6 @@ class SparseVectors:
 class VectorSearch(TextSearch):
     """Unit vectors of texts. A search compares the query with all of them: cosines. Embedders raise ModelError."""
 
-    __slots__ = ("_query", "_services", "_vectors")
-
     def __init__(self, services: StrategyContext) -> None:
         super().__init__()
         self._services = services
@@ -453,8 +430,6 @@ class VectorSearch(TextSearch):
 class WordSearch(TextSearch):
     """Texts as bags of terms, scored by the share of the query's terms that they have; rare ones weigh more."""
 
-    __slots__ = ("_index",)
-
     def __init__(self) -> None:
         super().__init__()
         self._index = TfIdf()
@@ -468,8 +443,6 @@ class WordSearch(TextSearch):
 
 class MemoryRows:
     """The rows of memories in a list that grows at its end, and now and then is cut."""
-
-    __slots__ = ("_index", "_rows")
 
     def __init__(self, index: TextSearch) -> None:
         self._index = index

@@ -44,12 +44,16 @@ def passages(text: str, most_tokens: int, most: int, count: Callable[[str], int]
     return result
 
 
-def _fitting_size(text: str, most_tokens: int, count: Callable[[str], int]) -> int:
-    """Return the length of a start of the text that fits; at least one character, whatever that takes."""
+def _fitting_size(text: str, most_tokens: int, count: Callable[[str], int], least: int = 1, exactness: int = 8) -> int:
+    """Return the length of a start of the text that fits; at least `least` characters, whatever these take.
+
+    A few characters do not matter where it is cut at a word afterwards: the longest start may be longer by fewer than
+    `exactness`.
+    """
     if count(text) <= most_tokens:
         return len(text)
-    low, high = 1, len(text)
-    while high - low > 8:  # a few characters do not matter: the passage is cut at a word anyway
+    low, high = least, len(text)
+    while high - low > exactness:
         middle = (low + high) // 2
         low, high = (middle, high) if count(text[:middle]) <= most_tokens else (low, middle)
     return low
@@ -102,11 +106,15 @@ def relevant_passages(text: str, question: str, budget: int, count: Callable[[st
             chosen.append(at)
             left -= cost
     while chosen:
-        joined = _join_with_gaps(pieces, sorted(chosen))
+        places = sorted(chosen)
+        gaps = np.diff([-1, *places, len(pieces)]) > 1
+        joined = "".join((GAP if gap else "") + pieces[at] for at, gap in zip(places, gaps[:-1], strict=True))
+        joined += GAP if gaps[-1] else ""
         if count(joined) <= budget:
             return joined
         chosen.pop()
-    return _longest_start(pieces[order[0]], budget, count) if order else ""
+    first = pieces[order[0]] if order else ""
+    return first[: _fitting_size(first, budget, count, least=0, exactness=1)]
 
 
 def _join_lines(text: str) -> list[str]:
@@ -124,20 +132,3 @@ def _join_lines(text: str) -> list[str]:
             else:
                 pieces.append(part + "\n")
     return pieces
-
-
-def _join_with_gaps(pieces: list[str], places: list[int]) -> str:
-    """Return the pieces at the places, with GAP wherever others were left out."""
-    gaps = np.diff([-1, *places, len(pieces)]) > 1
-    return "".join((GAP if gap else "") + pieces[at] for at, gap in zip(places, gaps[:-1], strict=True)) + (
-        GAP if gaps[-1] else ""
-    )
-
-
-def _longest_start(text: str, budget: int, count: Callable[[str], int]) -> str:
-    """Return the longest start of a text that is within the budget, by halving."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if count(text[:middle]) <= budget else (low, middle - 1)
-    return text[:low]

@@ -110,8 +110,6 @@ class RunningSummary:
     stays in a prompt cache for longer.
     """
 
-    __slots__ = ("_covered", "_fan_in", "_levels", "_memory", "_rounds", "_services", "_summariser", "messages")
-
     def __init__(
         self,
         services: StrategyContext,

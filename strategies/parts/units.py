@@ -22,8 +22,6 @@ class Units:
     it), reading begins again where it differs.
     """
 
-    __slots__ = ("_calls", "_read", "starts")
-
     def __init__(self) -> None:
         self.starts: list[int] = []
         """Place of the first message of each unit, in order."""
@@ -77,8 +75,6 @@ class Dialogue:
     A stage before this one may put different system messages into each call (facts, memories). Leaving them out, what
     was read before is still the start of what is read now.
     """
-
-    __slots__ = ("_services", "before", "messages", "units")
 
     def __init__(self, services: StrategyContext) -> None:
         self.messages = Messages()
@@ -150,8 +146,6 @@ class SplicedHistory:
     The part before the last substitute is kept as spans from call to call; the part after it is the history's own.
     """
 
-    __slots__ = ("_before", "_covered", "_head", "_inserted", "_places", "_substitutes")
-
     def __init__(self) -> None:
         self._substitutes: dict[int, Message] = {}
         self._places: list[int] = []
@@ -189,6 +183,10 @@ class SplicedHistory:
         self._inserted = None
         self._rebuild(history)
 
+    def at(self, history: Messages, at: int) -> Message:
+        """Return what stands for message `at` of the history."""
+        return self._substitutes.get(at) or history[at]
+
     def place(self, at: int) -> int:
         """Return the place of message `at` of the history in `messages`."""
         return at + (self._inserted is not None and at >= self._before)
@@ -224,8 +222,6 @@ class OrphanedResults:
 
     Each is recorded once (Dropped). A later summary may include it.
     """
-
-    __slots__ = ("_calls", "_recorded", "_services")
 
     def __init__(self, services: StrategyContext) -> None:
         self._services = services

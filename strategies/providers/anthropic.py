@@ -8,7 +8,7 @@ is a value of a parameter.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 from ctxbench.scenarios.view import Messages, shared_prefix
 
 from ..base import Context, StrategyContext, Unsupported, View
-from ..events import Cleared, ClearedThinking, PromptKind
+from ..events import Cleared, ClearedThinking, Dropped, PromptKind
 from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.language import ConversationLanguage, LanguageSetting
 from ..parts.summarize import RunningSummary, Summariser
@@ -60,11 +60,6 @@ class ClearToolUses:
     source: ClassVar[str] = "Anthropic, context editing, 2026-08-21"
     fails: ClassVar[str] = "an old tool result is needed again; each edit also writes the cache anew behind it"
 
-    def clears_inputs_of(self, tool: str) -> bool:
-        """Return whether the arguments of this tool's calls are cleared with their results."""
-        inputs = self.clear_tool_inputs
-        return inputs if isinstance(inputs, bool) else tool in inputs
-
     def start(self, services: StrategyContext) -> View:
         return _Clearing(self, services)
 
@@ -79,22 +74,30 @@ class _Clearing:
         # Place of the message of each call, with the name of its tool, and the results in order.
         self._calls: dict[str, tuple[int, str]] = {}
         self._results: list[tuple[int, str]] = []
+        # Tokens that each cleared result saves, by its place.
         self._cleared: dict[int, int] = {}
-        self._substitutes: dict[int, Message] = {}
 
     def __call__(self, context: Context) -> Context:
         self._read(context.messages)
-        before = self._edited.messages(context.messages)
-        new = self._clearable() if self._exceeds(before, context) else []
-        if new:
-            self._clear(context.messages, new)
+        settings, excluded = self._settings, self._settings.exclude_tools
+        if settings.trigger_unit == "tool_uses":
+            exceeds = len(self._results) - (len(self._cleared) if settings.sticky else 0) > settings.trigger
+        else:
+            sent = self._edited.messages(context.messages) if settings.sticky else context.messages
+            exceeds = self._services.total(sent) + self._services.schemas(context.tools) > settings.trigger
+        if exceeds:
+            # Each result is with its call, whose tool may be excluded.
+            clearable = [use for use in self._results if self._calls[use[1]][1] not in excluded]
+            uses = clearable if settings.keep_counts == "clearable" else self._results
+            old = set(uses[: max(0, len(uses) - settings.keep)])
+            if new := [use for use in clearable if use in old and use[0] not in self._cleared]:
+                self._clear(context.messages, new)
         return context.sending(self._edited.messages(context.messages)) if self._cleared else context
 
     def _read(self, history: Messages) -> None:
         same = shared_prefix(self._history, history)
         if same < len(self._history):
             self._edited.keep(history, same)
-            self._substitutes = {at: message for at, message in self._substitutes.items() if at < same}
             self._results = [(at, call) for at, call in self._results if at < same]
             self._calls = {call: place for call, place in self._calls.items() if place[0] < same}
             self._cleared = {at: saved for at, saved in self._cleared.items() if at < same}
@@ -104,42 +107,27 @@ class _Clearing:
                 self._results.append((at, message.answers))
         self._history = history
 
-    def _exceeds(self, edited: Messages, context: Context) -> bool:
-        settings = self._settings
-        if settings.trigger_unit == "tool_uses":
-            return len(self._results) - (len(self._cleared) if settings.sticky else 0) > settings.trigger
-        sent = edited if settings.sticky else context.messages
-        return self._services.total(sent) + self._services.schemas(context.tools) > settings.trigger
-
-    def _clearable(self) -> list[tuple[int, str]]:
-        """Return the uncleared results to clear, each with its call."""
-        settings, excluded = self._settings, self._settings.exclude_tools
-        uses = self._results
-        if settings.keep_counts == "clearable":
-            uses = [use for use in uses if self._calls[use[1]][1] not in excluded]
-        old = uses[: max(0, len(uses) - settings.keep)]
-        return [use for use in old if use[0] not in self._cleared and self._calls[use[1]][1] not in excluded]
-
     def _clear(self, history: Messages, uses: list[tuple[int, str]]) -> None:
         """Replace the results and arguments, if that saves enough."""
         settings, services = self._settings, self._services
         saved: dict[int, int] = {}
         substitutes: dict[int, Message] = {}
 
-        def substitute(at: int, message: Message) -> int:
+        def substitute(at: int, **fields: Any) -> int:
             # One message may hold several calls that are cleared one
             # after the other: each edit goes on from the one before.
-            earlier = substitutes.get(at) or self._substitutes.get(at) or history[at]
-            substitutes[at] = message
-            return services.tokens(earlier) - services.tokens(message)
+            earlier = substitutes.get(at) or self._edited.at(history, at)
+            substitutes[at] = replace(earlier, **fields)
+            return services.tokens(earlier) - services.tokens(substitutes[at])
 
         for at, name in uses:
-            saved[at] = substitute(at, replace(history[at], text=settings.placeholder))
+            saved[at] = substitute(at, text=settings.placeholder)
             place, tool = self._calls[name]
-            if settings.clears_inputs_of(tool):
-                asking = substitutes.get(place) or self._substitutes.get(place) or history[place]
-                calls = tuple(replace(call, arguments="{}") if call.id == name else call for call in asking.calls)
-                saved[at] += substitute(place, replace(asking, calls=calls))
+            inputs = settings.clear_tool_inputs
+            if inputs if isinstance(inputs, bool) else tool in inputs:
+                asking = substitutes.get(place) or self._edited.at(history, place)
+                calls = (replace(call, arguments="{}") if call.id == name else call for call in asking.calls)
+                saved[at] += substitute(place, calls=tuple(calls))
         tokens = sum(saved.values())
         # Without the sticky reading, the edit is made anew each time: earlier clearing counts.
         counted = tokens if settings.sticky else tokens + sum(self._cleared.values())
@@ -147,7 +135,6 @@ class _Clearing:
             return
         for at in sorted(substitutes):
             self._edited.put(history, at, substitutes[at])
-        self._substitutes |= substitutes
         self._cleared |= saved
         services.record(Cleared(tuple(history[at].id for at, _ in uses), tokens))
 
@@ -192,10 +179,9 @@ class _Forgetting:
     def __call__(self, context: Context) -> Context:
         history = context.messages
         self._read(history)
-        turns = self._older(history)
-        new = [[at for at in turn if at not in self._cleared] for turn in turns]
-        if any(new):
-            self._clear(history, [turn for turn in new if turn])
+        older = [[at for at in turn if at not in self._cleared] for turn in self._older(history)]
+        if new := [turn for turn in older if turn]:
+            self._clear(history, new)
         return context.sending(self._edited.messages(history)) if self._cleared else context
 
     def _read(self, history: Messages) -> None:
@@ -220,7 +206,7 @@ class _Forgetting:
         if keep == "all":
             return []
         if keep == "default":
-            return [] if self._keeps_all(history) else [turn for turn in self._turns[:-1] if turn]
+            return [] if self._keeps_all(history) else self._turns[:-1]
         thoughtful = [turn for turn in self._turns if turn]
         return thoughtful[: max(0, len(thoughtful) - keep)]
 
@@ -353,8 +339,6 @@ class CompactionOnDemand(CompactingClient):
 class _Background(ClientHistory):
     """A history whose start is being summarised while calls go on."""
 
-    __slots__ = ("_calls", "_sent")
-
     def __init__(self, services: StrategyContext, name: str, summariser: Summariser) -> None:
         super().__init__(services, name, summariser)
         # Messages that the summary is made of, and the calls until it is there; 0 = none is being made.
@@ -368,12 +352,6 @@ class _Background(ClientHistory):
                 self.summarise(min(self._sent, len(self.messages)))
         elif self.used > limit:
             self._sent, self._calls = len(self.messages), calls
-
-
-def _earlier_requests(answer: Message) -> int:
-    """Return the tokens of the requests that the provider made for an answer before the last, as recorded."""
-    iterations = answer.call.iterations[:-1] if answer.call is not None else ()
-    return sum((iteration.usage.input or 0) + (iteration.usage.output or 0) for iteration in iterations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,9 +373,13 @@ class CompactionControl(CompactingClient):
 
     def compact(self, history: ClientHistory) -> None:
         last, stop = history.answered - 1, history.settled
-        if last < 0 or history.used + _earlier_requests(history.messages[last]) < self.threshold:
+        if last < 0:
             return
         answer = history.messages[last]
+        # The requests that the provider made for the answer before the last one, as recorded.
+        earlier = [iteration.usage for iteration in answer.call.iterations[:-1]] if answer.call is not None else []
+        if history.used + sum((usage.input or 0) + (usage.output or 0) for usage in earlier) < self.threshold:
+            return
         shown = (
             Messages.of((replace(answer, calls=()),) if answer.text else ()) if answer.calls else Messages.of((answer,))
         )
@@ -406,6 +388,7 @@ class CompactionControl(CompactingClient):
         text = history.write(history.messages[:last] + shown)
         if text is not None:
             # From the end to the start: a replacement moves the places behind it.
-            history.drop(history.forgotten(last, stop, shown))
+            if neither := history.forgotten(last, stop, shown):  # sent nor summarised
+                history.services.record(Dropped(neither))
             history.replace(last, stop, shown)
             history.replace(0, last + len(shown), history.notes(text, last + len(shown)), text)

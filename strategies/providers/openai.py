@@ -17,7 +17,6 @@ from ..parts.units import NOTHING
 
 EXAMPLE = 200_000
 """Threshold of the guide's example, in tokens; no default is published."""
-_UNKNOWN = 240_000
 
 
 @cache
@@ -26,7 +25,7 @@ def _sandbox_threshold(model: str) -> int:
     name = re.sub(r"-\d{4}-\d\d-\d\d$", "", model.strip().lower().removeprefix("openai/"))
     windows = (row["tokens"] for row in data("sandbox_windows")["windows"] if re.fullmatch(row["models"], name))
     window: int | None = next(windows, None)
-    return _UNKNOWN if window is None else window * 9 // 10
+    return 240_000 if window is None else window * 9 // 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,6 @@ from ..base import Context, StrategyContext, View
 from ..events import OverBudget
 
 
-def _turns(history: Messages, start: int) -> list[int]:
-    """Return the places from `start` on at which user messages open turns."""
-    return [at for at, message in enumerate(history[start:], start) if message.role == "user"]
-
-
 def _from_last_cut(services: StrategyContext, next_cut: Callable[[Context, int], int]) -> View:
     """Return a view that sends the history from its last cut on, which `next_cut` may move at each call."""
     read, start = Messages(), 0
@@ -65,7 +60,8 @@ class TruncationAuto:
             systems = services.systems(history)
             start = services.fit(history, limit - services.total(systems))
             if self.drop == "turns":
-                start = next(iter(_turns(history, start)), len(history))
+                turns = (at for at, message in enumerate(history[start:], start) if message.role == "user")
+                start = next(turns, len(history))
             if start == len(history):
                 services.record(OverBudget("the newest item does not fit", services.total(history), limit))
                 return context.sending(systems)
@@ -113,7 +109,8 @@ class ContextWindowCompression:
             if services.total(_from(services, history, start)) + services.schemas(context.tools) <= self.trigger:
                 return start
             systems = services.total(services.systems(history)) if self.count_system else 0
-            fitting, turns = services.fit(history, self.target - systems), _turns(history, start)
+            fitting = services.fit(history, self.target - systems)
+            turns = [at for at, message in enumerate(history[start:], start) if message.role == "user"]
             return next((at for at in turns if at >= fitting), turns[-1] if turns else start)
 
         return _from_last_cut(services, next_cut)

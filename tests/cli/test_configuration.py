@@ -46,7 +46,7 @@ def test_the_table_of_pyproject(tmp_path: Path) -> None:
         '[tool.ctxbench]\nencoding = "chars4"\n\n[tool.ctxbench.run]\njobs = "2"\n'
     )
     done = ctxbench("config", "run", cwd=tmp_path, code=2)
-    assert "pyproject.toml:5: run.jobs: Expected int, got str: '2'" in done.stderr
+    assert "pyproject.toml:5: run.jobs: must be a whole number from 0 to 1024, not '2'" in done.stderr
     below = tmp_path / "below"
     below.mkdir()
     (below / "pyproject.toml").write_text("[tool.other\n")
@@ -128,11 +128,13 @@ def test_the_policy_may_stand_in_the_file(tmp_path: Path) -> None:
 
 WRONG = {
     'recodings = ["x"]': "ctxbench.toml:1: recodings: there is no such key; did you mean 'recordings'",
-    "model = 3": "ctxbench.toml:1: model: Expected str, got int: 3",
+    "model = 3": "ctxbench.toml:1: model: must be text, not 3",
     "# jobs\n[run]\njbos = 2": "ctxbench.toml:3: run.jbos: `ctxbench run` has no option 'jbos'; did you mean 'jobs'",
-    "[run]\njobs = -1": "ctxbench.toml:2: run.jobs: Expected int >= 0: -1",
+    "[run]\njobs = -1": "ctxbench.toml:2: run.jobs: must be a whole number from 0 to 1024, not -1",
     "[lab.validat]": "ctxbench.toml:1: lab.validat: `ctxbench lab` has no command 'validat'; did you mean 'validate'",
-    "[run]\nengine = 3": "ctxbench.toml:2: run.engine: Expected str, got int: 3",
+    "[run]\nengine = 3": "ctxbench.toml:2: run.engine: must be text, not 3",
+    "[bill]\nrules = 'new'": "bill.rules: must be 'recording' or ",
+    "[bill]\nplacement = ['new']": "bill.placement: must be 'automatic' or ",
     "run = 3": "ctxbench.toml:1: run: is a table of the options of `ctxbench run` (write [run])",
     "[run": "ctxbench.toml: not TOML: ",
 }

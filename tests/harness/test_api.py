@@ -164,7 +164,7 @@ def test_what_a_notebook_shows(made: ctxbench.BenchmarkRun, smoke: ctxbench.Benc
 
 def test_every_figure_is_drawn(smoke: ctxbench.BenchmarkRun) -> None:
     """On the embedded conversations, with a strategy that summarises, each method of `plot` draws."""
-    names = [name for name in dir(smoke.plot) if not name.startswith("_") and name != "results"]
+    names = [name for name in dir(smoke.plot) if not name.startswith("_")]
     assert len(names) == 10
     for name in names:
         if name == "survival":  # fewer than 20 facts are too few for a point
@@ -201,17 +201,6 @@ def test_a_gate_passes_and_fails(made: ctxbench.BenchmarkRun, tmp_path: Path) ->
     assert fewer.gate(baseline).result == "fails"
     (tmp_path / "gate.toml").write_text('strategies = ["none"]\n')
     assert fewer.gate(baseline, policy=tmp_path / "gate.toml").passes
-
-
-def test_polars(made: ctxbench.BenchmarkRun) -> None:
-    """The same rows, the strategy as a column."""
-    polars = pytest.importorskip("polars")
-    frame = made.polars.summary(names="display")
-    assert isinstance(frame, polars.DataFrame)
-    assert frame["strategy"].to_list() == list(made.strategies)
-    for name in ("growth", "bill"):
-        assert getattr(made.polars, name)().height == len(getattr(made, name)())
-    assert made.polars.table("steps").height == len(made.table("steps"))
 
 
 def test_contexts_and_report(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:

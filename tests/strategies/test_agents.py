@@ -130,7 +130,7 @@ class TestRoo:
     @pytest.mark.parametrize(("newest", "compacts"), [(1_808, False), (1_809, True)])
     def test_b13_what_is_allowed(self, newest: int, compacts: bool) -> None:
         """B13: 200,000 less a tenth and 8,192 tokens allow 171,808."""
-        assert RooCompaction().allowed == 171_808
+        assert RooCompaction().trigger == 171_808
         last = sent("roo", talk_of(100_000, 70_000, newest))
         assert last.names == (["roo:m1", "m2"] if compacts else ["m0", "m1", "m2"])
 
@@ -182,7 +182,7 @@ class TestOpenCode:
             OpenCodeCompaction(reserve_without_limit=False),
             OpenCodeCompaction(input_limit=160_000),
         )
-        assert [kind.usable for kind in kinds] == [148_000, 168_000, 140_000]
+        assert [kind.trigger for kind in kinds] == [148_000, 168_000, 140_000]
         assert OpenCodeCompaction().tail == 15_000
 
     @pytest.mark.parametrize(

@@ -19,9 +19,7 @@ from ctxbench.strategies.events import Archived, Failed
 from tests.examples import examples
 from tests.strategies.tool_results import COUNTER, LONG, SEARCH, Opening, archives, asking, conversation
 
-CARD = Card(
-    "u-1", "c", "m", "", "search_docs", {}, "权限", "权限管理", 52_000, ("a.md", "b.md", "c.md"), 1_734_330_000.0
-)
+CARD = Card("u-1", "c", "", "search_docs", {}, "权限", "权限管理", 52_000, ("a.md", "b.md", "c.md"), 1_734_330_000.0)
 DOCUMENT = """📎 [工具结果存档: u-1]
 ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
 工具: search_docs
@@ -47,7 +45,7 @@ def test_the_placeholder_is_the_document_s() -> None:
 
 def test_the_placeholder_in_english_without_what_is_not_there() -> None:
     """No source, no time, no tool offered: their lines are left out, or say so."""
-    card = Card("u-2", "c", "m", "", "search", {}, "gate", "Opens 07:45", 12_000, (), None)
+    card = Card("u-2", "c", "", "search", {}, "gate", "Opens 07:45", 12_000, (), None)
     shown = placeholder(card, "Opens 07:45", "en", offered=False)
     assert shown.splitlines() == [
         "📎 [Archived tool result: u-2]",

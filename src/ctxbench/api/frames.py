@@ -7,7 +7,7 @@ gives them the names that tables and figures use. `frame.attrs` has display name
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,7 @@ from ctxbench.harness.compare.figures import measured, overall
 from ctxbench.harness.folder.run import Run
 from ctxbench.metrics.figures import display_name, metric_of
 from ctxbench.metrics.value import Missing
-from ctxbench.scenarios.errors import MissingExtra, SpecError
-
-if TYPE_CHECKING:
-    import polars
+from ctxbench.scenarios.errors import SpecError
 
 Names = Literal["keys", "display"]
 """Names of the columns of a frame: keys, or display names."""
@@ -71,13 +68,3 @@ def summary(run: Run, models: Sequence[str] = ()) -> pd.DataFrame:
         for strategy, metrics in values.items()
     }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("strategy")
-
-
-def as_polars(frame: pd.DataFrame) -> polars.DataFrame:
-    """Return the frame as one of polars, its index as a column. Raises MissingExtra without polars."""
-    try:
-        import polars
-    except ModuleNotFoundError:
-        raise MissingExtra("polars", "polars") from None
-    # polars takes no index, and names that are not whole numbers from 0 are the strategies.
-    return polars.from_pandas(frame if isinstance(frame.index, pd.RangeIndex) else frame.reset_index())

@@ -21,21 +21,6 @@ _WIDTH_OF_NAMES = 2.6
 """Inches beside the frontier for the names of the strategies."""
 
 
-def _drawing(section: Callable[[Results], ReportSection | None], chart: str, about: str) -> Callable[[Plots], Figure]:
-    """Return the method that draws a chart of a section."""
-
-    def draw(plots: Plots) -> Figure:
-        found = section(plots.results)
-        for drawn in found.charts if found is not None else ():
-            if drawn.name == chart:
-                _show_inline()
-                return drawn.draw()
-        raise RunError(f"{plots.results.run.folder}: there is nothing to draw: {left_out(chart).notes[0]}")
-
-    draw.__doc__ = about
-    return draw
-
-
 class Plots:
     """Figures of a run as matplotlib draws them for papers. A notebook shows them inline.
 
@@ -43,15 +28,15 @@ class Plots:
     """
 
     def __init__(self, results: Results) -> None:
-        self.results = results
+        self._results = results
 
     def frontier(self) -> Figure:
         """Draw quality and cost of every strategy, numbered, and the line of those worth choosing."""
         from matplotlib.lines import Line2D
 
-        drawn = _drawing(sections.overview_section, "frontier", "")(self)
+        drawn = self._draw(sections.overview_section, "frontier")
         # The names beside the numbers; in the report its table has them.
-        parts = sections.overview_section(self.results).parts
+        parts = sections.overview_section(self._results).parts
         rows = next((part.rows for part in parts if isinstance(part, Table) and part.heads[0] == "#"), ())
         look = {"linestyle": "none", "markersize": 5, "markeredgewidth": 0.2, "color": INK}
         names = [Line2D([], [], marker=f"${number}$", label=row_name(name), **look) for number, name, *_ in rows]  # type: ignore[arg-type]
@@ -60,15 +45,49 @@ class Plots:
             drawn.legend(handles=names, loc="outside right center")
         return drawn
 
-    growth = _drawing(sections.growth_section, "growth", "Draw the tokens of a call by turn.")
-    bill = _drawing(sections.bill_section, "bill", "Draw the parts of each strategy's bill.")
-    cache = _drawing(sections.cache_section, "cached_share", "Draw the share of calls read from the cache, by turn.")
-    break_even = _drawing(sections.cache_section, "break_even", "Draw the cost up to each turn against `none`.")
-    grounding = _drawing(sections.grounding_section, "grounding", "Draw grounding recall by turn.")
-    answers = _drawing(sections.answers_section, "answers", "Draw the share of right answers, with intervals.")
-    survival = _drawing(sections.survival_section, "survival", "Draw the facts still in the summary, by round.")
-    latency = _drawing(sections.latency_section, "decisions", "Draw how long each strategy takes at a call.")
-    miss_ratios = _drawing(sections.tiers_section, "miss_ratios", "Draw misses of caches of messages, by size.")
+    def growth(self) -> Figure:
+        """Draw the tokens of a call by turn."""
+        return self._draw(sections.growth_section, "growth")
+
+    def bill(self) -> Figure:
+        """Draw the parts of each strategy's bill: cache reads, cache writes, other input, output, own calls."""
+        return self._draw(sections.bill_section, "bill")
+
+    def cache(self) -> Figure:
+        """Draw the share of each call that the provider reads from its cache, by turn."""
+        return self._draw(sections.cache_section, "cached_share")
+
+    def break_even(self) -> Figure:
+        """Draw what each strategy has cost up to each turn, against the whole history."""
+        return self._draw(sections.cache_section, "break_even")
+
+    def grounding(self) -> Figure:
+        """Draw grounding recall by turn."""
+        return self._draw(sections.grounding_section, "grounding")
+
+    def answers(self) -> Figure:
+        """Draw the share of questions that each strategy's contexts let the model answer, with intervals."""
+        return self._draw(sections.answers_section, "answers")
+
+    def survival(self) -> Figure:
+        """Draw the share of facts that are still in the summary, by round of summarising."""
+        return self._draw(sections.survival_section, "survival")
+
+    def latency(self) -> Figure:
+        """Draw how long each strategy takes to build a context."""
+        return self._draw(sections.latency_section, "decisions")
+
+    def miss_ratios(self) -> Figure:
+        """Draw miss ratios of caches of messages, by policy and size."""
+        return self._draw(sections.tiers_section, "miss_ratios")
+
+    def _draw(self, section: Callable[[Results], ReportSection | None], name: str) -> Figure:
+        found = section(self._results)
+        for chart in found.charts if found is not None else ():
+            if chart.name == name:
+                _show_inline()
+                return chart.draw()
+        raise RunError(f"{self._results.run.folder}: there is nothing to draw: {left_out(name).notes[0]}")
 
 
 def _show_inline() -> None:

@@ -41,15 +41,13 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Strategy
 from ctxbench.strategies.chain import listed, spec, use_pythons
 
-from .frames import Names, as_polars, described, summary
+from .frames import Names, described, summary
 from .names import find_strategy
 from .plots import Plots
 from .sql import MEMORY, THREADS, Parameters, run_query
 from .verdict import MORE, BenchmarkGate, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
 
 if TYPE_CHECKING:
-    import polars
-
     from ctxbench.harness.export.mlflow import LogResult
 
 PathText = str | os.PathLike[str]
@@ -280,11 +278,6 @@ class BenchmarkRun:
         return run_query(self.reader, frames_of, query, parameters, memory, threads)
 
     @property
-    def polars(self) -> PolarsFrames:
-        """The same frames as polars has them: `run.polars.summary()`."""
-        return PolarsFrames(self)
-
-    @property
     def plot(self) -> Plots:
         """Figures of the run, drawn by matplotlib: `run.plot.frontier()`."""
         return Plots(self._results)
@@ -377,26 +370,3 @@ class BenchmarkRun:
     def _sizes(self) -> str:
         sizes = count(self.manifest.conversations, "conversation")
         return f"{sizes}, {count(len(self.strategies), 'strategy', 'strategies')}"
-
-
-class PolarsFrames:
-    """The frames of a run as polars data frames. Each raises MissingExtra where polars is not installed."""
-
-    def __init__(self, of: BenchmarkRun) -> None:
-        self._run = of
-
-    def summary(self, *models: str, names: Names = "keys") -> polars.DataFrame:
-        """Return `BenchmarkRun.summary`."""
-        return as_polars(self._run.summary(*models, names=names))
-
-    def growth(self, *, names: Names = "keys") -> polars.DataFrame:
-        """Return `BenchmarkRun.growth`."""
-        return as_polars(self._run.growth(names=names))
-
-    def bill(self, *models: str, names: Names = "keys") -> polars.DataFrame:
-        """Return `BenchmarkRun.bill`."""
-        return as_polars(self._run.bill(*models, names=names))
-
-    def table(self, name: str) -> polars.DataFrame:
-        """Return `BenchmarkRun.table`."""
-        return as_polars(self._run.table(name))

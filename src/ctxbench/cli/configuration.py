@@ -187,14 +187,14 @@ class Configuration:
         kind, is_list = parameter.type_descriptor.annotation, _is_list(parameter)
         kind = get_args(kind)[0] if is_list else kind
         values = value if is_list and isinstance(value, list) else [value]
-        bounds = msgspec.Meta(ge=parameter.min, le=parameter.max)
+        bounded = Annotated[kind, msgspec.Meta(ge=parameter.min, le=parameter.max)]
         for each in values:
             try:
-                msgspec.convert(
-                    each, str if kind is Path else Annotated[kind, bounds] if kind in (int, float) else kind
-                )
-            except msgspec.ValidationError as error:
-                raise self._error(key, f"{str(error).replace('`', '')}: {each!r}") from None
+                msgspec.convert(each, str if kind is Path else bounded if kind in _WORDS else kind)
+            except msgspec.ValidationError:
+                choices = " or ".join(map(repr, getattr(kind, "__members__", None) or get_args(kind)))
+                wanted = choices or _WORDS.get(kind) or ("true or false" if kind is bool else "text")
+                raise self._error(key, f"must be {wanted.format(parameter)}, not {each!r}") from None
         if kind is Path or parameter.name == "inputs":
             values = [self._located(each, kind is Path) for each in values]
         if parameter.name == "adapter_python":  # the name of a program without a folder is looked for on PATH
@@ -226,6 +226,10 @@ class Configuration:
                 if name == (*self._prefix, *key):
                     return number
         return 0
+
+
+_WORDS = {int: "a whole number from {0.min} to {0.max}", float: "a number from {0.min} to {0.max}"}
+"""Values of options that have bounds."""
 
 
 def _is_list(parameter: Any) -> bool:

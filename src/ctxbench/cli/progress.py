@@ -74,7 +74,9 @@ class ProgressCounts:
         """Say how far the run is, without its share."""
         rate = self.steps / max(monotonic() - self._began, 1e-3)
         total = f"{self.found:,}{'' if self._is_read else '+'}"
-        return f"{self.conversations:,} of {total} conversations, {self.steps:,} steps, {rate:,.0f} steps/s"
+        # Side by side, no conversation is done before nearly all are: "0 of 50" reads as a stall.
+        done = f"{self.conversations:,} of " if self.conversations else ""
+        return f"{done}{total} conversations, {self.steps:,} steps, {rate:,.0f} steps/s"
 
     def _changed(self) -> None:
         self._show(self.words, self.share)

@@ -33,7 +33,6 @@ from .part import (
     ArchivedMessage,
     ArchiveIndex,
     Coding,
-    Count,
     Dictionary,
     DictionaryFile,
     IndexSection,
@@ -46,10 +45,10 @@ from .part import (
     checksum,
     dictionary_name,
     index_bytes,
+    new_part,
     parse_index,
     part_name,
     section_of,
-    small_part,
     table_of,
 )
 
@@ -75,15 +74,11 @@ class Damaged(StoreError):
 class ArchiveTier:
     """An archive in a table of blocks. Its errors are StoreErrors."""
 
-    def __init__(
-        self, store: BlockTable, coding: Coding | None = None, count: Count | None = None, keep: int = 0
-    ) -> None:
+    def __init__(self, store: BlockTable, coding: Coding | None = None, keep: int = 0) -> None:
         """Open the archive. `keep` is the number of decompressed blocks that stay in memory."""
         self.coding = Coding() if coding is None else coding
         """Coding of the next block. It may be replaced at any time."""
-        if self.coding.summary and count is None:
-            raise ValueError("summaries are measured in tokens: give `count`, which counts the tokens of a text")
-        self.store, self.count, self._keep = store, count, keep
+        self.store, self._keep = store, keep
         self.index = ArchiveIndex()
         """All files of the archive."""
         self._cache: dict[int, PartMessages] = {}  # decompressed blocks, in order of use
@@ -112,22 +107,6 @@ class ArchiveTier:
     def __contains__(self, id: str) -> bool:
         return id in self._places
 
-    def __len__(self) -> int:
-        return len(self._places)
-
-    @property
-    def ids(self) -> list[str]:
-        """Ids of all messages, in order of addition."""
-        tables = self._tables.items()
-        return [
-            id for number, table in tables for at, id in enumerate(table.ids) if self._places.get(id) == (number, at)
-        ]
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of all messages."""
-        return sum(part.tokens for part in self.index.parts)
-
     @property
     def parts(self) -> tuple[PartEntry, ...]:
         """Parts of the archive, as listed in its index."""
@@ -135,8 +114,8 @@ class ArchiveTier:
 
     @property
     def size(self) -> int:
-        """Bytes of its files: blocks, tables, dictionary, summaries, index."""
-        sections = [section for part in self.parts for section in (part.table, part.content, part.summary) if section]
+        """Bytes of its files: blocks, tables, dictionary, index."""
+        sections = [section for part in self.parts for section in (part.table, part.content)]
         if self.index.dictionary is not None:
             sections.append(self.index.dictionary.data)
         return len(index_bytes(self.index)) + sum(section.size for section in sections)
@@ -150,13 +129,6 @@ class ArchiveTier:
         """Yield all messages in order of addition, with one block in memory at a time."""
         for part in self.parts:
             yield from self.live(part)
-
-    def summaries(self) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Yield the extractive summaries of the blocks that have one, each with the ids of its messages."""
-        for part in self.parts:
-            if part.summary is not None:
-                frame = self._section(part_name(part.number), part.summary)
-                yield self._tables[part.number].ids, Dictionary().decompress(frame).decode()
 
     def frame(self, part: PartEntry) -> tuple[Dictionary, bytes]:
         """Return the dictionary of a part and its compressed bytes."""
@@ -355,9 +327,9 @@ class Draft:
         number = self.index.next
         if is_block:
             using = self.index.dictionary.number if self.index.dictionary else 0
-            part, data = block_part(number, items, self._coding, self.dictionary, using, self._archive.count)
+            part, data = block_part(number, items, self._coding.level, self.dictionary, using)
         else:
-            part, data = small_part(number, items)
+            part, data = new_part(number, items, by_field(items))
         self.files[part_name(number)], self._items[number] = data, list(items)
         self.index = replace(self.index, next=number + 1)
         return part

@@ -1,4 +1,4 @@
-"""A file of messages: a table of their ids and tokens, their content, and perhaps a summary, a zstd frame each.
+"""A file of messages: a table of their ids and tokens, and their content, a zstd frame each.
 
 Opening the archive needs the table, reading a message needs the content. Each has its own checksum in the index, so
 neither is read for the other. The index is a file, too:
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -24,7 +24,6 @@ import zstandard
 from google_crc32c import value as _crc32c
 from msgspec.structs import replace
 
-from ctxbench.metrics.extract import extract
 from ctxbench.scenarios.model import Message
 
 Kind = Literal["none", "trained", "raw"]
@@ -36,8 +35,8 @@ TRAINED_BYTES = 112_640
 # Bytes of a segment of a trained dictionary. By default zstd takes few segments, and stops at 900 bytes in all.
 _SEGMENT = 256
 _SAMPLE = 2048  # bytes of a training sample
-# Logarithms of the longest match distance: a block and the largest dictionary; zstd's `--long`.
-_WINDOW, _LONG_WINDOW = 24, 27
+_WINDOW = 24
+"""Logarithm of the longest match distance: a block and the largest dictionary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +47,7 @@ class Coding:
     dictionary: Kind = "raw"
     dictionary_bytes: int = 1 << 20
     """Largest size of a raw dictionary."""
-    long: bool = False
-    """zstd's long-distance matching over 128 MB."""
     block_tokens: int = 65_536
-    summary: float = 0.0
-    """Tokens of an extractive summary stored beside each block, as a share of the block's tokens; 0 = none."""
 
 
 class Dictionary:
@@ -60,15 +55,14 @@ class Dictionary:
 
     def __init__(self, data: bytes = b"", kind: Kind = "none") -> None:
         self.data, self.kind = data, kind
-        self._decompressor = zstandard.ZstdDecompressor(dict_data=self._zstd(), max_window_size=1 << _LONG_WINDOW)
+        self._decompressor = zstandard.ZstdDecompressor(dict_data=self._zstd(), max_window_size=1 << _WINDOW)
 
     def __deepcopy__(self, _: object) -> Dictionary:
         return self  # it never changes
 
-    def compress(self, content: bytes, level: int, long: bool = False) -> bytes:
+    def compress(self, content: bytes, level: int) -> bytes:
         """Compress content to one frame. The same content gives the same bytes."""
-        window = _LONG_WINDOW if long else _WINDOW
-        settings = zstandard.ZstdCompressionParameters.from_level(level, window_log=window, enable_ldm=long)
+        settings = zstandard.ZstdCompressionParameters.from_level(level, window_log=_WINDOW)
         return zstandard.ZstdCompressor(compression_params=settings, dict_data=self._zstd()).compress(content)
 
     def decompress(self, frame: bytes) -> bytes:
@@ -129,7 +123,6 @@ class PartEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """Number of its dictionary; 0 = none."""
     taught: bool = False
     """Whether the dictionary is made of this part."""
-    summary: IndexSection | None = None
     deleted: tuple[tuple[int, float], ...] = ()
     """Places of deleted messages, and the times of their deletion."""
 
@@ -195,9 +188,6 @@ def section_of(data: bytes, start: int = 0) -> IndexSection:
 _PLAIN = Dictionary()
 _TABLE_LEVEL = 19
 
-Count = Callable[[str], int]
-"""Tokens of a text."""
-
 
 class PartTable(NamedTuple):
     """Ids and tokens of a part's messages, in order."""
@@ -219,39 +209,28 @@ NewPart = tuple[PartEntry, bytes]
 """A part that is not on disk yet, and its bytes."""
 
 
-def small_part(number: int, items: Sequence[ArchivedMessage]) -> NewPart:
-    """Return a small part of messages that do not fill a block yet."""
-    return _new_part(number, items, by_field(items), _PLAIN, FAST, False)
-
-
 def block_part(
-    number: int,
-    items: Sequence[ArchivedMessage],
-    coding: Coding,
-    dictionary: Dictionary,
-    using: int,
-    count: Count | None,
+    number: int, items: Sequence[ArchivedMessage], level: int, dictionary: Dictionary, using: int
 ) -> NewPart:
     """Return a block in the layout of fewest bytes. `using` is the number of the dictionary."""
     layouts = [content for content in (by_field(items), by_key(items)) if content is not None]
-    parts = [_new_part(number, items, content, dictionary, coding.level, coding.long) for content in layouts]
+    parts = [new_part(number, items, content, dictionary, level) for content in layouts]
     best, data = min(parts, key=lambda part: len(part[1]))
-    part = replace(best, sealed=True, dictionary=using)
-    if not coding.summary or count is None:
-        return part, data
-    texts = [item.message.text for item in items if item.message.text]
-    text = extract(texts, int(part.tokens * coding.summary), count)
-    frame = _PLAIN.compress(text.encode(), coding.level)
-    return replace(part, summary=section_of(frame, len(data))), data + frame
+    return replace(best, sealed=True, dictionary=using), data
 
 
-def _new_part(
-    number: int, items: Sequence[ArchivedMessage], content: bytes, by: Dictionary, level: int, long: bool
+def new_part(
+    number: int,
+    items: Sequence[ArchivedMessage],
+    content: bytes,
+    dictionary: Dictionary = _PLAIN,
+    level: int = FAST,
 ) -> NewPart:
+    """Return a part of these messages in a layout. By default it is small: they do not fill a block yet."""
     ids, tokens = [item.id for item in items], [item.tokens for item in items]
     different = ["" if id == next_id(last) else id for last, id in zip(["", *ids], ids, strict=False)]
     head = _PLAIN.compress(msgspec.json.encode((different, tokens)), _TABLE_LEVEL if level > FAST else FAST)
-    frame = by.compress(content, level, long)
+    frame = dictionary.compress(content, level)
     sections = section_of(head), section_of(frame, len(head))
     return PartEntry(number, len(items), sum(tokens), *sections, len(content)), head + frame
 

@@ -31,16 +31,16 @@ LEAST = 39 << BITS
 """Fewest vectors for quantisation: faiss wants 39 for each centroid."""
 
 
-def pieces_of(width: int, ratio: int = RATIO) -> int:
+def pieces_of(width: int) -> int:
     """Return the number of pieces of a vector of `width` 32-bit coordinates: a divisor of it."""
-    wanted = max(1, width * 32 // (ratio * BITS))
+    wanted = max(1, width * 32 // (RATIO * BITS))
     return max(number for number in range(1, min(wanted, width) + 1) if width % number == 0)
 
 
 class Quantised:
     """Quantised vectors. Places count from 0 in the order of the vectors."""
 
-    def __init__(self, vectors: Vectors, ratio: int = RATIO) -> None:
+    def __init__(self, vectors: Vectors) -> None:
         """Train centroids on these vectors, one per row, and code them."""
         faiss = _faiss()
         count, width = vectors.shape
@@ -50,7 +50,7 @@ class Quantised:
         """Bytes of a vector's code."""
         self._codes: Any = faiss.IndexFlatIP(width)
         if not self.exact:
-            pieces = pieces_of(width, ratio)
+            pieces = pieces_of(width)
             self._codes = faiss.IndexPQFastScan(width, pieces, BITS, faiss.METRIC_INNER_PRODUCT)
             self.bytes_each = (pieces * BITS + 7) // 8
         self._originals: Any = faiss.IndexScalarQuantizer(

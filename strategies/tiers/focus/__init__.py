@@ -10,7 +10,7 @@ It works without the harness. `truncation.py` has the four ways to cut a convers
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 from ctxbench.metrics.tokens import PRIMING
 from ctxbench.scenarios.model import Tool
@@ -84,7 +84,7 @@ class Focus:
 
     def __post_init__(self) -> None:
         Quota(self.limit, self.soft, self.warning)
-        if (room := TokenBudget(self.limit, self.system, self.functions).room(0, 0)) < 1:
+        if (room := self.limit - self.reserved(0, 0)) < 1:
             shares = f"system={self.system} and functions={self.functions}"
             raise ValueError(f"limit={self.limit} leaves no tokens for the conversation beside {shares}")
         if self.truncation == "dynamic_summary" and self.max_summary_tokens > (1 - self.keep) * room:
@@ -97,6 +97,10 @@ class Focus:
     def budget(self) -> int:
         """Largest request in tokens."""
         return self.limit
+
+    def reserved(self, system: int, functions: int) -> int:
+        """Return the tokens not available to the conversation: each reserve or what exceeds it, and the priming."""
+        return PRIMING + max(self.system, system) + max(self.functions, functions)
 
     def open(self, services: StrategyContext) -> FocusSession:
         """Open the tier for one conversation."""
@@ -140,8 +144,8 @@ class Focused:
 
     messages: Messages
     """In order, summaries and merged messages included. Empty if the request is over budget."""
-    used: BudgetUse
-    """Tokens of the request by part."""
+    used: int
+    """Tokens of the request as a provider counts them."""
     over_budget: OverBudget | None = None
     """Set if no request fits: the messages that cannot be cut are over the limit."""
 
@@ -149,11 +153,10 @@ class Focused:
 class FocusSession:
     """The Focus tier of one conversation. Every call is given the whole conversation."""
 
-    __slots__ = ("_budget", "_dialogue", "_last", "_quotas", "_services", "_truncation")
+    __slots__ = ("_dialogue", "_focus", "_last", "_quotas", "_services", "_truncation")
 
     def __init__(self, focus: Focus, truncation: Truncation, services: StrategyContext) -> None:
-        self._budget, self._truncation = TokenBudget(focus.limit, focus.system, focus.functions), truncation
-        self._services = services
+        self._focus, self._truncation, self._services = focus, truncation, services
         self._dialogue = Dialogue(services)
         self._quotas = Quotas({TIER: Quota(focus.limit, focus.soft, focus.warning)}, services.record)
         self._last: tuple[Messages, tuple[Tool, ...], int, Focused] | None = None
@@ -169,60 +172,31 @@ class FocusSession:
         return self._last[3]
 
     def _cut(self, history: Messages, tools: tuple[Tool, ...], spare: int) -> Focused:
-        services, budget, dialogue = self._services, self._budget, self._dialogue
+        services, limit, dialogue = self._services, self._focus.limit, self._dialogue
         same = dialogue.read(history)
         conversation = dialogue.messages
         self._truncation.read(conversation, same)
         system, functions = services.total(services.systems(history)), services.schemas(tools)
         total = services.total(conversation)
-        self._quotas.want(TIER, budget.reserved(system, functions) + total)
+        reserved = self._focus.reserved(system, functions)
+        self._quotas.want(TIER, reserved + total)
         start = dialogue.units.starts[-1] if conversation else 0
         newest = services.total(conversation[start:])
-        fixed, smallest = BudgetUse(system, functions, 0).total, BudgetUse(system, functions, newest).total
-        if smallest > budget.limit:
+        parts = system + functions
+        fixed = parts and PRIMING + parts  # an empty request primes no reply
+        smallest = PRIMING + parts + newest if conversation else fixed
+        if smallest > limit:
             alone = "system messages and tool schemas alone are over the limit"
-            why, tokens = (alone, fixed) if fixed > budget.limit else ("the newest message does not fit", smallest)
-            over_budget = OverBudget(why, tokens, budget.limit)
+            why, tokens = (alone, fixed) if fixed > limit else ("the newest message does not fit", smallest)
+            over_budget = OverBudget(why, tokens, limit)
             services.record(over_budget)
-            return Focused(Messages(), BudgetUse(0, 0, 0), over_budget)
+            return Focused(Messages(), 0, over_budget)
         least, opening = newest, services.opening(conversation, start)
         if opening is not None:
             turn = newest + services.tokens(conversation[opening])
-            least = turn if BudgetUse(system, functions, turn).total <= budget.limit else newest
-        room = max(budget.room(system, functions), least)
+            least = turn if PRIMING + parts + turn <= limit else newest
+        room = max(limit - reserved, least)
         if total <= room:
-            return Focused(history, BudgetUse(system, functions, total))
+            return Focused(history, smallest + total - newest)
         sent = self._truncation.cut(history, dialogue, max(room - spare, least))
-        return Focused(sent, BudgetUse(system, functions, services.total(sent) - system))
-
-
-class BudgetUse(NamedTuple):
-    """Tokens of a request by part."""
-
-    system: int
-    """System messages of the recording, which are never cut."""
-    functions: int
-    """Schemas of the tools offered."""
-    conversation: int
-    """All other messages, summaries and merged messages included."""
-
-    @property
-    def total(self) -> int:
-        """Tokens that a provider counts: 3 more prime the reply. An empty request has none."""
-        return PRIMING + sum(self) if any(self) else 0
-
-
-class TokenBudget(NamedTuple):
-    """The limit of a request and its reserves, in tokens."""
-
-    limit: int
-    system: int
-    functions: int
-
-    def room(self, system: int, functions: int) -> int:
-        """Return the tokens left for the conversation beside system messages and schemas. May be below 0."""
-        return self.limit - self.reserved(system, functions)
-
-    def reserved(self, system: int, functions: int) -> int:
-        """Return the tokens not available to the conversation: each reserve or what exceeds it, and the priming."""
-        return PRIMING + max(self.system, system) + max(self.functions, functions)
+        return Focused(sent, PRIMING + functions + services.total(sent))

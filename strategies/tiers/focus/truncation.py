@@ -114,10 +114,7 @@ class Importance(Truncation):
     unit is dropped, because providers reject such requests.
     """
 
-    __slots__ = (
-        *("_base", "_index", "_places", "_read", "_rows", "_services", "_tokens", "_users", "_weights"),
-        *("_later", "_lost", "_result", "_starts", "_unit_tokens"),
-    )
+    __slots__ = ("_base", "_index", "_read", "_result", "_rows", "_services", "_tokens", "_users", "_weights")
 
     def __init__(self, services: StrategyContext, weights: ImportanceWeights, read: int) -> None:
         self._services, self._weights, self._read = services, weights, read
@@ -127,19 +124,11 @@ class Importance(Truncation):
         self._tokens: Rows[np.int64] = Rows(np.int64)
         # Whether a message is a tool's result. A unit that begins with one has lost its call: it is never taken.
         self._result: Rows[np.bool_] = Rows(np.bool_)
-        self._places: Rows[np.float64] = Rows(np.float64)  # 1, 2, 3 …
         self._users: list[int] = []  # places of the user messages
-        # Of each unit the place where it starts and its tokens; the units that are never taken.
-        self._starts: Rows[np.int64] = Rows(np.int64)
-        self._unit_tokens: Rows[np.int64] = Rows(np.int64)
-        self._lost: Rows[np.int64] = Rows(np.int64)
-        # Messages that are not the first of their unit: their place, the number of their unit.
-        self._later: Rows[np.int64] = Rows(np.int64, 2)
 
     def read(self, messages: Messages, same: int) -> None:
-        for rows in (self._rows, self._base, self._tokens, self._result, self._places):
+        for rows in (self._rows, self._base, self._tokens, self._result):
             rows.size = min(same, rows.size)
-        self._forget_units(int(np.searchsorted(self._starts.all, same)))
         known = self._rows.size
         new = list(messages[known:])
         del self._users[bisect_left(self._users, known) :]
@@ -152,42 +141,18 @@ class Importance(Truncation):
         self._base.add(np.array(base, np.float64) + np.array(shaped, np.float64))
         self._result.add(np.array([message.role == "tool" for message in new], np.bool_))
         self._tokens.add(np.array([self._services.tokens(message) for message in new], np.int64))
-        self._places.add(np.arange(known + 1, len(messages) + 1, dtype=np.float64))
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
-        self._read_units(dialogue.units.starts)
-        by_message, later = self.scores(dialogue.messages), self._later.all
-        scores: Scores = by_message[self._starts.all]
-        np.maximum.at(scores, later[:, 1], by_message[later[:, 0]])
-        scores[self._lost.all] = -1.0
-        tokens = self._unit_tokens.all
+        units = np.array(dialogue.units.starts, np.int64)
+        scores: Scores = np.maximum.reduceat(self.scores(dialogue.messages), units)
+        scores[self._result.all[units]] = -1.0
+        tokens = np.add.reduceat(self._tokens.all, units)
         return dialogue.some(history, ImportantUnits(dialogue.units.starts, self._users, tokens, scores).choose(room))
-
-    def _read_units(self, starts: list[int]) -> None:
-        """Take in the units. They are added at the end, where a late result may join some; the newest may grow."""
-        known = self._starts
-        while known.size and (known.size > len(starts) or known.all[-1] != starts[known.size - 1]):
-            known.size -= 1
-        self._forget_units(max(known.size - 1, 0))
-        first, new = known.size, np.array(starts[known.size :], np.int64)
-        known.add(new)
-        self._unit_tokens.add(np.add.reduceat(self._tokens.all[new[0] :], new - new[0]))
-        self._lost.add(first + np.flatnonzero(self._result.all[new]))
-        places = np.arange(new[0], self._tokens.size)
-        units = first + np.searchsorted(new, places, side="right") - 1
-        is_later = known.all[units] != places
-        self._later.add(np.column_stack((places[is_later], units[is_later])))
-
-    def _forget_units(self, size: int) -> None:
-        """Forget the units from number `size` on."""
-        self._starts.size = self._unit_tokens.size = size
-        self._lost.size = int(np.searchsorted(self._lost.all, size))
-        self._later.size = int(np.searchsorted(self._later.all[:, 1], size))
 
     def scores(self, messages: Messages) -> Scores:
         """Return the score of each message, to 6 decimals: further ones differ between machines."""
         similar = self._index.scores(self._question(messages))[self._rows.all]
-        recent = self._places.all / len(messages)
+        recent = np.arange(1.0, len(messages) + 1) / len(messages)
         scores: Scores = self._weights.semantic * similar + self._weights.recency * recent + self._base.all
         return scores.round(6)
 

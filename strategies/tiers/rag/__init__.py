@@ -18,15 +18,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ctxbench.metrics.tfidf import Scores
 from ctxbench.scenarios.model import Message
 
-from ..snapshot_file import SnapshotReader, SnapshotWriter
 from .graph import EntityGraph
-from .postings import NOTHING, Bm25, Ranked, Scores, TextIndex, top_k
+from .postings import NOTHING, Bm25, Ranked, TextIndex, top_k
 from .vectors import Index, Vectors
 
 Retriever = Literal["vector", "bm25", "graph"]
@@ -190,6 +189,14 @@ class Rag:
             for index in self._texts.values():
                 index.delete(number)
 
+    def restore(self, passages: Sequence[Passage | None]) -> None:
+        """Index the passages of another tier in this one, which is empty; deleted ones are None and keep their number.
+
+        Their vectors are embedded again when a search first needs them.
+        """
+        self.add(passage or Passage(f"\0{at}", "") for at, passage in enumerate(passages))
+        self.delete(f"\0{at}" for at, passage in enumerate(passages) if passage is None)
+
     def search(
         self, query: str, k: int = 5, *, by: Collection[Retriever] | None = None, fusing: Fusion = FUSING
     ) -> list[Hit]:
@@ -273,39 +280,3 @@ class Rag:
         if self.vectors is None or vector is None:
             return np.zeros(len(numbers))
         return self.vectors.score(vector, numbers)
-
-
-class _About(msgspec.Struct, frozen=True):
-    """Rules and embedder that the contents of a snapshot depend on."""
-
-    has_vectors: bool
-    model: str
-
-
-def save(rag: Rag, writer: SnapshotWriter, model: str = "") -> None:
-    """Write the tier as sections of a snapshot. `model` names the embedder whose vectors it has."""
-    writer.json("rag", _About("vector" in rag.rules.retrievers, model))
-    writer.json("passages", rag.passages)
-    writer.json("waiting", rag.waiting)
-    if rag.vectors is not None:
-        rag.vectors.save(writer)
-
-
-def load(reader: SnapshotReader, rules: RagRules = RULES, embed: Embed | None = None, model: str = "") -> Rag:
-    """Read the tier, to be searched by these rules. Words and entities are indexed again.
-
-    Raises SnapshotError if its vectors are missing or another embedder's.
-    """
-    about, rag = reader.json("rag", _About), Rag(rules, embed)
-    if "vector" in rules.retrievers and (not about.has_vectors or about.model != model):
-        has = f"are from the embedder {about.model!r}, not {model!r}" if about.has_vectors else "are missing"
-        raise reader.refuse(f"its vectors {has}: build it again")
-    passages = reader.json("passages", list[Passage | None])
-    # A deleted passage keeps its number: an empty one takes it for a moment.
-    rag.add(passage or Passage(f"\0{at}", "") for at, passage in enumerate(passages))
-    rag.delete(f"\0{at}" for at, passage in enumerate(passages) if passage is None)
-    if "vector" in rules.retrievers:
-        rag.waiting = reader.json("waiting", list[int])
-        if reader.has("vectors"):
-            rag.vectors = Vectors.load(reader, rules.index)
-    return rag

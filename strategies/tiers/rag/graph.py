@@ -14,7 +14,7 @@ found.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -42,11 +42,11 @@ class EntityGraph(TextIndex):
     @property
     def size(self) -> tuple[int, int]:
         """Number of entities, and of edges."""
-        return self._postings.terms, self._postings.entries
+        counts = self._postings.document_counts()
+        return len(counts), int(counts.sum())
 
-    def add(self, text: str) -> None:
-        self._postings.add(entities(text, self._with_words))
-        self.forget()
+    def _terms(self, text: str) -> Sequence[str]:
+        return entities(text, self._with_words)
 
     def _scores(self, query: str) -> Ranked:
         # The query's entities, and its words that are an entity of some text.
@@ -55,9 +55,9 @@ class EntityGraph(TextIndex):
         if not len(seeds):
             return NOTHING
         postings, restart = self._postings, RESTART
-        degree, alive = postings.document_counts, int(postings.alive.all.sum())
-        rarity = np.log(1 + (alive - degree[seeds] + 0.5) / (degree[seeds] + 0.5))
-        waiting = np.zeros(postings.terms)
+        degree = postings.document_counts()
+        rarity = np.log(1 + (self._living - degree[seeds] + 0.5) / (degree[seeds] + 0.5))
+        waiting = np.zeros(len(degree))
         waiting[seeds] = rarity / rarity.sum()
         scores, arrived = np.zeros(len(postings)), np.zeros(len(postings))
         # The first push takes every seed, however little mass it has: so each document with one of them gets a score.

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctxbench.metrics.rows import Rows
+from ctxbench.metrics.tfidf import Scores
 from ctxbench.scenarios.errors import MissingExtra
 
-from ..snapshot_file import SnapshotReader, SnapshotWriter
-from .postings import NOTHING, Numbers, Ranked, Scores, top_k
+from .postings import NOTHING, Numbers, Ranked, top_k
 
 Matrix = NDArray[np.float32]
 Index = Literal["exact", "hnsw"]
@@ -134,22 +134,6 @@ class Vectors:
         cosines = np.full(len(numbers), -1.0)
         cosines[slots >= 0] = _rounded(self._vectors(slots[slots >= 0]) @ _checked(query, self.dimension)[0])
         return cosines
-
-    def save(self, writer: SnapshotWriter) -> None:
-        """Write the documents and their vectors. A graph is built again from them."""
-        numbers, slots = self._arrays()
-        used, places = np.unique(slots, return_inverse=True)
-        writer.array("vectors.documents", numbers)
-        writer.array("vectors.slots", places)
-        writer.array("vectors", self._vectors(used))
-
-    @classmethod
-    def load(cls, reader: SnapshotReader, index: Index = "exact") -> Vectors:
-        """Read vectors."""
-        vectors = reader.array("vectors")
-        store = cls(vectors.shape[1], index)
-        store.add(reader.array("vectors.documents"), vectors[reader.array("vectors.slots")])
-        return store
 
     def _arrays(self) -> tuple[Numbers, Numbers]:
         """Return the documents, in order of addition, and their slots."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import inf
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -68,19 +69,19 @@ class TieredSession:
         return context if sent == history else context.sending(sent)
 
     def _compose(self, history: Messages, tools: tuple[Tool, ...]) -> Messages:
-        now = self.tiers.clock.tick(self._services.now)
+        now = self.tiers.tick(self._services.now)
         new = self._read(history, now)
         request = self._focus.send(history, tools, self._rules.recall)
         here, units = _ids(request), Units()
         if request.over_budget is None and request.messages is not history:
             self._look_up(new, request.messages, here)
-            units = self._units(history, here, min(self._rules.recall, self._rules.limit - request.used.total))
+            units = self._units(history, here, min(self._rules.recall, self._rules.limit - request.used))
             needed = self._tokens(units, here)
             if self._rules.recall - needed > self._rules.limit // SLACK:
                 request = self._focus.send(history, tools, needed)
                 here = _ids(request)
                 units = self._start_with_user(
-                    history, units, here, self._rules.limit - request.used.total - self._tokens(units, here)
+                    history, units, here, self._rules.limit - request.used - self._tokens(units, here)
                 )
         self.tiers.keep(here, now)
         self._read_chosen(here, now)
@@ -89,7 +90,7 @@ class TieredSession:
         if request.over_budget is not None:
             sent = self._services.systems(history)
         self.tiers.loans.sent = {message.id for message in sent}
-        used = request.used.total + sum(self._services.tokens(history[place]) for place in recalled)
+        used = request.used + sum(self._services.tokens(history[place]) for place in recalled)
         self.tiers.run(now, used / self._rules.limit)
         return sent
 
@@ -259,37 +260,26 @@ def insert_recalled(history: Messages, sent: Messages, places: Sequence[int]) ->
 
     A summary or merged message keeps the message after it as its neighbour.
     """
-    where = _SpanPlaces(history)
+    stretches: dict[int, list[tuple[int, int, int]]] = {}  # by store: start, stop, place of the start in the history
+    place = 0
+    for store, start, stop in history.spans:
+        stretches.setdefault(id(store), []).append((start, stop, place))
+        place += stop - start
     waiting = list(reversed(places))
     spans: list[Span] = []
     for span in sent.spans:
-        for start, piece in where.pieces(span):
-            while start is not None and waiting and waiting[-1] < start:
+        pieces: list[tuple[float, Span]] = []  # the span, cut where the history cuts it, with places in the history
+        for start, stop, place in sorted(stretches.get(id(span.store), ())):
+            low, high = max(start, span.start), min(stop, span.stop)
+            if low < high:
+                pieces.append((place + low - start, Span(span.store, low, high)))
+        for place_of, piece in pieces or [(-inf, span)]:
+            while waiting and waiting[-1] < place_of:
                 spans += history[waiting[-1] : waiting.pop() + 1].spans
             spans.append(piece)
     while waiting:
         spans += history[waiting[-1] : waiting.pop() + 1].spans
     return sum((Messages((span,)) for span in spans), Messages())
-
-
-class _SpanPlaces:
-    """Places of spans in a history."""
-
-    def __init__(self, history: Messages) -> None:
-        self._spans: dict[int, list[tuple[int, int, int]]] = {}  # by store: start, stop, place of the start
-        place = 0
-        for store, start, stop in history.spans:
-            self._spans.setdefault(id(store), []).append((start, stop, place))
-            place += stop - start
-
-    def pieces(self, span: Span) -> list[tuple[int | None, Span]]:
-        """Cut a span where the history cuts it. Return pieces with their places, None for a span that is not in it."""
-        pieces: list[tuple[int | None, Span]] = []
-        for start, stop, place in sorted(self._spans.get(id(span.store), ())):
-            low, high = max(start, span.start), min(stop, span.stop)
-            if low < high:
-                pieces.append((place + low - start, Span(span.store, low, high)))
-        return pieces or [(None, span)]
 
 
 RESERVE = 8

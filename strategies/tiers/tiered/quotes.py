@@ -79,16 +79,14 @@ class _Text(NamedTuple):
 
 
 def _read(text: str) -> _Text:
-    return _read_cached(text) if len(text) <= SHORT else _read_uncached(text)
-
-
-def _read_uncached(text: str) -> _Text:
-    words = _words(text)
-    return _Text(words, _fingerprints(words))
+    return _read_cached(text) if len(text) <= SHORT else _read_cached.__wrapped__(text)
 
 
 # A text is read when it is new, and again when it leaves Focus: mostly soon after.
-_read_cached = lru_cache(256)(_read_uncached)
+@lru_cache(256)
+def _read_cached(text: str) -> _Text:
+    words = _words(text)
+    return _Text(words, _fingerprints(words))
 
 
 def _words(text: str) -> list[str]:

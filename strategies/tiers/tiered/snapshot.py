@@ -3,36 +3,39 @@
     save(tiers, path)
     tiers = load(path, record)
 
-The file has what `STATE` names, the migration with the history of Working's policy, the Archive's files, and RAG's
-passages with their vectors.
+The file has a line with the version, a MessagePack map, and the CRC-32C of both. The map has what `STATE` names, the
+migration with the history of Working's policy, the Archive's files, and RAG's passages, which are indexed and embedded
+again. Nothing is pickled.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from ctxbench.scenarios.errors import UserError
 from ctxbench.scenarios.model import Message
 
 from ...events import Compressed, Moved
 from ..archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
+from ..archive.part import checksum
 from ..heat import Gauges
 from ..migration import MigrationState
-from ..rag import Embed
-from ..rag import load as load_index
-from ..rag import save as save_index
-from ..snapshot_file import reading, writing
+from ..rag import Embed, Passage
 from ..working.successors import Successors
 from . import Tiered
 from .quotes import Prints
 from .tiers import KEPT, Event, Loans, Tiers
 
-KIND = "memory tiers"
+HEAD = b"ctxbench memory tiers 4\n"
 Held = dict[str, tuple[Message, int]]
 STATE: dict[str, Any] = {
-    "clock.now": float,
+    "now": float,
     "focus": Held,
     "loans": Loans,
     "question": str,
@@ -56,32 +59,56 @@ STATE: dict[str, Any] = {
 """Attributes of the tiers that are written as they are, with their types."""
 
 
-def save(tiers: Tiers, path: Path, model: str = "") -> None:
-    """Write all tiers to a file. `model` names the embedder, if there is one. Raises SnapshotError."""
-    files = tiers.blocks.archive.store.all()
-    with writing(path, KIND) as writer:
-        writer.json("rules", tiers.rules)
-        writer.json("files", list(files))
-        for name, data in files.items():
-            writer.bytes(f"archive/{name}", data)
-        for name in STATE:
-            writer.json(name, attrgetter(name)(tiers))
-        writer.json("migration", tiers.migration.state())
-        save_index(tiers.index, writer, model)
+class SnapshotError(UserError):
+    """A snapshot that cannot be written, read or used."""
 
 
-def load(path: Path, record: Callable[[Event], None], embed: Embed | None = None, model: str = "") -> Tiers:
+def save(tiers: Tiers, path: Path) -> None:
+    """Write all tiers to a file, which appears under its name once all of it is written. Raises SnapshotError."""
+    state = {name: attrgetter(name)(tiers) for name in STATE}
+    state |= {"rules": tiers.rules, "files": tiers.blocks.archive.store.all(), "passages": tiers.index.passages}
+    body = HEAD + msgspec.msgpack.encode(state | {"migration": tiers.migration.state()})
+    beside = path.with_name(f"{path.name}.part")
+    try:
+        try:
+            beside.write_bytes(body + checksum(body).to_bytes(4))
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise SnapshotError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def load(path: Path, record: Callable[[Event], None], embed: Embed | None = None) -> Tiers:
     """Read all tiers from a file. Later events go to `record`. Raises SnapshotError."""
-    with reading(path, KIND) as reader:
-        # Events of the restoring are dropped: they were recorded when they first happened.
-        tiers, store = Tiers(reader.json("rules", Tiered), lambda _: None, embed), BlockTable()
-        if files := reader.json("files", list[str]):
-            store.replace({name: reader.bytes(f"archive/{name}") for name in files}, ())
-        tiers.blocks.archive = ArchiveTier(store, keep=KEPT)
-        for name, kind in STATE.items():
-            owner, _, attribute = name.rpartition(".")
-            setattr(attrgetter(owner)(tiers) if owner else tiers, attribute, reader.json(name, kind))
-        tiers.index = load_index(reader, tiers.index.rules, embed, model)
-        tiers.migration.restore(reader.json("migration", MigrationState))
-        tiers.record = record
-        return tiers
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SnapshotError(f"{path}: cannot be read: {error.strerror or error}") from None
+    body = data[:-4]
+    if not body.startswith(HEAD):
+        raise SnapshotError(f"{path}: does not begin with {HEAD.decode().strip()!r}: write it again")
+    if data[-4:] != checksum(body).to_bytes(4):
+        raise SnapshotError(f"{path}: is altered or cut off: write it again")
+    try:
+        return _restored(msgspec.msgpack.decode(body[len(HEAD) :], type=dict[str, msgspec.Raw]), record, embed)
+    except (msgspec.MsgspecError, UserError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise SnapshotError(f"{path}: cannot be restored: {error}: write it again") from None
+
+
+def _restored(state: dict[str, msgspec.Raw], record: Callable[[Event], None], embed: Embed | None) -> Tiers:
+    def read(name: str, kind: Any) -> Any:
+        return msgspec.msgpack.decode(state[name], type=kind)
+
+    # Events of the restoring are dropped: they were recorded when they first happened.
+    tiers, store = Tiers(read("rules", Tiered), lambda _: None, embed), BlockTable()
+    if files := read("files", dict[str, bytes]):
+        store.replace(files, ())
+    tiers.blocks.archive = ArchiveTier(store, keep=KEPT)
+    for name, kind in STATE.items():
+        owner, _, attribute = name.rpartition(".")
+        setattr(attrgetter(owner)(tiers) if owner else tiers, attribute, read(name, kind))
+    tiers.index.restore(read("passages", list[Passage | None]))
+    tiers.migration.restore(read("migration", MigrationState))
+    tiers.record = record
+    return tiers

@@ -1,7 +1,7 @@
 """The tiers below Focus as one memory: messages are demoted, searched, read where they are, and promoted.
 
     tiers = Tiers(TieredSettings(), record)
-    now = tiers.clock.tick(seconds)
+    now = tiers.tick(seconds)
     tiers.add(message, tokens, now)          # the message is in Focus
     tiers.keep({"m7", "m8"}, now)            # these stay in Focus; all others are demoted
     tiers.search("…", 5)                     # ids below Focus, with scores
@@ -194,7 +194,7 @@ class Tiers:
 
     def __init__(self, rules: TieredSettings, record: Callable[[Event], None], embed: Embed | None = None) -> None:
         self.rules, self.record = rules, record
-        self.clock, self.gauges = MigrationClock(), Gauges()
+        self.now, self.gauges = 0.0, Gauges()
         self.focus: dict[str, tuple[Message, int]] = {}
         """Messages only in Focus, with their tokens."""
         self.loans = Loans()
@@ -224,6 +224,14 @@ class Tiers:
     def __contains__(self, id: str) -> bool:
         """Return whether a message is below Focus."""
         return id in self.migration
+
+    def tick(self, recorded: float | None) -> float:
+        """Return the time of the next call, in recorded seconds, which never go back.
+
+        A call without a time is a second after the previous one.
+        """
+        self.now = self.now + 1 if recorded is None or not math.isfinite(recorded) else max(self.now, recorded)
+        return self.now
 
     def add(self, message: Message, tokens: int, now: float) -> None:
         """Add a message to Focus, unless it is below. A message below with other content is forgotten first."""
@@ -407,20 +415,3 @@ class ByPolicy(Replacement):
     def restore(self, state: Any) -> None:
         self.policy, self._out = self.policy.restored(state["policy"]), dict.fromkeys(state["out"])
         self._tokens.update(state["tokens"])
-
-
-class MigrationClock:
-    """Recorded seconds that never go back. A call without a time is a second after the previous one."""
-
-    __slots__ = ("now",)
-
-    def __init__(self, now: float = 0.0) -> None:
-        self.now = now
-
-    def tick(self, recorded: float | None) -> float:
-        """Return the time of the next call. A time before the current one leaves the clock as it is."""
-        if recorded is None or not math.isfinite(recorded):
-            self.now += 1
-        else:
-            self.now = max(self.now, recorded)
-        return self.now

@@ -401,6 +401,14 @@ def test_savings_of_calls_that_would_fail_are_marked(tmp_path: Path) -> None:
     assert "* Part of this saving comes from calls that lack the newest message." in printed
 
 
+def test_models_without_some_of_the_placements(run: Run) -> None:
+    """The bill of each model has a column for each placement that it knows: `hindsight` is of few providers."""
+    placements = ("--placement", "tail", "--placement", "hindsight")
+    shown = ctxbench("bill", run.folder, "-m", "claude-sonnet-5", "-m", "gpt-4o", *placements, cwd=run.folder).stdout
+    assert re.search(r"claude-sonnet-5, by where .*\n.* hindsight\n", shown)
+    assert re.search(r"gpt-4o, by where .*\n.* tail\n", shown)
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_every_call_in_a_file(run: Run, tmp_path: Path, suffix: str) -> None:
     """`--calls` writes a row a call, model and placement; another ending is refused."""

@@ -120,10 +120,8 @@ def test_a_policy_file(tmp_path: Path) -> None:
         ("[metrics.grounding]\nmargin = 1", r"metrics.grounding.margin: unknown key"),
         ("[metrics.grounding]\nabsolute = '1 %'", r"must be a number, not text"),
         ("cannot_tell = 'maybe'", r"gate.toml:1: cannot_tell: invalid enum value 'maybe'"),
-        (
-            "strategies = ['summary']",
-            r"gate.toml:1: strategies: 'summary' was not run; .*summary\(every=5\)",
-        ),
+        ("strategies = ['summary']", r"gate.toml:1: strategies: 'summary' was not run; .*summary\(every=5\)"),
+        ("strategies = ['']", r"gate.toml:1: strategies: '' was not run"),
         ("[metrics", "gate.toml:1: not TOML"),
     ],
 )

@@ -16,7 +16,7 @@ from ctxbench.scenarios.model import Compaction, ContextEdit, Fact, Message, Too
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.events import Event, OverBudget
-from ctxbench.strategies.tiers.focus import BudgetUse, Focus
+from ctxbench.strategies.tiers.focus import Focus
 
 COUNTER = TokenCounter()
 
@@ -26,7 +26,7 @@ class Sent(NamedTuple):
 
     messages: Messages
     overflow: tuple[Message, ...]
-    used: BudgetUse
+    used: int
     over_budget: OverBudget | None
     events: tuple[Event, ...]
 

@@ -171,7 +171,7 @@ def test_a_history_without_times_and_one_whose_clock_goes_back() -> None:
     )
     plain, back = (Talk(SMALL, Conversation("talk", each)) for each in (said, timed))
     assert [sent.ids for sent in plain.play()] == [sent.ids for sent in back.play()]
-    assert plain.opened.tiers.clock.now == len(list(plain.conversation.calls()))
+    assert plain.opened.tiers.now == len(list(plain.conversation.calls()))
 
 
 def test_a_message_larger_than_a_tier() -> None:
@@ -213,7 +213,7 @@ def test_the_memory_never_loses_a_message(steps: list[tuple[int, int, bool]]) ->
     tiers, _ = memory()
     last: dict[str, Message] = {}
     for number, version, kept in steps:
-        now = tiers.clock.tick(None)
+        now = tiers.tick(None)
         message = Message(f"m{number}", "user", f"message {number}, version {version}")
         last[message.id] = message
         tiers.add(message, 10, now)
@@ -233,7 +233,7 @@ def demoted(rules: Tiered, messages: int) -> tuple[Tiers, list[Event], float]:
     tiers, events = memory(rules)
     now = 0.0
     for at in range(messages):
-        now = tiers.clock.tick(None)
+        now = tiers.tick(None)
         tiers.add(Message(f"m{at}", "user", f"message {at}"), 10, now)
         tiers.keep((), now)
         tiers.run(now, 0.5)
@@ -267,7 +267,7 @@ def test_what_has_gone_cold_leaves_only_if_that_is_asked_for(collect: bool, tier
 def test_a_store_beyond_its_limit_is_collected(collect: bool) -> None:
     """Five seconds a moved message's copy stays in the store, so it holds more than its tier: as many are to go."""
     tiers, _ = memory(Tiered(working=100, archive=1_000, collect=collect))
-    now = tiers.clock.tick(None)
+    now = tiers.tick(None)
     for at in range(15):
         tiers.add(Message(f"m{at}", "user", f"message {at}"), 10, now)
     tiers.keep((), now)
