@@ -338,19 +338,23 @@ class Goose(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            session = _GooseSession(problems, History(problems))
+            session, name, meta = _GooseSession(problems, History(problems)), path.stem, dict[str, Scalar]()
             for place, raw in records(path, problems):
                 with problems.collect():
                     record = Fields(decode(raw, OBJECT, place), place)
                     if record.at("role") is not None:
                         session.add(record)
                         continue
-                    session.describe(record)
+                    name = record.text("id") or name
+                    for total in ("accumulated_input_tokens", "accumulated_output_tokens", "accumulated_total_tokens"):
+                        if isinstance(record.at(total), int) and record.at(total):
+                            meta[total] = record.at(total)
                     for message in record.each("conversation"):
                         with problems.collect():
                             session.add(message)
-            if session.history.messages:
-                yield Place(str(path)), session.conversation(path.stem)
+            if messages := session.history.in_order():
+                compactions = tuple(session.compactions)
+                yield Place(str(path)), Conversation(name, messages, compactions=compactions, meta=meta)
 
 
 @dataclass(slots=True)
@@ -359,20 +363,11 @@ class _GooseSession:
 
     problems: Problems
     history: History
-    name: str = ""
-    meta: dict[str, Scalar] = field(default_factory=dict)
     compactions: list[Compaction] = field(default_factory=list)
     _names: count[int] = field(default_factory=count)
     _hidden: bool = False
     _ended: bool = True
     """Whether the next message for the agent alone begins another compaction."""
-
-    def describe(self, record: Fields) -> None:
-        """Take what a record says of the session as a whole."""
-        self.name = record.text("id") or self.name
-        for total in ("accumulated_input_tokens", "accumulated_output_tokens", "accumulated_total_tokens"):
-            if isinstance(record.at(total), int) and record.at(total):
-                self.meta[total] = record.at(total)
 
     def add(self, recorded: Fields) -> None:
         """Add the next message. Raises RecordingError if it cannot be read."""
@@ -390,12 +385,6 @@ class _GooseSession:
         self._hidden, self._ended = self._hidden or not agent_sees, True
         for one in messages:
             self.history.add(one, recorded.place)
-
-    def conversation(self, stem: str) -> Conversation:
-        """Return the session; a session without an id has the file's name."""
-        return Conversation(
-            self.name or stem, self.history.in_order(), compactions=tuple(self.compactions), meta=self.meta
-        )
 
     def _messages(self, message: Fields) -> Iterator[Message]:
         """Yield a message in our form, its tool results apart."""
