@@ -196,7 +196,7 @@ class RunRequests:
 
     @cached_property
     def log(self) -> list[tuple[int, tuple[tuple[int, int], ...], tuple[str, ...], int, tuple[int, ...]]]:
-        """What the context log has of each request: the first fields of a `RequestStep`."""
+        """Rows of the context log, one a request: the first fields of a `RequestStep`."""
         columns = {name: values_of(self._table.column(name)) for name in _LOG}
         spans = zip(columns["added_from"], columns["added_to"], strict=True)
         added = [tuple(zip(*both, strict=True)) for both in spans]

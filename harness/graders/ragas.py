@@ -240,7 +240,7 @@ class RagasCalls:
 
 
 class RagasLibrary(NamedTuple):
-    """What is used of ragas: its metrics, and our models in the form that it wants, made of the calls for an item."""
+    """The parts of ragas that are used: its metrics, and our models in its form, made of the calls for an item."""
 
     metrics: Any
     llm: Callable[[RagasCalls], Any]

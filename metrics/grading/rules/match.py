@@ -214,7 +214,7 @@ class Match:
     rival: bool
     """A name of which a part is there, beside a name that is not of it: Kelli *Garner* for Kelli Giddish."""
     lacks: Literal["", "surname", "place", "word"]
-    """What matters and is not there: the surname of the person asked for; a word of a Chinese text with a number, as a
+    """Kind of word that matters and is not there: the surname of the person asked for; a word of a Chinese text with a number, as a
     rule an address; a word of a short sentence, which has another one: *light* green for dark green."""
 
 
