@@ -214,8 +214,8 @@ class Match:
     rival: bool
     """A name of which a part is there, beside a name that is not of it: Kelli *Garner* for Kelli Giddish."""
     lacks: Literal["", "surname", "place", "word"]
-    """Kind of word that matters and is not there: the surname of the person asked for; a word of a Chinese text with a number, as a
-    rule an address; a word of a short sentence, which has another one: *light* green for dark green."""
+    """Kind of word that matters and is not there: the surname of the person asked for; a word of a Chinese text with a
+    number, as a rule an address; a word of a short sentence, which has another one: *light* green for dark green."""
 
 
 class GoldSpan(NamedTuple):
