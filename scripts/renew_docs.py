@@ -16,7 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -136,9 +136,9 @@ def quality(measured: Printed) -> Iterator[str]:
         yield row(f"`{name}`", *shares, percent(answers["abstained"]), f"{answers['input_tokens']:,}")
 
 
-def span(ends: Sequence[float]) -> str:
+def span(ends: Mapping[str, float], decimals: int = 0) -> str:
     """Return an interval of shares, in per cent."""
-    return "–".join(f"{100 * end:.0f}" for end in ends)
+    return "–".join(f"{100 * ends[end]:.{decimals}f}" for end in ("low", "high"))
 
 
 def context_recall(measured: Printed) -> Iterator[str]:
@@ -154,9 +154,8 @@ def answers_right(measured: Printed) -> Iterator[str]:
     yield from head("", "right", "95 %", "normalised gain", "abstained")
     for name in FEW:
         answers = measured.report["answers"][0]["strategies"][name]
-        low, high = answers["correct_interval"]
         shares = (percent(answers[key]) for key in ("normalised_gain", "abstained"))
-        yield row(f"`{name}`", percent(answers["correct"]), f"{100 * low:.1f}–{100 * high:.1f}", *shares)
+        yield row(f"`{name}`", percent(answers["correct"]), span(answers["correct_interval"], 1), *shares)
 
 
 def cost_saved(measured: Printed) -> Iterator[str]:
