@@ -114,10 +114,6 @@ class Fields:
         value = self.at(path)
         return None if value is None else self._converted(value, kind, path)
 
-    def one_of(self, paths: str, kinds: Any) -> Any:
-        """Return the first value that is not null, as `typed` does, of one of several types."""
-        return self.typed(paths, kinds)
-
     def needed(self, paths: str, kind: type[T], blank: bool = False) -> T:
         """Return the first value that holds something. Raises RecordingError if there is none, or not of the type.
 

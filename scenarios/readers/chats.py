@@ -338,7 +338,7 @@ def _add(said: Fields, history: History) -> None:
             answer = []
         named = part.text("tool_use_id") or (open_calls[0] if open_calls else None)
         open_calls = [name for name in open_calls if name != named]
-        output = part.one_of("content", str | dict[str, Any] | list[dict[str, Any] | str])
+        output = part.typed("content", str | dict[str, Any] | list[dict[str, Any] | str])  # type: ignore[arg-type]
         output = [output] if isinstance(output, dict) else output
         text, media, _ = texts(output, part.place.below("content"), history.problems)
         history.add(Message("", "tool", text, (), named, part.text("name"), media=media), part.place)

@@ -156,7 +156,7 @@ def _conversation(session: Fields, recorded: Iterable[_Recorded], place: Place, 
             elif info.at("summary") is True:
                 compactions += _compaction(info, parts, history, problems)
             else:
-                told = info.one_of("system", str | list[str]) or ""
+                told = info.typed("system", str | list[str]) or ""  # type: ignore[arg-type]
                 system = system or (told if isinstance(told, str) else "\n".join(told))
                 for message in _answers(info, parts, history, problems):
                     history.add(message, info.place)

@@ -145,8 +145,8 @@ class _Conversation:
             return Message(next(self._names), role, text, time=event.time, thinking=thinking, media=media, call=call)
         if event.kind in _RESULTS:
             observed, where = event.at("observation") is not None, event.place.at("observation.content")
-            content = event.one_of("observation.content" if observed else "error|rejection_reason", str | _Content)
-            text, media, _ = texts(content, where, self._problems)
+            result = event.typed("observation.content" if observed else "error|rejection_reason", str | _Content)  # type: ignore[arg-type]
+            text, media, _ = texts(result, where, self._problems)
             text, name = _shown(event, text) if observed else text, event.text("tool_name")
             answers = event.text("tool_call_id")
             return Message(next(self._names), "tool", text, answers=answers, name=name, time=event.time, media=media)

@@ -687,7 +687,7 @@ def _probes(chat: Path, seen: Mapping[str, int], problems: Problems) -> tuple[tu
                 question = Fields(convert(record, OBJECT, where), where)
                 cited = list(dict.fromkeys(_ids(question.at("source_chat_ids"), where.below("source_chat_ids"))))
                 evidence = tuple(name for name in cited if seen.get(name) == 1)
-                told = (question.one_of(name, str | int | float) for name in _GOLDS)
+                told = (question.typed(name, str | int | float) for name in _GOLDS)  # type: ignore[arg-type]
                 answers = tuple(str(answer) for answer in told if answer is not None)
                 probes.append(
                     Probe(

@@ -183,10 +183,10 @@ def _tau2_message(message: Fields, name: str, time: float | None, side: _Side, p
         call = Call(model=message.text("raw_data.model") or side.model, usage=usage(reported, where, problems, cost))
     calls = list[ToolCall]()
     for called in message.each("tool_calls"):
-        arguments = as_text(called.one_of("arguments", dict[str, Any] | str) or {})
+        arguments = as_text(called.typed("arguments", dict[str, Any] | str) or {})  # type: ignore[arg-type]
         calls.append(ToolCall(called.typed("id", str) or "", called.needed("name", str), arguments))
     answers = message.typed("id", str) or "" if role == "tool" else None
-    text = message.one_of("content", str | None) or ""
+    text = message.typed("content", str | None) or ""  # type: ignore[arg-type]
     return Message(name, role, text, tuple(calls), answers=answers, time=time, call=call)
 
 
@@ -221,6 +221,7 @@ class MiniSwe(Reader):
                 status = recorded.typed("extra.exit_status", str) or status
                 continue
             answered, response = recorded.typed("extra.response", OBJECT), recorded.typed("extra.response.id", str)
+            recorded.typed("extra.response.choices", list[dict[str, Any]])
             if message.role == "assistant" and answered is not None and responses.new(response, where):
                 cost = dollars(recorded.at("extra.cost"), where.below("extra.cost"), problems)
                 used = usage(answered.get("usage"), where.below("extra.response.usage"), problems, cost)

@@ -63,9 +63,9 @@ class Postings(TermIndex):
     def delete(self, document: int) -> None:
         """Delete a document: no term has it any more. Its own list of terms stays."""
         for term in self.terms_of(np.array([document]))[0].tolist():
-            entries = self._postings[term][:]
+            self._unshare(term)
+            entries = self._postings[term]
             del entries[bisect_left(entries, document, key=lambda entry: entry & DOCUMENT_MASK)]
-            self._postings[term] = entries
 
     def numbers(self, terms: Iterable[str]) -> Numbers:
         """Return the numbers of the terms that some document has, in order, each once."""

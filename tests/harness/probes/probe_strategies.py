@@ -84,7 +84,7 @@ def run(
 
 
 def added(row: ProbeRow) -> list[tuple[int, int]]:
-    """What a probe adds to the context of its step."""
+    """Return the messages that a probe adds to the context of its step."""
     return list(zip(row["added_from"], row["added_to"], strict=True))
 
 

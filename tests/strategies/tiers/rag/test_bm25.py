@@ -34,7 +34,7 @@ def made(steps: list[list[str] | int]) -> tuple[Bm25, dict[int, str]]:
 @given(steps=changes, query=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4))
 @examples(100)
 def test_equals_bm25s_made_anew(steps: list[list[str] | int], query: list[str]) -> None:
-    """Whatever was added and deleted, scores are those of bm25s over what is there."""
+    """After any additions and deletions, scores are those of bm25s over the texts that are left."""
     index, there = made(steps)
     tokens = [terms(text) for text in there.values()]
     if not any(tokens):
