@@ -241,7 +241,7 @@ def _title(audit: Audit) -> str:
         title = about(name, cost=cost, whole=whole, better=better, other=other, few=few, fewest=FEWEST)
         lost, files = len(audit.own.lost), ", ".join(dict.fromkeys(audit.own.lost.values()))
         return title + f"; {count(lost, 'rule')} of {files} reached no call after it" * bool(lost)
-    is_measured = RECORDED in audit.against_whole.points
+    is_measured = RECORDED in places.points and not audit.own.sessions
     found = "Your agent compacted nothing" if is_measured else "Your agent's own compaction cannot be measured"
     return f"{found}: {better} would cost less than sending everything" if better else found
 

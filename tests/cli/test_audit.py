@@ -76,6 +76,7 @@ def readers(folder: Path, number: int, again: int) -> Path:
                     time=time,
                 ),
             ]
+        messages.append(Message("end", "assistant", f"CONSTANT_{session} is in /repo/{session}_9.py."))
         compactions = (Compaction("r7", "Eight files were read."),) if again else ()
         conversation = Conversation(f"r{session}", tuple(messages), compactions=compactions)
         (folder / f"r{session}.jsonl").write_bytes(conversation.to_json() + b"\n")
