@@ -141,8 +141,9 @@ class Audit:
         after = (self.calls.reindex(first.index) - first).clip(lower=0)
         calls = [msgspec.json.decode(text) for text in events.event[events.kind == "called"]]
         texts = defaultdict[str, list[str]](list)
-        for row in events[events.kind == "summarised"].itertuples():
-            texts[row.conversation].append(msgspec.json.decode(row.event)["summary"])
+        summarised = events[events.kind == "summarised"]
+        for name, event in zip(summarised.conversation, summarised.event, strict=True):
+            texts[name].append(msgspec.json.decode(event)["summary"])
         aftermaths = {name: self.after[name] for name in first.index}
         places = pd.MultiIndex.from_tuples(
             [(name, at) for name, of in aftermaths.items() for at in of.spared] or [("", 0)]

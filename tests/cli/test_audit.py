@@ -95,8 +95,8 @@ def test_calls_that_are_made_again(tmp_path: Path) -> None:
     assert own["spared"] == 54
     assert own["lost"] == {"Never push to main.": "AGENTS.md", "Use pnpm, not npm": "AGENTS.md"}
     ctxbench("run", "whole", "-s", "none", "-s", "recorded", "-o", "runs/whole", cwd=tmp_path)
-    bill = json.loads(ctxbench("bill", "runs/whole", "--json", cwd=tmp_path).stdout)
-    (whole,) = (row for row in bill["totals"] if row["strategy"] == "none" and row["model"] == "claude-sonnet-5")
+    bill = json.loads(ctxbench("bill", "runs/whole", "-m", "claude-sonnet-5", "--json", cwd=tmp_path).stdout)
+    (whole,) = (row for row in bill["bills"] if row["strategy"] == "none")
     assert strategies["recorded"]["cost_change"]["before"] == pytest.approx(whole["cost"])
     lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
     assert lines[0].startswith("Send everything: with your agent's own compaction this work cost $")
