@@ -18,7 +18,8 @@ SOURCES := $(shell find scenarios metrics strategies harness reports -type f -no
 
 ifeq ($(UV),)
 MAKE_VENV = $(PYTHON) -m venv
-PIP       = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Python compiles what it imports: compiling all that is installed takes longer than installing it.
+PIP       = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 else
 MAKE_VENV = $(UV) venv --quiet --python $(PYTHON)
 PIP       = $(UV) pip install --quiet --python $(BIN)/python
