@@ -23,6 +23,7 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import printable
 
 from .render import (
+    MARKS,
     STRATEGY,
     Column,
     Table,
@@ -42,7 +43,7 @@ _WORDS: tuple[Word, ...] = ("worse", "lost", "incomparable", "cannot tell", "bet
 # Names that stand in a line of prose; lines of rows, and characters of a line, of a table that is to fit a screen.
 _MOST_NAMES, _MOST_LINES, _WIDEST = 4, 44, 120
 # Characters of a metric's name, and of a strategy's, on one line of such a table.
-_OF_METRIC, _OF_STRATEGY = 16, 32
+_OF_METRIC, _OF_STRATEGY = 12, 32
 _PLURALS = {"conversation": "conversations", "strategy": "strategies"}
 
 
@@ -74,7 +75,8 @@ def tables(
     if (model := _first_model(shown)) is not None:
         title += f", billed under {model}"
     if shown:
-        yield table_of(title, _columns(titles, model), shown, [*notes, about("comparison")], names=2, widest=_WIDEST)
+        notes.append(about("comparison") + " " + about("comparison_range") * any(map(_is_range, shown)))
+        yield table_of(title, _columns(titles, model), shown, notes, names=2, widest=_WIDEST)
     else:
         yield Table(title, (), (), ("Nothing moved beyond its threshold.", *notes))
 
@@ -155,7 +157,14 @@ def _columns(titles: tuple[str, str], model: str | None) -> list[Column]:
     """Return the columns of a comparison. `titles` are the heads of the two figures, `model` is that of the title."""
     figures = [_figure(titles[0], "before"), _figure(titles[1], "after")]
     metric = Column("metric", lambda row: _metric(row, model))
-    return [metric, STRATEGY, *figures, _CHANGE, Column("95 % interval", _interval), Column("verdict", "verdict.word")]
+    return [
+        metric,
+        STRATEGY,
+        *figures,
+        _CHANGE,
+        Column("95 % interval", _interval, mark=_is_range),
+        Column("verdict", "verdict.word"),
+    ]
 
 
 def _figure(head: str, side: str) -> Column:
@@ -173,7 +182,15 @@ def _moved_by(row: Comparison) -> str:
 
 
 def _interval(row: Comparison) -> str:
-    return "–" if row.found is None else between(row.found.shown, row.about.unit, row.found.relative)
+    """Return the interval, or the range over conversations where too few of them carry the figure."""
+    if row.found is None:
+        return "–"
+    ends = row.found.across if isinstance(row.found.shown, Missing) else row.found.shown
+    return between(ends, row.about.unit, row.found.relative)
+
+
+def _is_range(row: Comparison) -> str:
+    return MARKS[0] * (row.found is not None and isinstance(row.found.shown, Missing))
 
 
 _CHANGE = Column("change", _moved_by)
@@ -248,11 +265,13 @@ def _row(comparison: Comparison, library: str | None) -> dict[str, Any]:
     }
     if found is None:
         return row
+    row |= named(found, "conversations", "before", "after", "relative") | named(comparison, "moved", "beyond")
+    row |= {"difference": found.value, "across": found.across}
+    if comparison.rule.exact:
+        return row
     return row | {
-        **named(found, "conversations", "before", "after", "relative", "error", "p"),
-        **named(comparison, "moved", "beyond"),
+        **named(found, "error", "p"),
         "independent_units": found.units,
-        "difference": found.value,
         "interval_95": found.shown,
         "interval_90": found.tested,
         "typical": typical and {"difference": typical.value, "interval_95": typical.shown},

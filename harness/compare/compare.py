@@ -30,7 +30,7 @@ from ctxbench.metrics.statistics.comparison import (
     judge,
     usual_margin,
 )
-from ctxbench.metrics.statistics.intervals import ALPHA
+from ctxbench.metrics.statistics.intervals import ALPHA, Ends
 from ctxbench.metrics.value import Form, Missing, Value, value
 from ctxbench.scenarios.errors import RunError
 
@@ -262,13 +262,17 @@ def _exact(comparison: Comparison, pairs: Pairs, names: Sequence[str], gone: Seq
         loss = (was - now) * (1 if rule.better == "higher" else -1)
         if rule.margin is not None:
             allowed = rule.margin.amount * (abs(was) if rule.margin.relative else 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        changes = after / before - 1 if relative else after - before
+    changes = changes[np.isfinite(changes)]
+    across = Ends(float(changes.min()), float(changes.max())) if len(changes) else NO_FIGURE
     size, none = len(some.before), NOISELESS
     verdict = Verdict("better" if (losses < -noise).any() and not (losses > noise).any() else "same")
     if beyond:
         verdict = Verdict("worse", f"in {len(beyond)} of {len(names) + len(gone)}")
     elif rule.margin is not None and loss > allowed + float(noise.sum()):
         verdict = Verdict("worse", "over all conversations")
-    found = Difference(size, size, was, now, relative, change, shown=none, tested=none, error=none, p=none)
+    found = Difference(size, size, was, now, relative, change, across, shown=none, tested=none, error=none, p=none)
     moved = _moved(pairs, names, np.where(is_gone, -np.abs(before), -losses))
     return replace(comparison, found=found, moved=moved, beyond=beyond, verdict=verdict)
 
