@@ -366,6 +366,6 @@ def _events(stream: list[bytes], place: Place) -> Iterator[Fields]:
 _WHOLE = {
     "chat": chat_response,
     "messages": anthropic_response,
-    "responses": responses_response,
-    "generate": gemini_response,
+    **dict.fromkeys(("responses", "compact"), responses_response),
+    **dict.fromkeys(("generate", "store"), gemini_response),
 }

@@ -32,10 +32,9 @@ from msgspec.structs import replace
 from ..chat import ROLES
 from ..errors import Place, RecordingError
 from ..media import media_of, sized
-from ..model import Call, Mark, Media, MediaKind, Message, Role, Tool, ToolCall
+from ..model import Call, Media, MediaKind, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text, json_text
 from . import Fields
-from .requests import mark, other_than, tier, usage
 
 # Blocks that may have no text: it is empty, or encrypted, or they are read otherwise.
 _WITHOUT_TEXT = (
@@ -82,24 +81,6 @@ class ChatTool(msgspec.Struct):
     cache_control: Any = None
 
 
-class ChatChoice(msgspec.Struct):
-    """An answer, and why it ended."""
-
-    message: ChatMessage
-    finish_reason: str | None = None
-
-
-class ChatResponse(msgspec.Struct):
-    """Response to a request of the chat form."""
-
-    choices: list[ChatChoice]
-    id: str | None = None
-    model: str = ""
-    usage: Any = None
-    created: float | None = None
-    service_tier: Any = None
-
-
 def chat_messages(messages: Iterable[ChatMessage], place: Place, problems: Problems) -> tuple[Message, ...]:
     """Return chat messages in our form, with the ids `m0`, `m1` … `place` is the place of the list, for errors."""
     converted: list[Message] = []
@@ -132,34 +113,6 @@ def chat_message(
     answers = (message.tool_call_id or last_call) if role == "tool" else None
     speaker, thinking = message.name or "", message.reasoning_content or thinking
     return Message(name, role, text, calls, answers, speaker, time, thinking, media=media, call=call)
-
-
-def chat_answer(
-    response: ChatResponse,
-    name: str,
-    place: Place,
-    problems: Problems,
-    asked: Call,
-    time: float | None = None,
-    cost: float | None = None,
-) -> Message:
-    """Return the answer of a response at `place`; its call is `asked` with all that the response reports.
-
-    Raises RecordingError if there is none.
-    """
-    if not response.choices:
-        raise RecordingError(place.below("choices"), "no answer", "leave the failed call out")
-    choice, model = response.choices[0], response.model or asked.model
-    call = replace(
-        asked,
-        model=model,
-        usage=usage(response.usage, place.below("usage"), problems, cost),
-        stop=choice.finish_reason or "",
-        request_id=response.id or "",
-        tier=tier({"service_tier": response.service_tier}),
-        requested=other_than(model, asked.model),
-    )
-    return chat_message(choice.message, name, place.below("choices[0].message"), problems, time=time, call=call)
 
 
 def role_of(role: str, place: Place) -> Role:
@@ -211,22 +164,6 @@ def tool_call(fields: Fields, name: str, function: str, arguments: str) -> ToolC
 def chat_tools(tools: Iterable[ChatTool] | None) -> tuple[Tool, ...]:
     """Return tool schemas in our form."""
     return tuple(tool(schema.function) for schema in tools or ())
-
-
-def chat_marks(messages: Iterable[ChatMessage], tools: Iterable[ChatTool], ttl: str = "") -> Iterator[Mark]:
-    """Yield the breakpoints of a request in the chat form: at most one for the tools, and one per message.
-
-    They stand on content blocks, or on the message: `cache_control`, or `prompt_cache_breakpoint`, which lives `ttl`.
-    """
-    for schema in reversed([*tools]):
-        if tool_mark := mark(None, schema.cache_control or schema.function.get("cache_control")):
-            yield from tool_mark
-            break
-    for at, message in enumerate(messages):
-        marked = [b for b in message.content if isinstance(b, dict)] if isinstance(message.content, list) else []
-        controls = [message.cache_control, *(block.get("cache_control") for block in marked)]
-        controls += [{"ttl": ttl} for block in marked if block.get("prompt_cache_breakpoint")]
-        yield from [block_mark for control in controls for block_mark in mark(f"m{at}", control)][-1:]
 
 
 def tool(function: dict[str, Any]) -> Tool:

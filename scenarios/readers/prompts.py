@@ -16,17 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
 from ..chat import ROLES
 from ..errors import Place, RecordingError
 from ..media import media_of, sized
-from ..model import Call, Mark, Media, Message, Role, Tool, ToolCall
+from ..model import Call, Compaction, Mark, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text
 from . import as_object, decoded
-from .messages import tool
+from .messages import COMPACTIONS, ENCRYPTED, IS_ENCRYPTED, OUTPUTS, TOOL_CALLS, tool
 from .requests import mark
 
 _ROLES = {
@@ -49,19 +49,18 @@ _AROUND = {
     "toolUse": "tool_use",
     "reasoningContent": "reasoning",
 }
-_CALLS = ("tool_call", "tool_use", "tool-call", "function_call", "custom_tool_call", "toolCall", "function")
-_RESULTS = (
-    *("tool_call_response", "tool_result", "tool-result", "toolResult"),
-    *("function_call_output", "custom_tool_call_output"),
-)
+_CALLS = ("tool_call", "tool_use", "tool-call", "toolCall", "function", *TOOL_CALLS)
+_RESULTS = ("tool_call_response", "tool_result", "tool-result", "toolResult", *OUTPUTS)
 _THINKING = ("thinking", "reasoning", "redacted_thinking")
 # Items of OpenAI's Responses API: those between two inputs are one answer.
 _ITEMS = ("message", "reasoning", *_CALLS, *_RESULTS)
 # Parts that may have no text: it is empty, or encrypted.
 _EMPTY = ("text", "input_text", "output_text", "refusal", *_THINKING)
 _IDS = ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "tool_id", "id")
-_ARGUMENTS = ("arguments", "args", "input")
+_ARGUMENTS = ("arguments", "args", "input", "action")
 _OUTPUTS = ("response", "result", "output", "content")
+_BREAKPOINT_TTL = "30m"
+"""Lifetime of OpenAI's breakpoints unless a request says another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,8 @@ class LoggedCall:
     """Stop reason that stands in the answer."""
     marks: tuple[Mark, ...] = ()
     """Cache breakpoints of the prompt, at most one after each message."""
+    compactions: tuple[Compaction, ...] = ()
+    """Compactions that the prompt names, by the API itself."""
 
 
 def exchange(
@@ -86,12 +87,13 @@ def exchange(
     system: Any = None,
     tools: Any = None,
     names: tuple[str, str] = ("prompt", "answer"),
+    answered: Place | None = None,
 ) -> LoggedCall:
     """Return a logged prompt and answer as messages. Either may be None, or JSON text.
 
     Tools stand in the prompt, or are given. A response that repeats the instructions and the tools of its request gives
-    them to a prompt without any. `place` is that of the span; errors name the fields below it by `names`. Raises
-    RecordingError for what is no message.
+    them to a prompt without any. `place` is that of the span, `answered` that of an answer elsewhere; errors name the
+    fields below it by `names`. Raises RecordingError for what is no message.
     """
     prompt, answer = decoded(prompt), decoded(answer)
     repeated = answer if isinstance(answer, dict) else {}
@@ -106,11 +108,14 @@ def exchange(
             logged.read_tools(offered)
     messages = logged.take()
     # Behind the prompt: ids go on from there, and its open calls are known.
-    reply = _Messages(place, problems, format_name, messages)
-    reply.read(_answered(answer), names[1], "assistant")
-    said = [message for message in reply.take() if message.role == "assistant"]
-    marks = (*logged.tool_mark, *logged.marks)
-    return LoggedCall(tuple(messages), said[0] if said else None, tuple(logged.tools), _stop(answer), marks)
+    reply = _Messages(answered or place, problems, format_name, messages)
+    reply.read(*_answered(answer, names[1]), "assistant")
+    said = next((message for message in reply.take() if message.role == "assistant"), None)
+    marks = [*logged.tool_mark, *logged.marks]
+    if messages and all(mark.after != messages[-1].id for mark in marks):
+        marks += mark(messages[-1].id, as_object(prompt).get("cache_control"))
+    compactions = tuple(logged.compactions)
+    return LoggedCall(tuple(messages), said, tuple(logged.tools), _stop(answer), tuple(marks), compactions)
 
 
 def stored_messages(
@@ -135,25 +140,26 @@ def _begins_with_system(prompt: Any) -> bool:
     return isinstance(first, dict) and first.get("role") in ("system", "developer")
 
 
-def _answered(answer: Any) -> Any:
-    """Return the message, items or text within a response."""
+def _answered(answer: Any, at: str) -> tuple[Any, str]:
+    """Return the message, items or text within a response, and the field of it."""
     if isinstance(answer, list) and answer and isinstance(answer[0], dict) and _kind(answer[0]) not in _ITEMS:
-        return answer[:1] if "role" in answer[0] or "message" in answer[0] else answer  # other choices are no answer
+        # Other choices are no answer.
+        return answer[:1] if "role" in answer[0] or "message" in answer[0] else answer, at
     if not isinstance(answer, dict) or "role" in answer:
-        return answer
+        return answer, at
     for key in ("choices", "candidates", "generations"):
         if isinstance(answer.get(key), list):
             first = answer[key][0] if answer[key] else None
             while isinstance(first, list):
                 first = first[0] if first else None
-            return _answered(first) if isinstance(first, dict) else first
+            return _answered(first, f"{at}.{key}[0]".removeprefix(".")) if isinstance(first, dict) else (first, at)
     for key in ("message", "output", "content", "messages", "response", "text"):
-        if answer.get(key) is not None:
-            inner = answer[key]
+        if (inner := answer.get(key)) is not None:
+            at = f"{at}.{key}".removeprefix(".")
             if key == "messages" and isinstance(inner, list):
-                return inner[-1:]
-            return _answered(inner) if key == "message" else inner
-    return answer or None
+                return inner[-1:], at
+            return _answered(inner, at) if key == "message" else (inner, at)
+    return answer or None, at
 
 
 def _stop(answer: Any) -> str:
@@ -196,6 +202,7 @@ class _Messages:
     def __init__(self, place: Place, problems: Problems, format_name: str, before: Iterable[Message] = ()) -> None:
         self.tools: list[Tool] = []
         self.marks: list[Mark] = []
+        self.compactions: list[Compaction] = []
         self.tool_mark: tuple[Mark, ...] = ()
         self._place, self._problems, self._format = place, problems, format_name
         self._messages: list[Message] = []
@@ -203,6 +210,7 @@ class _Messages:
         self._first = len(earlier)
         self._open_calls = [call.id for message in earlier for call in message.calls]
         self._turn: _Turn | None = None
+        self._ttl = _BREAKPOINT_TTL
 
     def take(self) -> list[Message]:
         """Return all messages that were read."""
@@ -223,6 +231,8 @@ class _Messages:
                 logged = logged[0]
             if any(_is_message(part) for part in logged):
                 for number, part in enumerate(logged):
+                    if not isinstance(part, (dict, str)):
+                        self._wrong(f"{at}[{number}]", f"expected object, got {type(part).__name__}")
                     self._message(part, f"{at}[{number}]", role)
             else:
                 self._message({"content": logged}, at, role)
@@ -236,10 +246,10 @@ class _Messages:
         logged = decoded(logged)
         for schema in logged if isinstance(logged, list) else [] if logged is None else [logged]:
             declared = decoded(schema)
-            self.tool_mark = mark(None, _control(as_object(declared))) or self.tool_mark
-            for key in ("tool", "json_schema", "toolSpec", "function"):
+            for key in ("", "tool", "json_schema", "toolSpec", "function"):
                 if isinstance(declared, dict) and declared.get(key) is not None:
                     declared = decoded(declared[key])
+                self.tool_mark = mark(None, self._control(as_object(declared))) or self.tool_mark
             if not isinstance(declared, dict):
                 self._unknown("tool without a schema", "tools")
             elif several := next((declared[key] for key in _DECLARATIONS if declared.get(key)), None):
@@ -259,6 +269,7 @@ class _Messages:
         if key is None or _is_message(request):
             self._message(request, at, role)
             return
+        self._ttl = as_object(request.get("prompt_cache_options")).get("ttl") or self._ttl
         config = request.get("config")
         for source in (request, config if isinstance(config, dict) else {}):
             for name in _SYSTEM:
@@ -279,21 +290,24 @@ class _Messages:
         if is_item and kind in _RESULTS:
             self._result(logged, at)
             return
+        if kind in COMPACTIONS and "role" not in logged:
+            self._compact(logged)
+            return
         if is_item and (kind in _CALLS or kind in _THINKING):
             role = "assistant"
         turn = self._turn
         if not (is_item and turn is not None and turn.is_item and turn.role == role == "assistant"):
             self._close()
-            turn = self._turn = _Turn(role, as_text(logged.get("name") or ""), is_item=is_item)
+            speaker = "" if is_item and kind != "message" else as_text(logged.get("name") or "")  # a call's is the tool
+            turn = self._turn = _Turn(role, speaker, is_item=is_item)
         results = logged.get("tool_results")
         if isinstance(results, list) and results:  # Datadog's
             turn.role = role = "user" if role == "tool" else role
         if role == "tool":
             turn.answers = self._answered_call(logged)
         turn.control = logged.get("cache_control")
-        thinking = logged.get("reasoning_content")
-        if isinstance(thinking, str):
-            turn.thinking.append(thinking)
+        told = (logged.get(key) for key in ("reasoning_content", "thinking"))  # the second is Ollama's
+        turn.thinking += [thinking for thinking in told if isinstance(thinking, str)][:1]
         if is_item and kind != "message":
             self._part(logged, at)
             return
@@ -330,9 +344,7 @@ class _Messages:
             return logged, role
         if not isinstance(named, str) or named not in _ROLES:
             known = ", ".join(ROLES)
-            raise RecordingError(
-                self._place.below(f"{at}.role"), f"unknown role {as_text(named)[:60]!r}", f"use {known}"
-            )
+            self._wrong(f"{at}.role", f"unknown role {as_text(named)[:60]!r}", f"use {known}")
         return logged, _ROLES[named]
 
     def _content(self, logged: dict[str, Any], at: str, role: Role) -> None:
@@ -347,6 +359,8 @@ class _Messages:
             self._turn = None
             return
         if role == "tool" and not (isinstance(content, list) and any(map(_holds_result, content))):
+            for part in filter(None, map(as_object, content if isinstance(content, list) else ())):
+                self._turn.control = self._control(part, self._turn.control)
             text, media = self._output(content, f"{at}.{key}")
             self._said(text, media)
             return
@@ -373,12 +387,17 @@ class _Messages:
                 break
         kind = "thinking" if part.get("thought") is True else _kind(part)  # Gemini's
         if kind not in _RESULTS:
-            turn.control = _control(part) or turn.control
+            turn.control = self._control(part, turn.control)
             if "cachePoint" in part:
                 return
         text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
+        if kind in _EMPTY and not isinstance(part.get("text"), str | None):
+            self._wrong(f"{at}.text", f"expected str, got {type(part['text']).__name__}")
         if kind in _RESULTS:
             self._result(part, at)
+        elif kind in COMPACTIONS:  # Anthropic's
+            if self._messages and isinstance(content := part.get("content"), (str, list)):
+                self.compactions.append(Compaction(self._messages[-1].id, self._output(content, at)[0]))
         elif kind in _CALLS:
             turn.calls.append(self._call(part, at, len(turn.calls)))
         elif kind in _THINKING:
@@ -392,15 +411,24 @@ class _Messages:
         elif kind not in _EMPTY:
             self._unknown(f"part of type {kind!r}" if kind else "part without a type or a text", at)
 
+    def _compact(self, item: dict[str, Any]) -> None:
+        """Add a compaction by OpenAI: it stands for all before it, or is a message where nothing stands before it."""
+        self._close()
+        if any(message.role != "system" for message in self._messages):
+            told = {name: item.get(name) for name in ("tokens_before", "time")}
+            self.compactions.append(Compaction(self._messages[-1].id, ENCRYPTED, hidden=IS_ENCRYPTED, **told))
+        else:
+            self._message(ENCRYPTED, "", "user")
+
     def _call(self, call: Any, at: str, number: int) -> ToolCall:
         if isinstance(call, dict) and isinstance(call.get("tool_call"), dict):
             call = call["tool_call"]
         function = call.get("function", call) if isinstance(call, dict) else None
         name = function.get("name", function.get("toolName")) if isinstance(function, dict) else None
+        if name is None and isinstance(call, dict) and (kind := _kind(call)) in TOOL_CALLS[2:]:
+            name = kind.removesuffix("_call")  # of OpenAI's own: local_shell, tool_search
         if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(name, str):
-            raise RecordingError(
-                self._place.below(at), "a tool call without a name", "correct it, or leave this call out"
-            )
+            self._wrong(at, "a tool call without a name", "correct it, or leave this call out")
         arguments: Any = next((function[key] for key in _ARGUMENTS if function.get(key) is not None), {})
         own = f"m{self._first + len(self._messages)}c{number}"
         return ToolCall(_named(call) or own, name, as_text(arguments))
@@ -462,9 +490,7 @@ class _Messages:
             self._unknown("result of a tool that no message called, read as a user's message", at)
             role, answers = "user", None
         if turn.calls and role != "assistant":
-            raise RecordingError(
-                self._place.below(at), f"a message of role {role!r} calls tools", "only the assistant does"
-            )
+            self._wrong(at, f"a message of role {role!r} calls tools", "only the assistant does")
         if answers is not None:
             self._open_calls.remove(answers)
         self._open_calls += [call.id for call in turn.calls]
@@ -472,6 +498,15 @@ class _Messages:
         text, calls = "\n".join(turn.texts), tuple(turn.calls)
         thinking, media = "\n".join(thought for thought in turn.thinking if thought), tuple(turn.media)
         self._messages.append(Message(at, role, text, calls, answers, turn.name, None, thinking, turn.hides, media))
+
+    def _control(self, part: dict[str, Any], otherwise: Any = None) -> Any:
+        """Return what sets a breakpoint: of Anthropic and OpenAI on the part itself, of Bedrock a part of its own."""
+        if part.get("prompt_cache_breakpoint"):
+            return {"ttl": self._ttl}
+        return next((part[key] for key in ("cache_control", "cachePoint") if part.get(key) is not None), otherwise)
+
+    def _wrong(self, at: str, what: str, remedy: str = "correct it, or leave this record out") -> NoReturn:
+        raise RecordingError(self._place.below(at), what, remedy)
 
     def _unknown(self, what: str, at: str) -> None:
         self._problems.unknown(f"{self._format}: {what}", self._place.below(at))
@@ -503,14 +538,9 @@ def _named(logged: dict[str, Any], keys: Iterable[str] = _IDS) -> str:
     return next((logged[key] for key in keys if isinstance(logged.get(key), str) and logged[key]), "")
 
 
-def _control(part: dict[str, Any]) -> Any:
-    """Return what sets a breakpoint: Anthropic's, on the part itself, or Bedrock's, a part of its own."""
-    return part.get("cache_control") or part.get("cachePoint")
-
-
 def _thoughts(part: dict[str, Any]) -> list[str]:
-    """Return the reasoning that a part shows: a text, or a list of summaries."""
-    summary, part = part.get("summary"), as_object(part.get("reasoningText")) or part
+    """Return the reasoning that a part shows: a text, or lists of summaries and texts."""
+    lists, part = (part.get("summary"), part.get("content")), as_object(part.get("reasoningText")) or part
     shown = [part.get(key) for key in ("thinking", "reasoning", "text", "content")]
-    shown += [line.get("text") for line in summary if isinstance(line, dict)] if isinstance(summary, list) else []
+    shown += [as_object(line).get("text") for lines in lists if isinstance(lines, list) for line in lines]
     return [text for text in shown if isinstance(text, str)]
