@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -38,7 +38,17 @@ from . import Fields
 
 # Blocks that may have no text: it is empty, or encrypted, or they are read otherwise.
 _WITHOUT_TEXT = (
-    *("text", "input_text", "output_text", "refusal", "thinking", "redacted_thinking", "reasoning"),
+    *(
+        "text",
+        "input_text",
+        "output_text",
+        "summary_text",
+        "reasoning_text",
+        "refusal",
+        "thinking",
+        "redacted_thinking",
+        "reasoning",
+    ),
     *("tool_use", "tool_result", "compaction"),
 )
 _MEDIA: dict[str, MediaKind] = {"image": "image", "document": "file"}
@@ -407,108 +417,8 @@ ENCRYPTED = "[The rest is a summary that is encrypted.]"
 """Placeholder for the summary of a compaction."""
 IS_ENCRYPTED = "it is encrypted"
 """Reason for which the summary is not recorded (`Compaction.hidden`)."""
-_TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal")
-
-
-class ItemBlock(msgspec.Struct):
-    """One content block of an item."""
-
-    type: str
-    text: str = ""
-    refusal: str = ""
-    image_url: Any = None
-    detail: Any = None
-    file_data: Any = None
-    prompt_cache_breakpoint: Any = None
-
-
-class Output(msgspec.Struct):
-    """Holds a text, as older versions of Codex wrote it."""
-
-    content: str
-
-
-ItemContent = str | list[ItemBlock] | Output | None
-
-
-class Item(msgspec.Struct):
-    """One item of any type. In requests a message may lack its type."""
-
-    type: str = "message"
-    id: str | None = None
-    role: str = ""
-    content: str | list[ItemBlock] | None = None
-    summary: list[ItemBlock] = []
-    call_id: str | None = None
-    name: str = ""
-    arguments: str | dict[str, Any] = ""
-    input: str = ""
-    action: dict[str, Any] | None = None
-    output: ItemContent = None
-
-    def __post_init__(self) -> None:
-        if self.type in ("function_call", "custom_tool_call") and not (self.call_id and self.name):
-            raise ValueError("a tool call needs a call_id and a name")
-
-
-class RecordedItem(NamedTuple):
-    """An item of a reply, and its place."""
-
-    item: Item
-    place: Place
-
-
-def is_answer(item: Item) -> bool:
-    """Return whether an item is part of a model's reply; messages of the assistant are."""
-    if item.type == "message":
-        return item.role == "assistant"
-    return item.type in ("reasoning", *TOOL_CALLS, *HOSTED)
-
-
-def item_text(content: ItemContent, place: Place, problems: Problems) -> tuple[str, tuple[Media, ...]]:
-    """Return content as text and media; blocks of another type are counted as unknown."""
-    if not isinstance(content, list):
-        return (content.content if isinstance(content, Output) else content or ""), ()
-    media = []
-    for at, block in enumerate(content):
-        if (medium := media_of(msgspec.structs.asdict(block))) is not None:
-            media.append(medium)
-        elif block.type not in _TEXTS:
-            problems.unknown(f"content block of type {block.type!r}", place.at(f"{place.field}[{at}]"))
-    return joined(block.text or block.refusal for block in content), tuple(media)
-
-
-def reply(
-    items: Sequence[RecordedItem], name: str, problems: Problems, time: float | None = None, call: Call | None = None
-) -> tuple[Message, int]:
-    """Return the items of a reply as one message with the id `name`, and the number of hosted tool calls."""
-    text, thinking, calls, media, hosted, hidden = [], [], list[ToolCall](), list[Media](), 0, False
-    for item, place in items:
-        said, shown = item_text(item.content, place.below("content"), problems)
-        if item.type == "message":
-            text.append(said)
-            media += shown
-        elif item.type == "reasoning":
-            summary, _ = item_text(item.summary, place.below("summary"), problems)
-            thinking += [summary, said]
-            hidden = hidden or not (summary or said)
-        elif item.type in HOSTED:
-            hosted += 1
-        else:
-            calls.append(_tool_call(item, f"{name}c{len(calls)}"))
-    message = Message(name, "assistant", joined(text), tuple(calls), time=time, media=tuple(media), call=call)
-    return replace(message, thinking=joined(thinking), thinking_hidden=hidden), hosted
 
 
 def joined(texts: Iterable[str]) -> str:
     """Return the texts that are not empty, one behind the other on lines of their own."""
     return "\n".join(text for text in texts if text)
-
-
-def _tool_call(item: Item, name: str) -> ToolCall:
-    """Return a tool call; the arguments of a custom tool are a text, those of a local shell its action."""
-    if item.type == "custom_tool_call":
-        return ToolCall(item.call_id or name, item.name, item.input)
-    arguments = item.arguments or item.action or {}
-    text = as_text(arguments)
-    return ToolCall(item.call_id or name, item.name or item.type.removesuffix("_call"), text)
