@@ -15,8 +15,8 @@ from ..model import Call
 from ..source import Problems, decode, records
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object
 from .exchanges import Exchange, anthropic_response, endpoint_of
-from .http import HttpExchanges, decoded_body, logged_request
-from .messages import iso_seconds, iso_time
+from .http import HttpExchanges, logged_request
+from .messages import decoded_body, iso_seconds, iso_time
 from .requests import LoggedRequest, Responses, conversations, dollars, series
 
 

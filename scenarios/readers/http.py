@@ -5,20 +5,18 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import msgspec
 from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
 from ..model import Call, Message, Usage
-from ..source import Problems, convert, decode
+from ..source import Problems, convert
 from . import LIST, OBJECT, Fields, Reader, Recordings, as_object, text_of
 from .exchanges import Exchange, exchanges, whole_response
-from .messages import COMPACTIONS, HOSTED, OUTPUTS, TOOL_CALLS, in_order
+from .messages import COMPACTIONS, HOSTED, OUTPUTS, TOOL_CALLS, decoded_body, in_order
 from .prompts import exchange
 from .requests import LoggedRequest, Responses, context_edits, effort, other_than, response_usage, series, tier, usage
 
@@ -154,38 +152,6 @@ def logged_request(
         )
         answer = replace(answer, time=time, call=call)
     return LoggedRequest(Place(above.file, above.line), said.messages, answer, said.tools, said.compactions)
-
-
-class _Part(msgspec.Struct):
-    input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-class _Body(msgspec.Struct):
-    """Where the arguments of Anthropic's tool calls stand."""
-
-    content: str | list[_Part | str] | None = None
-    messages: list[_Body] = []
-    request: _Body | None = None
-    response: _Body | None = None
-
-    def put_inputs(self, record: dict[str, Any]) -> None:
-        """Put the arguments into a decoded record as the texts that were recorded."""
-        for part, held in zip(self.content or (), record.get("content") or (), strict=True):
-            if isinstance(part, _Part) and part.input is not msgspec.UNSET:
-                held["input"] = bytes(part.input).decode()
-        for body, held in zip(self.messages, record.get("messages", ()), strict=True):
-            body.put_inputs(held)
-        for body, name in ((self.request, "request"), (self.response, "response")):
-            if body is not None:
-                body.put_inputs(record[name])
-
-
-def decoded_body(raw: bytes, place: Place) -> dict[str, Any]:
-    """Decode a request, a response or a pair of both. Arguments of tool calls stay the texts that were recorded."""
-    record = decode(raw, OBJECT, place)
-    with suppress(msgspec.ValidationError):  # parts of another form
-        msgspec.json.decode(raw, type=_Body).put_inputs(record)
-    return record
 
 
 def _split(place: Place) -> tuple[Place, str]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
@@ -33,8 +34,8 @@ from ..chat import ROLES
 from ..errors import Place, RecordingError
 from ..media import media_of, sized
 from ..model import Call, Media, MediaKind, Message, Role, Tool, ToolCall
-from ..source import Problems, as_text, json_text
-from . import Fields
+from ..source import Problems, as_text, decode, json_text
+from . import OBJECT, Fields
 
 # Blocks that may have no text: it is empty, or encrypted, or they are read otherwise.
 _WITHOUT_TEXT = (
@@ -278,6 +279,41 @@ def _media(content: Iterable[Block]) -> tuple[Media, ...]:
         for block in content
         if block.type in _MEDIA and not (block.text and block.type == "document")
     )
+
+
+class _Part(msgspec.Struct):
+    input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    arguments: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Body(msgspec.Struct):
+    """Where the arguments of tool calls stand in Anthropic's form and in pi's."""
+
+    content: str | list[_Part | str] | None = None
+    messages: list[_Body] = []
+    message: _Body | None = None
+    request: _Body | None = None
+    response: _Body | None = None
+
+    def put_inputs(self, record: dict[str, Any]) -> None:
+        """Put the arguments into a decoded record as the texts that were recorded."""
+        for part, held in zip(self.content or (), record.get("content") or (), strict=True):
+            if isinstance(part, _Part):
+                texts = {name: getattr(part, name) for name in ("input", "arguments")}
+                held |= {name: bytes(text).decode() for name, text in texts.items() if text is not msgspec.UNSET}
+        for body, held in zip(self.messages, record.get("messages", ()), strict=True):
+            body.put_inputs(held)
+        for name in ("message", "request", "response"):
+            if (body := getattr(self, name)) is not None:
+                body.put_inputs(record[name])
+
+
+def decoded_body(raw: bytes, place: Place) -> dict[str, Any]:
+    """Decode a message, a request, a response or what holds one. Arguments of tool calls stay as they were written."""
+    record = decode(raw, OBJECT, place)
+    with suppress(msgspec.ValidationError):  # parts of another form
+        msgspec.json.decode(raw, type=_Body).put_inputs(record)
+    return record
 
 
 def seconds(text: str, form: str, place: Place, example: str) -> float:
