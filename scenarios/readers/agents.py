@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count, repeat
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,8 @@ from ..media import media_of, sized
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode, objects, records
 from . import LIST, OBJECT, Fields, Reader, Recordings, as_object
-from .messages import (
-    Block,
-    History,
-    Moment,
-    assistant_message,
-    joined,
-    moment_seconds,
-    texts,
-    tool_call,
-    user_messages,
-)
+from .messages import History, Moment, joined, moment_seconds, texts, tool_call
+from .prompts import recorded_messages
 from .requests import dollars, usage
 
 
@@ -271,33 +262,31 @@ def _cline_converted(turn: Fields, used: Usage | None, problems: Problems) -> It
     """Yield a message of Cline's in our form, its tool results apart."""
     where, milliseconds, content = turn.below("content"), turn.at("ts"), turn.at("content")
     time = milliseconds / 1000 if milliseconds else None
-    blocks = content if isinstance(content, str) else _cline_blocks(content, where)
+    blocks = content if isinstance(content, str) else list(map(_cline_block, content))
     if turn.at("role") == "user":
-        yield from user_messages(blocks, repeat(""), where, problems, time)
+        said = recorded_messages(blocks, "user", where, problems, "cline", time)
+        yield from (replace(message, id="") for message in said)
     elif turn.at("role") == "assistant":
         if (metrics := turn.typed("metrics", OBJECT)) is not None:
             cost = dollars(metrics.get("cost"), turn.below("metrics.cost"), problems)
             used = usage(metrics, turn.below("metrics"), problems, cost, whole_prompt=True)
         model = turn.text("modelInfo.id|modelInfo.modelId")
         provider = turn.text("modelInfo.provider|modelInfo.providerId")
-        parts = blocks if isinstance(blocks, list) else [Block("text", blocks)]
-        message = assistant_message(parts, "", where, problems, time, Call(model, provider, used))
-        yield replace(message, thinking=message.thinking or turn.text("reasoning_content"))
+        [message] = recorded_messages(blocks, "assistant", where, problems, "cline", time)
+        thinking = message.thinking or turn.text("reasoning_content")
+        yield replace(message, id="", thinking=thinking, call=Call(model, provider, used))
     else:
         raise RecordingError(turn.below("role"), f"unknown role {turn.at('role')!r}", "use user, assistant")
 
 
-def _cline_blocks(content: list[dict[str, Any]], place: Place) -> list[Block]:
-    """Return content blocks in Anthropic's form: files as texts, results of several parts as JSON."""
-    adapted = []
-    for block in content:
-        inner = block.get("content")
-        if block.get("type") == "file":
-            block = {"type": "text", "text": f"{block.get('path', '')}\n{inner if isinstance(inner, str) else ''}"}
-        elif isinstance(inner, list) and any(isinstance(part, dict) and "type" not in part for part in inner):
-            block = {**block, "content": msgspec.json.encode(inner).decode()}
-        adapted.append(block)
-    return decode(msgspec.json.encode(adapted), list[Block], place)
+def _cline_block(block: dict[str, Any]) -> dict[str, Any]:
+    """Return a content block in Anthropic's form: a file as text, a result of several parts as JSON."""
+    inner = block.get("content")
+    if block.get("type") == "file":
+        return {"type": "text", "text": f"{block.get('path', '')}\n{inner if isinstance(inner, str) else ''}"}
+    if isinstance(inner, list) and any(isinstance(part, dict) and "type" not in part for part in inner):
+        return {**block, "content": as_text(inner)}
+    return block
 
 
 _UNSENT_GOOSE = (

@@ -20,11 +20,10 @@ provider ran itself) are read as their plain `text`; those that have none are co
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import groupby
 from typing import Annotated, Any
 
 import msgspec
@@ -32,9 +31,9 @@ from msgspec.structs import replace
 
 from ..chat import ROLES
 from ..errors import Place, RecordingError
-from ..media import media_of, sized
+from ..media import media_of
 from ..model import Call, Media, MediaKind, Message, Role, Tool, ToolCall
-from ..source import Problems, as_text, decode, json_text
+from ..source import Problems, as_text, decode
 from . import OBJECT, Fields
 
 # Blocks that may have no text: it is empty, or encrypted, or they are read otherwise.
@@ -188,97 +187,6 @@ def tool(function: dict[str, Any]) -> Tool:
 def _call(call: ChatCall, name: str) -> ToolCall:
     arguments = call.function.arguments
     return ToolCall(call.id or name, call.function.name, as_text({} if arguments is None else arguments))
-
-
-class Block(msgspec.Struct):
-    """One content block of any type."""
-
-    type: str
-    text: str = ""
-    thinking: str = ""
-    id: str = ""
-    name: str = ""
-    input: msgspec.Raw = msgspec.Raw(b"{}")
-    tool_use_id: str = ""
-    content: str | list[dict[str, Any] | str] | dict[str, Any] | None = None
-    source: Any = None
-    cache_control: dict[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        json_text(self.input)  # raises if it is not UTF-8, while the place of the field is still known
-        if self.type == "tool_use" and not (self.id and self.name):
-            raise ValueError("a tool_use block needs an id and a name")
-        if self.type == "tool_result" and not self.tool_use_id:
-            raise ValueError("a tool_result block needs a tool_use_id")
-
-
-Content = str | list[Block]
-_THINKING = ("thinking", "redacted_thinking")
-
-
-def blocks(content: Content) -> list[Block]:
-    """Return content as blocks; plain text becomes one text block."""
-    return [Block(type="text", text=content)] if isinstance(content, str) else content
-
-
-def user_messages(
-    content: Content, names: Iterator[str], place: Place, problems: Problems, time: float | None = None
-) -> Iterator[Message]:
-    """Yield a user's message in our form: one message per tool result, and one per run of other blocks between them."""
-    for part in user_parts(content):
-        if part[0].type == "tool_result":
-            result = part[0].content
-            text, media, _ = texts([result] if isinstance(result, dict) else result, place, problems)
-            yield Message(next(names), "tool", text, answers=part[0].tool_use_id, time=time, media=media)
-        else:
-            yield Message(next(names), "user", _text(part, place, problems), time=time, media=_media(part))
-
-
-def user_parts(content: Content) -> Iterator[list[Block]]:
-    """Yield the blocks of every message that `user_messages` yields, in the same order."""
-    for result, group in groupby(blocks(content), key=lambda block: block.type == "tool_result"):
-        if result:
-            yield from ([block] for block in group)
-        else:
-            yield list(group)
-
-
-def assistant_message(
-    content: Sequence[Block],
-    name: str,
-    place: Place,
-    problems: Problems,
-    time: float | None = None,
-    call: Call | None = None,
-) -> Message:
-    """Return an assistant's message in our form, with the id `name`."""
-    uses = (block for block in content if block.type == "tool_use")
-    return Message(
-        name,
-        "assistant",
-        _text(content, place, problems),
-        calls=tuple(ToolCall(block.id, block.name, json_text(block.input)) for block in uses),
-        time=time,
-        thinking="\n".join(block.thinking for block in content if block.thinking),
-        thinking_hidden=any(block.type in _THINKING and not block.thinking for block in content),
-        media=_media(content),
-        call=call,
-    )
-
-
-def _text(content: Sequence[Block], place: Place, problems: Problems) -> str:
-    for block in content:
-        if not block.text and block.type not in _MEDIA:
-            _check_known(block.type, place, problems)
-    return "\n".join(block.text for block in content if block.text)
-
-
-def _media(content: Iterable[Block]) -> tuple[Media, ...]:
-    return tuple(
-        sized(_MEDIA[block.type], {"source": block.source})
-        for block in content
-        if block.type in _MEDIA and not (block.text and block.type == "document")
-    )
 
 
 class _Part(msgspec.Struct):

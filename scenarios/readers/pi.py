@@ -98,13 +98,9 @@ class Pi(Reader):
 def _kind(entry: Fields) -> str:
     """Return the type of an entry. Raises RecordingError for one that cannot be read."""
     kind = entry.needed("type", str)
-    for names, wanted in (
-        (("id", "parentId", "parentSession", "firstKeptEntryId", "summary"), str),
-        (("tools",), list[str]),
-    ):
-        for name in names:
-            entry.typed(name, wanted)
-    moment_seconds(entry.typed("timestamp", Moment))
+    for name in ("id", "parentId", "parentSession", "firstKeptEntryId", "summary"):
+        entry.typed(name, str)
+    entry.typed("timestamp", Moment)
     if kind == "message":
         entry.needed("message", OBJECT)
     return kind

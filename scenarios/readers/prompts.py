@@ -26,7 +26,7 @@ from ..media import media_of, sized
 from ..model import Call, Compaction, Mark, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text
 from . import as_object, decoded
-from .messages import COMPACTIONS, ENCRYPTED, IS_ENCRYPTED, OUTPUTS, TOOL_CALLS, tool
+from .messages import COMPACTIONS, ENCRYPTED, IS_ENCRYPTED, OUTPUTS, TOOL_CALLS, joined, tool
 from .requests import mark
 
 _ROLES = {
@@ -133,6 +133,19 @@ def stored_messages(
     return tuple(history.take())
 
 
+def recorded_messages(
+    content: Any, role: Role, place: Place, problems: Problems, format_name: str, time: float | None = None
+) -> list[Message]:
+    """Return the messages that the content of one is: of a user's, each result of a tool is a message of its own.
+
+    The content stands at `place`. Whether the calls of its results were recorded is not looked at.
+    """
+    above, _, message = place.field.rpartition(".")[0].rpartition(".")
+    logged = _Messages(place.at(above), problems, format_name, trusts=True)
+    logged.read({"role": role, "content": content}, message, role)
+    return [msgspec.structs.replace(message, time=time) for message in logged.take()]
+
+
 def _begins_with_system(prompt: Any) -> bool:
     if isinstance(prompt, dict):
         return any(prompt.get(key) for key in _SYSTEM) or _begins_with_system(prompt.get("messages"))
@@ -199,7 +212,14 @@ class _Turn:
 class _Messages:
     """Messages that are read one after the other. `before` stand in front of them and keep their ids."""
 
-    def __init__(self, place: Place, problems: Problems, format_name: str, before: Iterable[Message] = ()) -> None:
+    def __init__(
+        self,
+        place: Place,
+        problems: Problems,
+        format_name: str,
+        before: Iterable[Message] = (),
+        trusts: bool = False,
+    ) -> None:
         self.tools: list[Tool] = []
         self.marks: list[Mark] = []
         self.compactions: list[Compaction] = []
@@ -210,7 +230,7 @@ class _Messages:
         self._first = len(earlier)
         self._open_calls = [call.id for message in earlier for call in message.calls]
         self._turn: _Turn | None = None
-        self._ttl = _BREAKPOINT_TTL
+        self._ttl, self._trusts = _BREAKPOINT_TTL, trusts
 
     def take(self) -> list[Message]:
         """Return all messages that were read."""
@@ -391,8 +411,7 @@ class _Messages:
             if "cachePoint" in part:
                 return
         text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
-        if kind in _EMPTY and not isinstance(part.get("text"), str | None):
-            self._wrong(f"{at}.text", f"expected str, got {type(part['text']).__name__}")
+        self._check_text(part, at)
         if kind in _RESULTS:
             self._result(part, at)
         elif kind in COMPACTIONS:  # Anthropic's
@@ -430,6 +449,8 @@ class _Messages:
         if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(name, str):
             self._wrong(at, "a tool call without a name", "correct it, or leave this call out")
         arguments: Any = next((function[key] for key in _ARGUMENTS if function.get(key) is not None), {})
+        if self._trusts and not _named(call):
+            self._wrong(at, "a tool call without an id", "correct it, or leave this call out")
         own = f"m{self._first + len(self._messages)}c{number}"
         return ToolCall(_named(call) or own, name, as_text(arguments))
 
@@ -467,6 +488,7 @@ class _Messages:
         texts, media = [], list[Media]()
         for number, part in enumerate(output):
             text = part if isinstance(part, str) else part.get("text")
+            self._check_text(part, f"{at}[{number}]")
             if isinstance(part, dict) and (medium := media_of(part)) is not None:
                 media.append(medium)
             elif isinstance(text, str):
@@ -486,17 +508,17 @@ class _Messages:
             return  # what is left of a message whose parts were all results
         at = f"m{self._first + len(self._messages)}"
         role, answers = turn.role, turn.answers if turn.role == "tool" else None
-        if role == "tool" and answers not in self._open_calls:
+        if role == "tool" and answers not in self._open_calls and not (answers and self._trusts):
             self._unknown("result of a tool that no message called, read as a user's message", at)
             role, answers = "user", None
         if turn.calls and role != "assistant":
             self._wrong(at, f"a message of role {role!r} calls tools", "only the assistant does")
-        if answers is not None:
+        if answers in self._open_calls:
             self._open_calls.remove(answers)
         self._open_calls += [call.id for call in turn.calls]
         self.marks += mark(at, turn.control)
-        text, calls = "\n".join(turn.texts), tuple(turn.calls)
-        thinking, media = "\n".join(thought for thought in turn.thinking if thought), tuple(turn.media)
+        text, calls = joined(turn.texts), tuple(turn.calls)
+        thinking, media = joined(turn.thinking), tuple(turn.media)
         self._messages.append(Message(at, role, text, calls, answers, turn.name, None, thinking, turn.hides, media))
 
     def _control(self, part: dict[str, Any], otherwise: Any = None) -> Any:
@@ -504,6 +526,11 @@ class _Messages:
         if part.get("prompt_cache_breakpoint"):
             return {"ttl": self._ttl}
         return next((part[key] for key in ("cache_control", "cachePoint") if part.get(key) is not None), otherwise)
+
+    def _check_text(self, part: Any, at: str) -> None:
+        text = part.get("text") if isinstance(part, dict) and _kind(part) in _EMPTY else None
+        if not isinstance(text, str | None):
+            self._wrong(f"{at}.text", f"expected str, got {type(text).__name__}")
 
     def _wrong(self, at: str, what: str, remedy: str = "correct it, or leave this record out") -> NoReturn:
         raise RecordingError(self._place.below(at), what, remedy)
