@@ -44,21 +44,18 @@ class AnthropicMessages(Reader):
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            yield from conversations(_anthropic_requests(path, problems), path.stem)
+            yield from conversations(_requests([path], _anthropic_call, problems), path.stem)
 
 
-def _anthropic_requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
-    responses = Responses(problems)
-    for place, raw in records(path, problems):
-        with problems.collect():
-            log = Fields(decoded_body(raw, place), place)
-            asked, answered = log, Fields({}, place)
-            if log.typed("request", OBJECT) is not None:
-                asked = Fields(log.at("request"), place.at("request"))
-                answered = Fields(log.typed("response", OBJECT) or {}, place.at("response"))
-            asked.needed("messages", LIST)
-            if responses.new(answered.text("id"), answered.below("id")):
-                yield logged_request(asked, answered, problems, "anthropic_messages", Call(provider="anthropic"))
+def _anthropic_call(log: Fields, responses: Responses) -> LoggedRequest | None:
+    asked, answered = log, Fields({}, log.place)
+    if log.typed("request", OBJECT) is not None:
+        asked = Fields(log.at("request"), log.below("request"))
+        answered = Fields(log.typed("response", OBJECT) or {}, log.below("response"))
+    asked.needed("messages", LIST)
+    if not responses.new(answered.text("id"), answered.below("id")):
+        return None
+    return logged_request(asked, answered, responses.problems, "anthropic_messages", Call(provider="anthropic"))
 
 
 _OPTIONS = ("tools", "thinking", "reasoning_effort")
@@ -106,7 +103,7 @@ def _requests(files: Sequence[Path], read: _Reading, problems: Problems) -> Iter
         with problems.collect():  # the file has no records; the others of its folder may
             for place, raw in records(path, problems):
                 with problems.collect():
-                    if (request := read(Fields(decode(raw, OBJECT, place), place), responses)) is not None:
+                    if (request := read(Fields(decoded_body(raw, place), place), responses)) is not None:
                         yield request
 
 
