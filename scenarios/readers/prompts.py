@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
@@ -118,18 +118,22 @@ def exchange(
     return LoggedCall(tuple(messages), said, tuple(logged.tools), _stop(answer), tuple(marks), compactions)
 
 
-def stored_messages(
-    stored: Iterable[tuple[str, Any, Call | None]], place: Place, problems: Problems, format_name: str
-) -> tuple[Message, ...]:
-    """Return the messages of a stored conversation.
+class Stored(NamedTuple):
+    """A stored message: its field, itself, the model call that only answers get, and when it was complete."""
 
-    Each comes with its field below `place`, and with a model call, which only an answer gets.
-    """
+    at: str
+    logged: Any
+    call: Call | None = None
+    time: float | None = None
+
+
+def stored_messages(
+    stored: Iterable[Stored], place: Place, problems: Problems, format_name: str
+) -> tuple[Message, ...]:
+    """Return the messages of a conversation that was stored at `place`."""
     history = _Messages(place, problems, format_name)
-    for at, logged, call in stored:
-        history.read(logged, at, "user")
-        if call is not None:
-            history.add_call(call)
+    for each in stored:
+        history.read_stored(each)
     return tuple(history.take())
 
 
@@ -237,12 +241,18 @@ class _Messages:
         self._close()
         return self._messages
 
-    def add_call(self, call: Call) -> None:
-        """Set the call of the message that was read last, if it is an answer."""
+    def read_stored(self, stored: Stored) -> None:
+        """Read a stored message; its answers get the call, and the last message its time."""
         before = len(self._messages)
+        self.read(stored.logged, stored.at, "user")
+        if stored.call is None and stored.time is None:
+            return
         self._close()
-        if len(self._messages) > before and self._messages[-1].role == "assistant":
-            self._messages[-1] = msgspec.structs.replace(self._messages[-1], call=call)
+        for at in range(before, len(self._messages)):
+            message, is_last = self._messages[at], at == len(self._messages) - 1
+            call = stored.call if message.role == "assistant" else None
+            time = stored.time if is_last and message.role != "tool" else None
+            self._messages[at] = msgspec.structs.replace(message, call=call, time=time)
 
     def read(self, logged: Any, at: str, role: Role) -> None:
         """Read a text, a message, a list of messages or a request. `role` is that of what has none."""
