@@ -12,11 +12,11 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
-from ..media import media_of, sized
+from ..media import media_of
 from ..model import Call, Compaction, Conversation, Media, Message, Scalar, ToolCall, Usage
 from ..source import Problems, as_text, convert, decode, objects, records
 from . import LIST, OBJECT, Fields, Reader, Recordings, as_object
-from .messages import History, Moment, joined, moment_seconds, texts, tool_call
+from .messages import History, Moment, joined, moment_seconds, tool_call
 from .prompts import recorded_messages
 from .requests import dollars, usage
 
@@ -380,38 +380,29 @@ class _GooseSession:
         role, time = message.needed("role", str), message.typed("created", float)
         if role not in ("user", "assistant"):
             raise RecordingError(message.place.below("role"), f"unknown role {role!r}", "use user, assistant")
-        said, thinking, calls, media = [], [], list[ToolCall](), list[Media]()
         message.needed("content", LIST)
-        for part in message.each("content"):
-            match part.needed("type", str):
-                case "text":
-                    said.append(part.typed("text", str) or "")
-                case "thinking":
-                    thinking.append(part.typed("thinking", str) or "")
-                case "image":
-                    media.append(sized("image", {"data": part.typed("data", str) or ""}))
-                case "toolRequest" | "frontendToolRequest":
-                    if part.at("toolCall.status") == "success":
-                        name, arguments = part.needed("toolCall.value.name", str), part.at("toolCall.value.arguments")
-                        calls.append(ToolCall(part.text("id"), name, as_text(arguments or {})))
-                case "toolResponse":
-                    yield self._result(part, time)
-                case kind if kind not in _UNSENT_GOOSE:
-                    self.problems.unknown(f"goose: content of type {kind!r}", part.place)
-        if said or thinking or calls or media:
-            name, text, shown = f"m{next(self._names)}", "\n".join(said), tuple(media)
-            if role == "user":
-                yield Message(name, "user", text, time=time, media=shown)
-            else:
-                made, thought = tuple(calls), "\n".join(thinking)
-                yield Message(name, "assistant", text, made, time=time, thinking=thought, media=shown, call=Call())
+        parts, place = list(_goose_parts(message, self.problems)), message.below("content")
+        said = recorded_messages(parts, role, place, self.problems, "goose", time) if parts else ()
+        for one in said:
+            call = Call() if one.role == "assistant" else None
+            yield replace(one, id=f"m{next(self._names)}", call=call)
 
-    def _result(self, part: Fields, time: float | None) -> Message:
-        blocks = part.at(part.first("toolResult.value.content|toolResult.value"))
-        where = part.place.below("toolResult.value")
-        text, media, _ = texts(convert(blocks or [], list[dict[str, Any] | str], where), where, self.problems)
-        text = part.typed("toolResult.error", str) or text
-        return Message(f"m{next(self._names)}", "tool", text, answers=part.text("id"), time=time, media=media)
+
+def _goose_parts(message: Fields, problems: Problems) -> Iterator[dict[str, Any]]:
+    """Yield the parts of a message in Anthropic's form."""
+    for part in message.each("content"):
+        match part.needed("type", str):
+            case "text" | "thinking" | "image":
+                yield part.record
+            case "toolRequest" | "frontendToolRequest":
+                if part.at("toolCall.status") == "success":
+                    name, arguments = part.needed("toolCall.value.name", str), part.at("toolCall.value.arguments")
+                    yield {"type": "tool_use", "id": part.text("id"), "name": name, "input": arguments or {}}
+            case "toolResponse":
+                told = part.typed("toolResult.error", str) or part.get("toolResult.value.content|toolResult.value")
+                yield {"type": "tool_result", "tool_use_id": part.text("id"), "content": told}
+            case kind if kind not in _UNSENT_GOOSE:
+                problems.unknown(f"goose: content of type {kind!r}", part.place)
 
 
 _UNSENT_COPILOT = ("hook.", "permission.", "session.", "assistant.", "tool.", "subagent.", "skill.")

@@ -148,9 +148,8 @@ class _Rollout:
         return Conversation(session.text("id") or stem, messages, tools=self.tools, compactions=compactions, meta=meta)
 
     def _item(self, item: Fields, time: float | None) -> None:
-        kind, role = item.typed("type", str) or "message", ""
-        if kind == "message":
-            role = role_of(item.typed("role", str) or "", item.place)
+        kind = item.typed("type", str) or "message"
+        role = role_of(item.typed("role", str) or "", item.place) if kind == "message" else None
         if kind in OUTPUTS or (kind == "message" and role != "assistant"):
             self._close()
             at = "content" if role else "output.content|output"  # older versions wrote outputs as objects

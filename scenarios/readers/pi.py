@@ -214,8 +214,8 @@ def _parts(message: Fields) -> tuple[str, str, tuple[ToolCall, ...], tuple[Media
             case "image":
                 media.append(sized("image", {"data": part.typed("data", str) or ""}))
             case "toolCall":
-                named = (part.needed(key, str, blank=True) for key in ("id", "name"))
-                calls.append(ToolCall(*named, as_text(part.needed("arguments", object, blank=True))))
+                name, tool = (part.needed(key, str, blank=True) for key in ("id", "name"))
+                calls.append(ToolCall(name, tool, as_text(part.needed("arguments", object, blank=True))))
             case kind:
                 raise RecordingError(
                     part.below("type"), f"invalid value {kind!r}", "correct it, or leave this record out"

@@ -383,21 +383,22 @@ class _Messages:
             if not {"role", "type", "tool_calls", "function_call"} & logged.keys() and logged:
                 self._said(as_text(logged))  # an object that is no message is shown to the model as its JSON
             return
-        content = logged[key]
+        content, inner = logged[key], f"{at}.{key}".removeprefix(".")
         if role == "tool" and isinstance(content, dict) and content.get("type") == "function":
             self.read_tools(content)  # Langfuse logs LangChain's tools as messages
             self._turn = None
             return
         if role == "tool" and not (isinstance(content, list) and any(map(_holds_result, content))):
-            for part in filter(None, map(as_object, content if isinstance(content, list) else ())):
+            assert self._turn is not None
+            for part in map(as_object, content if isinstance(content, list) else ()):
                 self._turn.control = self._control(part, self._turn.control)
-            text, media = self._output(content, f"{at}.{key}")
+            text, media = self._output(content, inner)
             self._said(text, media)
             return
         if role == "tool":
             self._turn = _Turn("user")  # each result in it is a message of its own
         for number, part in enumerate(content if isinstance(content, list) else [content]):
-            self._part(part, f"{at}.{key}[{number}]" if isinstance(content, list) else f"{at}.{key}")
+            self._part(part, f"{inner}[{number}]" if isinstance(content, list) else inner)
 
     def _said(self, text: str, media: Iterable[Media] = ()) -> None:
         if self._turn is not None:
