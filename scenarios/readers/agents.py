@@ -260,11 +260,11 @@ def _reported(
 
 def _cline_converted(turn: Fields, used: Usage | None, problems: Problems) -> Iterator[Message]:
     """Yield a message of Cline's in our form, its tool results apart."""
-    where, milliseconds, content = turn.below("content"), turn.at("ts"), turn.at("content")
+    milliseconds, content = turn.at("ts"), turn.at("content")
     time = milliseconds / 1000 if milliseconds else None
     blocks = content if isinstance(content, str) else list(map(_cline_block, content))
     if turn.at("role") == "user":
-        said = recorded_messages(blocks, "user", where, problems, "cline", time)
+        said = recorded_messages({"role": "user", "content": blocks}, turn.place, problems, "cline", time)
         yield from (replace(message, id="") for message in said)
     elif turn.at("role") == "assistant":
         if (metrics := turn.typed("metrics", OBJECT)) is not None:
@@ -272,7 +272,8 @@ def _cline_converted(turn: Fields, used: Usage | None, problems: Problems) -> It
             used = usage(metrics, turn.below("metrics"), problems, cost, whole_prompt=True)
         model = turn.text("modelInfo.id|modelInfo.modelId")
         provider = turn.text("modelInfo.provider|modelInfo.providerId")
-        [message] = recorded_messages(blocks, "assistant", where, problems, "cline", time)
+        logged = {"role": "assistant", "content": blocks}
+        message, *_ = recorded_messages(logged, turn.place, problems, "cline", time)
         thinking = message.thinking or turn.text("reasoning_content")
         yield replace(message, id="", thinking=thinking, call=Call(model, provider, used))
     else:
@@ -381,9 +382,9 @@ class _GooseSession:
         if role not in ("user", "assistant"):
             raise RecordingError(message.place.below("role"), f"unknown role {role!r}", "use user, assistant")
         message.needed("content", LIST)
-        parts, place = list(_goose_parts(message, self.problems)), message.below("content")
-        said = recorded_messages(parts, role, place, self.problems, "goose", time) if parts else ()
-        for one in said:
+        parts = list(_goose_parts(message, self.problems))
+        logged = {"role": role, "content": parts}
+        for one in recorded_messages(logged, message.place, self.problems, "goose", time) if parts else ():
             call = Call() if one.role == "assistant" else None
             yield replace(one, id=f"m{next(self._names)}", call=call)
 

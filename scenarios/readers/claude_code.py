@@ -293,15 +293,16 @@ def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:
     time = moment_seconds(last.entry.timestamp)
     if first.message is None or last.message is None:
         return
-    place, content = first.message.below("content"), first.message.at("content")
+    place, content = first.message.place, first.message.at("content")
     if first.entry.type == "user":
         names = chain([first.entry.uuid], (f"{first.entry.uuid}.{n}" for n in count(1)))
-        said = recorded_messages(content, "user", place, problems, "claude_code", time)
+        said = recorded_messages({"role": "user", "content": content}, place, problems, "claude_code", time)
         yield from (replace(message, id=name) for message, name in zip(said, names, strict=False))
         return
     parts = [line.message.at("content") for line in group if line.message is not None]
     content = [one for part in parts for one in ([{"type": "text", "text": part}] if isinstance(part, str) else part)]
-    [message] = recorded_messages(content, "assistant", place, problems, "claude_code", time)
+    logged = {"role": "assistant", "content": content}
+    message, *_ = recorded_messages(logged, place, problems, "claude_code", time)
     # Up to some 2.1.4x the earlier lines of a response have an unfinished count of its output.
     yield replace(message, id=first.entry.uuid, call=_call(last.message, last, problems))
 

@@ -138,16 +138,16 @@ def stored_messages(
 
 
 def recorded_messages(
-    content: Any, role: Role, place: Place, problems: Problems, format_name: str, time: float | None = None
+    logged: dict[str, Any], place: Place, problems: Problems, format_name: str, time: float | None = None
 ) -> list[Message]:
-    """Return the messages that the content of one is: of a user's, each result of a tool is a message of its own.
+    """Return the messages that one at `place` is: each result of a tool in it is a message of its own.
 
-    The content stands at `place`. Whether the calls of its results were recorded is not looked at.
+    Whether the calls of its results were recorded is not looked at.
     """
-    above, _, message = place.field.rpartition(".")[0].rpartition(".")
-    logged = _Messages(place.at(above), problems, format_name, trusts=True)
-    logged.read({"role": role, "content": content}, message, role)
-    return [msgspec.structs.replace(message, time=time) for message in logged.take()]
+    above, _, name = place.field.rpartition(".")
+    messages = _Messages(place.at(above), problems, format_name, trusts=True)
+    messages.read(logged, name, "user")
+    return [msgspec.structs.replace(message, time=time) for message in messages.take()]
 
 
 def _begins_with_system(prompt: Any) -> bool:
@@ -544,10 +544,10 @@ class _Messages:
             self._wrong(f"{at}.text", f"expected str, got {type(text).__name__}")
 
     def _wrong(self, at: str, what: str, remedy: str = "correct it, or leave this record out") -> NoReturn:
-        raise RecordingError(self._place.below(at), what, remedy)
+        raise RecordingError(self._place.below(at.removeprefix(".")), what, remedy)
 
     def _unknown(self, what: str, at: str) -> None:
-        self._problems.unknown(f"{self._format}: {what}", self._place.below(at))
+        self._problems.unknown(f"{self._format}: {what}", self._place.below(at.removeprefix(".")))
 
 
 def _is_message(logged: Any) -> bool:
