@@ -85,7 +85,8 @@ def _chats(path: Path, problems: Problems) -> Recordings:
     single, last_call, unnamed = History(problems), "", 0
     for place, raw in records(path, problems):
         try:
-            if not raw.startswith(b"[") and _is_message(raw, place):
+            kind = None if raw.startswith(b"[") else decode(raw, _Kind, place)
+            if kind is not None and kind.role is not msgspec.UNSET and kind.messages is msgspec.UNSET:
                 message = decode(raw, ChatMessage, place)
                 said = chat_message(message, f"m{len(single.messages)}", place, problems, last_call)
                 single.add(said, place)
@@ -114,11 +115,6 @@ def _chat(raw: bytes, place: Place, problems: Problems) -> Conversation:
     messages = chat_messages(chat.messages, place.at("messages"), problems)
     names = (str(name) for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None)
     return Conversation(next(names, _UNNAMED), messages, tools=chat_tools(chat.tools))
-
-
-def _is_message(raw: bytes, place: Place) -> bool:
-    kind = decode(raw, _Kind, place)
-    return kind.role is not msgspec.UNSET and kind.messages is msgspec.UNSET
 
 
 _ROLES: dict[str, Role] = {

@@ -199,7 +199,11 @@ class _Tree:
         main = next((group for group in reversed(self.groups) if not group[1]), None)
         for group in sorted(branches, key=lambda group: (group != main, members[group][0])):
             session, agent = group
-            chosen = self._with_responses(branches[group])
+            # The branch, the other lines of its responses, and the tool results that hang on these.
+            names = {self.lines[at].response for at in branches[group]} - {""}
+            responses = [at for name in names for at in self.responses[name]]
+            results = [result for at in responses for result in self.results.get(at, ())]
+            chosen = branches[group].union(responses, results)
             if not any(self.lines[at].message for at in chosen):
                 continue
             meta: dict[str, Scalar] = {"off_branch": len(set(members[group]) - chosen)}
@@ -242,13 +246,6 @@ class _Tree:
             branch.add(at)
             at = self._parent(at)
         return branch
-
-    def _with_responses(self, branch: set[int]) -> set[int]:
-        """Return the branch, the other lines of its responses, and the tool results that hang on these."""
-        names = {self.lines[at].response for at in branch} - {""}
-        responses = [at for name in names for at in self.responses[name]]
-        results = [result for at in responses for result in self.results.get(at, ())]
-        return branch.union(responses, results)
 
 
 def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], problems: Problems) -> Conversation:

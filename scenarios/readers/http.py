@@ -118,16 +118,8 @@ def logged_request(
         if not answered.needed("choices", LIST):
             raise RecordingError(answered.below("choices"), "no answer", "leave the failed call out")
         Fields(answered.at("choices.0.message"), answered.below("choices.0.message")).needed("role", str)
-    said = exchange(
-        asked.record,
-        response,
-        above,
-        problems,
-        format_name,
-        tools=tools,
-        names=(name, answer_name),
-        answered=answered_above,
-    )
+    names = name, answer_name
+    said = exchange(asked.record, response, above, problems, format_name, None, tools, names, answered_above)
     answer = said.answer
     if answer is None and response is not None:
         answer = Message(f"m{len(said.messages)}", "assistant")

@@ -150,19 +150,14 @@ def texts(
         elif block.get("type") in ("thinking", "reasoning"):
             thinking.append(str(block.get("thinking") or block.get("text") or ""))
         elif (plain := block.get("text") or block.get("refusal")) is None:
-            _check_known(block.get("type"), place.at(f"{place.field}[{at}]"), problems)
+            if (kind := block.get("type")) not in _WITHOUT_TEXT:
+                problems.unknown(f"content block of type {kind!r}", place.at(f"{place.field}[{at}]"))
         elif isinstance(plain, str):
             text.append(plain)
         else:
             what = f"expected str, got {type(plain).__name__}"
             raise RecordingError(place.at(f"{place.field}[{at}].text"), what, "correct it, or leave this record out")
     return "\n".join(text), tuple(media), "\n".join(thinking)
-
-
-def _check_known(kind: Any, place: Place, problems: Problems) -> None:
-    """Count a block without text as unknown, unless its type is one that has nothing else to read."""
-    if kind not in _WITHOUT_TEXT:
-        problems.unknown(f"content block of type {kind!r}", place)
 
 
 def tool_call(fields: Fields, name: str, function: str, arguments: str) -> ToolCall:

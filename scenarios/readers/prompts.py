@@ -145,7 +145,8 @@ def recorded_messages(
     Whether the calls of its results were recorded is not looked at.
     """
     above, _, name = place.field.rpartition(".")
-    messages = _Messages(place.at(above), problems, format_name, trusts=True)
+    messages = _Messages(place.at(above), problems, format_name)
+    messages.trusts = True
     messages.read(logged, name, "user")
     return [msgspec.structs.replace(message, time=time) for message in messages.take()]
 
@@ -216,14 +217,10 @@ class _Turn:
 class _Messages:
     """Messages that are read one after the other. `before` stand in front of them and keep their ids."""
 
-    def __init__(
-        self,
-        place: Place,
-        problems: Problems,
-        format_name: str,
-        before: Iterable[Message] = (),
-        trusts: bool = False,
-    ) -> None:
+    trusts = False
+    """Whether a result of a tool is one although no message before it has the call."""
+
+    def __init__(self, place: Place, problems: Problems, format_name: str, before: Iterable[Message] = ()) -> None:
         self.tools: list[Tool] = []
         self.marks: list[Mark] = []
         self.compactions: list[Compaction] = []
@@ -234,7 +231,7 @@ class _Messages:
         self._first = len(earlier)
         self._open_calls = [call.id for message in earlier for call in message.calls]
         self._turn: _Turn | None = None
-        self._ttl, self._trusts = _BREAKPOINT_TTL, trusts
+        self._ttl = _BREAKPOINT_TTL
 
     def take(self) -> list[Message]:
         """Return all messages that were read."""
@@ -460,7 +457,7 @@ class _Messages:
         if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(name, str):
             self._wrong(at, "a tool call without a name", "correct it, or leave this call out")
         arguments: Any = next((function[key] for key in _ARGUMENTS if function.get(key) is not None), {})
-        if self._trusts and not _named(call):
+        if self.trusts and not _named(call):
             self._wrong(at, "a tool call without an id", "correct it, or leave this call out")
         own = f"m{self._first + len(self._messages)}c{number}"
         return ToolCall(_named(call) or own, name, as_text(arguments))
@@ -519,7 +516,7 @@ class _Messages:
             return  # what is left of a message whose parts were all results
         at = f"m{self._first + len(self._messages)}"
         role, answers = turn.role, turn.answers if turn.role == "tool" else None
-        if role == "tool" and answers not in self._open_calls and not (answers and self._trusts):
+        if role == "tool" and answers not in self._open_calls and not (answers and self.trusts):
             self._unknown("result of a tool that no message called, read as a user's message", at)
             role, answers = "user", None
         if turn.calls and role != "assistant":
