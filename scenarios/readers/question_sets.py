@@ -523,11 +523,12 @@ def _messages(sample: Fields) -> tuple[tuple[Message, ...], dict[str, Scalar]]:
     spoken = sample.needed("conversation", OBJECT)
     user, assistant = (sample.needed(f"conversation.speaker_{side}", str, blank=True) for side in "ab")
     sessions = sorted((int(match[1]), key) for key in spoken if (match := _SESSION.fullmatch(key)))
-    dates = (
-        (f"conversation.{key}_date_time", sample.typed(f"conversation.{key}_date_time", str)) for _, key in sessions
-    )
     form, example = "%I:%M %p on %d %B, %Y", "1:56 pm on 8 May, 2023"
-    times, dropped = forward(date and seconds(date, form, sample.below(path), example) for path, date in dates)
+    paths = (f"conversation.{key}_date_time" for _, key in sessions)
+    dates = ((path, sample.typed(path, str)) for path in paths)
+    times, dropped = forward(
+        None if at is None else seconds(at, form, sample.below(path), example) for path, at in dates
+    )
     messages = []
     for (_, key), time in zip(sessions, times, strict=True):
         where = sample.below(f"conversation.{key}")
