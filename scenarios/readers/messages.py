@@ -1,20 +1,11 @@
-"""Recorded messages as our messages: the OpenAI chat form, the Anthropic content blocks, times and live histories.
-
-The chat form, which most recordings share:
+"""OpenAI's chat form as our messages, times, and histories of sessions that were recorded live.
 
     {"role", "content": text | [blocks] | null, "tool_calls": [{"id", "function": {"name", "arguments"}}],
      "tool_call_id", "name"}
 
-The roles `developer` and `function` are the newer and older words for `system` and `tool`.
-
-The content blocks of the Anthropic Messages API:
-
-    {"type": "text", "text"} · {"type": "thinking", "thinking"} · {"type": "image" | "document", "source"} ·
-    {"type": "tool_use", "id", "name", "input"} · {"type": "tool_result", "tool_use_id", "content": text | [blocks]},
-    each with an optional cache_control
-
-A tool result is a block of a user's message there and a message of its own here. Blocks of other types (tools that the
-provider ran itself) are read as their plain `text`; those that have none are counted in the notes.
+The roles `developer` and `function` are the newer and older words for `system` and `tool`. Blocks of an unknown type are
+read as their plain `text`; those that have none are counted in the notes. Messages of all other forms, and of none in
+particular, are read by `prompts.py`.
 """
 
 from __future__ import annotations
