@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ..errors import Place, RecordingError
 from ..media import sized
 from ..model import Call, Conversation, Media, Message, Role, Scalar, Tool, ToolCall
-from ..source import Problems, decode, json_text, records, whole_file
+from ..source import Problems, decode, records, whole_file
 from . import LIST, OBJECT, Fields, Reader, Recordings, anywhere, as_object, text_of
 from .messages import (
     ChatMessage,
@@ -248,7 +248,7 @@ def _hermes_calls(text: str, name: str, place: Place) -> tuple[tuple[ToolCall, .
 
 def _call(function: _Function, name: str, place: Place) -> ToolCall:
     """Return a call with the id `name`. Its arguments are recorded as an object, or as the text of one."""
-    text = json_text(function.arguments)
+    text = bytes(function.arguments).decode()
     return ToolCall(name, function.name, decode(text.encode(), str, place) if text.startswith('"') else text)
 
 

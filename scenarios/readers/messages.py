@@ -3,9 +3,9 @@
     {"role", "content": text | [blocks] | null, "tool_calls": [{"id", "function": {"name", "arguments"}}],
      "tool_call_id", "name"}
 
-The roles `developer` and `function` are the newer and older words for `system` and `tool`. Blocks of an unknown type are
-read as their plain `text`; those that have none are counted in the notes. Messages of all other forms, and of none in
-particular, are read by `prompts.py`.
+The roles `developer` and `function` are the newer and older words for `system` and `tool`. Blocks of an unknown type
+are read as their plain `text`; those that have none are counted in the notes. Messages of all other forms, and of none
+in particular, are read by `prompts.py`.
 """
 
 from __future__ import annotations
@@ -23,26 +23,15 @@ from msgspec.structs import replace
 from ..chat import ROLES
 from ..errors import Place, RecordingError
 from ..media import media_of
-from ..model import Call, Media, MediaKind, Message, Role, Tool, ToolCall
+from ..model import Call, Media, Message, Role, Tool, ToolCall
 from ..source import Problems, as_text, decode
 from . import OBJECT, Fields
 
 # Blocks that may have no text: it is empty, or encrypted, or they are read otherwise.
 _WITHOUT_TEXT = (
-    *(
-        "text",
-        "input_text",
-        "output_text",
-        "summary_text",
-        "reasoning_text",
-        "refusal",
-        "thinking",
-        "redacted_thinking",
-        "reasoning",
-    ),
-    *("tool_use", "tool_result", "compaction"),
+    *("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal", "compaction"),
+    *("thinking", "redacted_thinking", "reasoning", "tool_use", "tool_result"),
 )
-_MEDIA: dict[str, MediaKind] = {"image": "image", "document": "file"}
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 """An ISO time with its zone. A time without one would be read in the zone of the reading machine."""
