@@ -235,8 +235,10 @@ def _pair(record: dict[str, Any], place: Place) -> Exchange | None:
         return _exchange(f"{_GEMINI}/{model}:generateContent", "generate", request, response, *names)
     if "input" in request:
         return _exchange("https://api.openai.com/v1/responses", "responses", request, response, *names)
-    if "done" in response:
-        response = _chat_response(response)
+    if "done" in response:  # Ollama's
+        counts = {"prompt_tokens": response.get("prompt_eval_count"), "completion_tokens": response.get("eval_count")}
+        choice = {"message": response.get("message"), "finish_reason": response.get("done_reason")}
+        response = {"choices": [choice], "model": response.get("model") or "", "usage": counts}
     elif "choices" not in response:
         return _exchange(f"{_BEDROCK}/{model}/converse", "converse", request, response, *names)
     return _exchange("", "chat", request, response, *names)
@@ -262,13 +264,6 @@ def _exchange(
 ) -> Exchange:
     bodies = msgspec.json.encode(request), msgspec.json.encode(response)
     return Exchange(url, endpoint, *bodies, asked, answered, started, None)
-
-
-def _chat_response(response: dict[str, Any]) -> dict[str, Any]:
-    """Return Ollama's response in OpenAI's form."""
-    counts = {"prompt_tokens": response.get("prompt_eval_count"), "completion_tokens": response.get("eval_count")}
-    choice = {"message": response.get("message"), "finish_reason": response.get("done_reason")}
-    return {"choices": [choice], "model": response.get("model") or "", "usage": counts}
 
 
 _API = "https://api.openai.com"
