@@ -215,20 +215,15 @@ class ShareMessages:
             return Message(name, role, text, answers=call.id, name=call.name)
         calls: tuple[ToolCall, ...] = ()
         if speaker == "function_call":
-            field = "value" if isinstance(turn.value, str) else "content"
-            calls, text = _function_calls(text, name, place.below(field)), ""
+            where, raw = place.below("value" if isinstance(turn.value, str) else "content"), text.encode()
+            several = text.lstrip().startswith("[")
+            functions = decode(raw, list[_Function], where) if several else [decode(raw, _Function, where)]
+            calls, text = tuple(_call(each, f"{name}c{n}", where) for n, each in enumerate(functions)), ""
         elif role == "assistant":
             calls, text = _hermes_calls(text, name, place)
         if calls:
             self.open = list(calls)
         return Message(name, role, text, calls)
-
-
-def _function_calls(text: str, name: str, place: Place) -> tuple[ToolCall, ...]:
-    """Return the calls of a function_call's value."""
-    raw, several = text.encode(), text.lstrip().startswith("[")
-    functions = decode(raw, list[_Function], place) if several else [decode(raw, _Function, place)]
-    return tuple(_call(function, f"{name}c{n}", place) for n, function in enumerate(functions))
 
 
 def _hermes_calls(text: str, name: str, place: Place) -> tuple[tuple[ToolCall, ...], str]:
