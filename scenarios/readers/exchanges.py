@@ -38,7 +38,7 @@ import yaml
 
 from ..errors import Place, RecordingError
 from ..source import LONGEST, Problems, convert, decode, whole_file
-from . import LIST, OBJECT, Fields
+from . import LIST, OBJECT, Fields, as_object
 from .messages import Moment
 
 _DONE = b"[DONE]"
@@ -336,7 +336,7 @@ def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
             if isinstance(delta.get("partial_json"), str):
                 inputs[index] = inputs.get(index, "") + delta["partial_json"]
         elif kind == "message_delta":
-            usage = {**(whole.get("usage") or {}), **(event.typed("usage", OBJECT) or {})}
+            usage = {**as_object(whole.get("usage")), **(event.typed("usage", OBJECT) or {})}
             managed = event.typed("context_management", OBJECT) or whole.get("context_management")
             whole = {**whole, **delta, "usage": usage, "context_management": managed}
     for index, text in inputs.items():

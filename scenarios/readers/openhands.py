@@ -138,7 +138,7 @@ def _logged(event: _Event, actions: Sequence[_Event], problems: Problems) -> tup
 
     `actions` are those of the event's response, which make one answer.
     """
-    content, where = str | _Content, event.place
+    where = event.place
     match event.kind:
         case "SystemPromptEvent":
             parts = (event.typed(name, str) for name in ("system_prompt.text", "dynamic_context.text"))
@@ -156,7 +156,8 @@ def _logged(event: _Event, actions: Sequence[_Event], problems: Problems) -> tup
         case kind if kind in _RESULTS:
             paths = "observation.content" if event.at("observation") is not None else "error|rejection_reason"
             named = {"tool_call_id": event.text("tool_call_id"), "name": event.text("tool_name")}
-            return {"role": "tool", **named, "content": event.typed(paths, content) or ""}, where
+            told = event.typed(paths, str | _Content)  # type: ignore[arg-type]
+            return {"role": "tool", **named, "content": told or ""}, where
         case kind if kind not in _UNSEEN:
             problems.unknown(f"openhands: event of kind {kind!r}", where)
     return None, where
