@@ -156,8 +156,8 @@ def _logged(event: _Event, actions: Sequence[_Event], problems: Problems) -> tup
         case kind if kind in _RESULTS:
             paths = "observation.content" if event.at("observation") is not None else "error|rejection_reason"
             named = {"tool_call_id": event.text("tool_call_id"), "name": event.text("tool_name")}
-            told = event.typed(paths, str | _Content)  # type: ignore[arg-type]
-            return {"role": "tool", **named, "content": told or ""}, where
+            observed = event.typed(paths, str | _Content)  # type: ignore[arg-type]
+            return {"role": "tool", **named, "content": observed or ""}, where
         case kind if kind not in _UNSEEN:
             problems.unknown(f"openhands: event of kind {kind!r}", where)
     return None, where
