@@ -121,7 +121,7 @@ def test_no_placeholder_is_longer_than_its_result(fresh: bool, trigger: str) -> 
         sent = opened.at(f"c{turn}")
         replaced = {name for name in results if name in sent and sent[name] != results[name]}
         assert all(COUNTER.text(sent[name]) < COUNTER.text(results[name]) for name in replaced)
-        assert replaced == set(opened.view.archives.uuids) == {f"t{at}" for at in range(turn - len(replaced), turn)}  # type: ignore[attr-defined]
+        assert replaced == set(opened.view.uuids) == {f"t{at}" for at in range(turn - len(replaced), turn)}  # type: ignore[attr-defined]
     assert 3 < len(replaced) < 9
 
 
