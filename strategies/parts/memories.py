@@ -31,7 +31,7 @@ from ..base import Context, StrategyContext, texts
 from ..events import OverBudget
 from .fact_extraction import is_preference
 from .language import ConversationLanguage, LanguageSetting, moment
-from .passages import passages
+from .passages import both_ends, passages
 from .units import Dialogue
 
 Place = Literal["start", "end"]
@@ -103,8 +103,6 @@ class ConversationMemory:
         self._services, self._rules = services, rules
         self._known: dict[str, tuple[Message, tuple[Memory, ...]]] = {}
         self._dialogue = Dialogue(services)
-        # Places of the user messages.
-        self._users: list[int] = []
         self.messages = Messages()
         """All messages but system messages."""
         self.memories: list[Memory] = []
@@ -120,13 +118,12 @@ class ConversationMemory:
     def read(self, history: Messages) -> None:
         """Bring everything up to date."""
         same = self._dialogue.read(history)
-        messages = self.messages = self._dialogue.messages
-        del self._users[bisect_left(self._users, same) :]
-        self._users += [at for at, message in enumerate(messages[same:], same) if message.role == "user"]
-        past = len(self._users) - self._rules.recent
+        messages, users = self._dialogue.messages, self._dialogue.users
+        self.messages = messages
+        past = len(users) - self._rules.recent
         past -= past % (self._rules.slack + 1)
         # The recent turns begin where a cut breaks nothing.
-        start = self._dialogue.units.before(self._users[past]) if past > 0 else 0
+        start = self._dialogue.units.before(users[past]) if past > 0 else 0
         budget = self._rules.max_tokens
         if budget is not None and (start > 0 or self._services.total(history) > budget):
             start = max(start, self._fitting_start(history, budget))
@@ -142,18 +139,13 @@ class ConversationMemory:
     @property
     def turn(self) -> str:
         """Id of the newest user message, which names the turn; empty without a user message."""
-        return self.messages[self._users[-1]].id if self._users else ""
+        users = self._dialogue.users
+        return self.messages[users[-1]].id if users else ""
 
     def question(self) -> str:
-        """Return the text to search for: the newest non-empty user message, or the newest message without a user.
-
-        Of a text longer than `query_characters` its two ends: the question is at one of them.
-        """
-        characters = self._rules.query_characters
-        places = reversed(self._users) if self._users else range(len(self.messages) - 1, -1, -1)
-        text = next((text for at in places if (text := self.messages[at].text.strip())), "")
-        half = characters // 2
-        return text if len(text) <= characters else f"{text[:half]}\n{text[len(text) - half :]}"
+        """Return the text to search for, that of the question; empty if there is none."""
+        message = self._dialogue.question()
+        return "" if message is None else both_ends(message.text.strip(), self._rules.query_characters)
 
     def context(self, context: Context, memory: Message | None) -> Context:
         """Return the context to send: system messages, the memory message, the recent turns.
@@ -164,7 +156,7 @@ class ConversationMemory:
         head = self._services.systems(history[:start])
         if memory is None:
             return context if len(head) == start else context.sending(self._services.whole(head + history[start:]))
-        newest = self._dialogue.units.before(self._users[-1]) if self._users else 0
+        newest = self._dialogue.units.before(self._dialogue.users[-1]) if self._dialogue.users else 0
         at = start if self._rules.place == "start" else max(start, self._dialogue.place(newest))
         return context.sending(self._services.whole(head + history[start:at] + Messages.of((memory,)) + history[at:]))
 

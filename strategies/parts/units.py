@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
@@ -82,6 +82,8 @@ class Dialogue:
         self._services = services
         self.before: list[int] = []
         """For each system message, how many messages of the dialogue come before it."""
+        self.users: list[int] = []
+        """Places of the user messages in `messages`."""
 
     def read(self, history: Messages) -> int:
         """Take the history as it is now. Returns how many leading dialogue messages are as they were before."""
@@ -105,7 +107,15 @@ class Dialogue:
             passed += stop - first
         self.before = before
         self.messages = Messages(spans)
-        return self.units.read(self.messages)
+        same = self.units.read(self.messages)
+        del self.users[bisect_left(self.users, same) :]
+        self.users += [at for at, message in enumerate(self.messages[same:], same) if message.role == "user"]
+        return same
+
+    def question(self) -> Message | None:
+        """Return the newest user message with text; without user messages the newest message with text."""
+        places = reversed(self.users) if self.users else range(len(self.messages) - 1, -1, -1)
+        return next((message for at in places if (message := self.messages[at]).text.strip()), None)
 
     def place(self, at: int) -> int:
         """Return the place in the history of dialogue message `at`; the history's end if `at` is their number."""

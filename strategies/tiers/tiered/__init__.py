@@ -18,9 +18,9 @@ from ctxbench.scenarios.view import Messages, Span
 
 from ...base import Context, StrategyContext, View
 from ...events import Recalled
+from ...parts.passages import both_ends
 from ...parts.units import Dialogue
 from ..focus import Focus, Focused, FocusSession
-from ..focus.truncation import both_ends
 from ..jobs import Trigger
 from ..rag import RagRules
 from ..working.belady import Belady
@@ -56,8 +56,6 @@ class TieredSession:
         self._sizes: list[int] = []
         self._texts: list[str] = []
         self._places: dict[str, int] = {}  # place of each message in that list
-        # The newest user message with text; without user messages the newest message with text.
-        self._question: Message | None = None
         self._last: tuple[Messages, tuple[Tool, ...], Messages] | None = None
 
     def view(self, context: Context) -> Context:
@@ -109,18 +107,7 @@ class TieredSession:
         for at, message in enumerate(after, same):
             self._places[message.id] = at
             self.tiers.add(message, self._sizes[at], now)
-        self._find_question(self._messages if same < known else after, is_all=same < known)
         return new
-
-    def _find_question(self, messages: Sequence[Message], is_all: bool) -> None:
-        """Find the newest question among new messages, or among all."""
-        with_text = [message for message in messages if message.text.strip()]
-        newest = next((message for message in reversed(with_text) if message.role == "user"), None)
-        before = None if is_all else self._question
-        if newest is not None:
-            self._question = newest
-        elif before is None or before.role != "user":
-            self._question = with_text[-1] if with_text else before
 
     def _read_chosen(self, here: set[str], now: float) -> None:
         """Read the messages below that Focus itself sends. That counts as a use, but not as a hit."""
@@ -131,10 +118,10 @@ class TieredSession:
     def _look_up(self, new: Sequence[Message], sent: Messages, here: set[str]) -> None:
         """Search for a new question, and look up the messages that new messages quote or name."""
         in_focus: list[tuple[str, str, float | None]] = []
-        loans = self.tiers.loans
-        if self._question is not None and self._question.id != loans.turn:
-            loans.turn = self._question.id
-            hits = self.tiers.search(both_ends(self._question.text, QUERY), self._rules.k)
+        loans, question = self.tiers.loans, self._dialogue.question()
+        if question is not None and question.id != loans.turn:
+            loans.turn = question.id
+            hits = self.tiers.search(both_ends(question.text, QUERY), self._rules.k)
             loans.called = dict(hits)
             in_focus += [(id, FOCUS, score) for id, score in hits if id in here]
         for message in new:
