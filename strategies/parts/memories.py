@@ -335,17 +335,6 @@ SPARSE = 0.25
 """Share of coordinates other than 0 below which vectors are kept by coordinate."""
 
 
-class VectorMatrix(Rows[np.float32]):
-    """Vectors as the rows of a matrix."""
-
-    __slots__ = ()
-
-    def products(self, query: NDArray[np.float32]) -> Scores:
-        """Return the inner product of a query with each vector."""
-        products: Scores = (self.all @ query).astype(np.float64)
-        return products
-
-
 _ENTRY = np.dtype([("value", np.float32), ("row", np.int32)])
 
 
@@ -400,7 +389,7 @@ class VectorSearch(TextSearch):
     def __init__(self, services: StrategyContext) -> None:
         super().__init__()
         self._services = services
-        self._vectors: VectorMatrix | SparseVectors | None = None
+        self._vectors: Rows[np.float32] | SparseVectors | None = None
         self._query: tuple[str, NDArray[np.float32]] | None = None
 
     def scores(self, query: str) -> Scores:
@@ -408,14 +397,16 @@ class VectorSearch(TextSearch):
             return np.zeros(0)
         if self._query is None or self._query[0] != query:
             self._query = query, self._services.embed([query], query=True)[0]
+        vectors, vector = self._vectors, self._query[1]
+        cosines = vectors.products(vector) if isinstance(vectors, SparseVectors) else vectors.all @ vector
         # Rounded to 6 decimals: later digits differ between machines, and must not change an order.
-        return self._vectors.products(self._query[1]).round(6)
+        return cosines.astype(np.float64).round(6)
 
     def _take(self, texts: list[str]) -> None:
         vectors = self._services.embed(texts)
         if self._vectors is None:
             width, is_sparse = vectors.shape[1], np.count_nonzero(vectors) < SPARSE * vectors.size
-            self._vectors = SparseVectors(width) if is_sparse else VectorMatrix(np.float32, width)
+            self._vectors = SparseVectors(width) if is_sparse else Rows(np.float32, width)
         self._vectors.add(vectors)
 
 

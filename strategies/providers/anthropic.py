@@ -197,25 +197,21 @@ class _Forgetting:
                 self._turns[-1].append(at)
 
     def _older(self, history: Messages) -> list[list[int]]:
-        """Return the turns to clear."""
+        """Return the turns to clear. Raises Unsupported for the default of a model that has none."""
         keep = self._settings.keep
         if keep == "all":
             return []
-        if keep == "default":
-            return [] if self._keeps_all(history) else self._turns[:-1]
-        thoughtful = [turn for turn in self._turns if turn]
-        return thoughtful[: max(0, len(thoughtful) - keep)]
-
-    def _keeps_all(self, history: Messages) -> bool:
-        """Return the default of the model. Raises Unsupported where there is none."""
+        if keep != "default":
+            thoughtful = [turn for turn in self._turns if turn]
+            return thoughtful[: max(0, len(thoughtful) - keep)]
         asked = (m.call.model for m in reversed(history) if m.call is not None and m.call.model)
         model = self._settings.model or next(asked, "")
         if not model:  # before its first answer nothing can be cleared
-            return True
+            return []
         rule = thinking_rule(model) if "claude" in model else None
         if rule is None:
             raise Unsupported(f"no default of clear_thinking is documented for {model}: give keep or a Claude model")
-        return rule.keeps == "all"
+        return [] if rule.keeps == "all" else self._turns[:-1]
 
     def _clear(self, history: Messages, turns: list[list[int]]) -> None:
         tokens: int | None = 0
@@ -315,13 +311,15 @@ class CompactionOnDemand(CompactingClient):
                 "give keep_turns or background, not both: what is summarised beside the calls is all of it"
             )
 
-    def _history(self, services: StrategyContext) -> ClientHistory:
-        kind = _Background if self.background else ClientHistory
-        return kind(services, self.name, self._summariser())
-
     def compact(self, history: ClientHistory) -> None:
-        if isinstance(history, _Background):
-            history.compact(self.limit, self.background)
+        if self.background:
+            sent, calls = history.pending
+            if calls == 1:
+                history.summarise(min(sent, len(history.messages)))
+            if calls:
+                history.pending = sent, calls - 1
+            elif history.used > self.limit:
+                history.pending = len(history.messages), self.background
         elif history.used > self.limit:
             stop = history.settled
             turns = [
@@ -330,24 +328,6 @@ class CompactionOnDemand(CompactingClient):
             if self.keep_turns:
                 stop = history.floor(turns[-self.keep_turns]) if len(turns) >= self.keep_turns else 0
             history.summarise(stop)
-
-
-class _Background(ClientHistory):
-    """A history whose start is being summarised while calls go on."""
-
-    def __init__(self, services: StrategyContext, name: str, summariser: Summariser) -> None:
-        super().__init__(services, name, summariser)
-        # Messages that the summary is made of, and the calls until it is there; 0 = none is being made.
-        self._sent, self._calls = 0, 0
-
-    def compact(self, limit: int, calls: int) -> None:
-        """Have what is sent now summarised if the last response is over the limit; take a summary that is ready."""
-        if self._calls:
-            self._calls -= 1
-            if not self._calls:
-                self.summarise(min(self._sent, len(self.messages)))
-        elif self.used > limit:
-            self._sent, self._calls = len(self.messages), calls
 
 
 @dataclass(frozen=True, slots=True)
