@@ -31,7 +31,6 @@ from ..parts.passages import relevant_passages
 from ..parts.units import SplicedHistory
 from .record import (
     TOOL,
-    WORDING,
     Card,
     NotArchived,
     Visibility,
@@ -45,6 +44,7 @@ from .record import (
     single_line,
     sources_of,
     summary_of,
+    word,
 )
 from .store import ResultTable, StoreError, file_problem
 
@@ -256,7 +256,7 @@ class ArchiveSession:
                 return tools
             language = self._language.decided
             if self._note is None:
-                self._note = Message("archive:note", "system", WORDING[language].note)
+                self._note = Message("archive:note", "system", word("note", language))
                 self._services.offer(load_tool(language), self._answer)
             self._tools = tools, (*tools, load_tool(language))
         return self._tools[1]
@@ -324,7 +324,7 @@ class ArchiveSession:
         if settings.summariser == "offline":
             return summary_of(text, most)
         model = "" if settings.summariser == "run" else settings.summariser
-        instruction = WORDING[self._language.decided].prompt.replace("{characters}", str(most))
+        instruction = word("prompt", self._language.decided).replace("{characters}", str(most))
         try:
             reply = self._services.complete(Prompt(instruction, (text,), most, (message,), model=model))
         except ModelError as error:
@@ -362,25 +362,25 @@ class ArchiveSession:
         budget, count = self._settings.load_tokens, self._services.text_tokens
         if budget is None or count(text) <= budget:
             return text
-        heading = WORDING[self._language.decided].part.format(uuid=uuid, length=card.length)
+        heading = word("part", self._language.decided).format(uuid=uuid, length=card.length)
         return heading + relevant_passages(text, self.question, max(0, budget - count(heading)), count)
 
     def _answer(self, arguments: str) -> str:
         """Return the result of a call of the tool: the content, or a text that says why there is none."""
-        wording = WORDING[self._language.decided]
+        language = self._language.decided
         try:
             uuid = json.loads(arguments)["uuid"].strip().lower()
         except (ValueError, RecursionError, TypeError, LookupError, AttributeError):
             self._failed("load", "the arguments cannot be read", "the model is told how to call the tool")
-            return wording.unreadable
+            return word("unreadable", language)
         try:
             text = self.load(uuid)
         except NotArchived:
             self._failed("load", f"{single_line(uuid, 100)} is not archived", "the model is told so")
-            return wording.not_found.format(uuid=single_line(uuid, 100))
+            return word("not_found", language).format(uuid=single_line(uuid, 100))
         except StoreError as error:
             self._failed("load", error, "the model is told so")
-            return wording.not_loaded.format(uuid=uuid, why=error.what)
+            return word("not_loaded", language).format(uuid=uuid, why=error.what)
         self._services.record(Loaded(uuid, "model", len(text)))
         return text
 
@@ -463,7 +463,7 @@ class ArchiveSession:
                 message = history[places[card.uuid]]
                 self._loaded[card.uuid] = message if message.text == text else replace(message, text=text)
             else:
-                heading = WORDING[self._language.decided].recalled
+                heading = word("recalled", self._language.decided)
                 text = heading.format(uuid=card.uuid, tool=card.tool, query=card.query) + text
                 self._foreign += (Message(f"archive:{card.uuid}", "system", text),)
 

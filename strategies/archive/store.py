@@ -209,10 +209,8 @@ class BlockTable(ArchiveStore):
 
 def _visible(visibility: Visibility) -> tuple[str, list[str]]:
     """Return the condition of rows that may be seen, and its values."""
-    where, values = (
-        "created_at < ? AND conversation_id != ?",
-        [_moment(visibility.before), fit_column(visibility.besides)],
-    )
+    where = "created_at < ? AND conversation_id != ?"
+    values = [_moment(visibility.before), fit_column(visibility.besides)]
     if visibility.thread is not None:
         where += " AND thread_id = ?"
         values.append(fit_column(visibility.thread))

@@ -29,7 +29,7 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.spec import NonNegativeInt, PositiveInt
 
 from ...base import ModelError
-from ...events import Alarmed, Compressed, Failed, LimitReached, Moved
+from ...events import Compressed, Failed, LimitReached, Moved, TierEvent
 from ...parts.language import LanguageSetting
 from ..archive import ArchivedMessage, ArchiveTier, BlockTable, Coding
 from ..focus import TruncationMode
@@ -66,7 +66,7 @@ LEVEL = 9
 DICTIONARY_BYTES = 1 << 18
 """Size of the raw dictionary. Making it anew writes all blocks again, which takes longer with a larger one."""
 
-Event = Moved | Compressed | LimitReached | Alarmed | Failed
+Event = TierEvent | Failed
 
 
 @dataclass(slots=True)
