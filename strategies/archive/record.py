@@ -79,11 +79,9 @@ def identify(conversation: str, message: str, text: str) -> str:
     return str(uuid5(NAMESPACE, digest.hexdigest()))
 
 
-def fit_column(name: str, most: int = 36) -> str:
+def fit_column(name: str) -> str:
     """Return a name that fits a column: itself, or its uuid if it is longer or cannot be stored as it is."""
-    if len(name) <= most and name.isprintable():
-        return name
-    return identify(name, "", "")
+    return name if len(name) <= 36 and name.isprintable() else identify(name, "", "")
 
 
 # Characters that databases or tokenizers reject, and white space.

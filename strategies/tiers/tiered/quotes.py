@@ -38,8 +38,8 @@ class Quotes:
 
     __slots__ = ("prints",)
 
-    def __init__(self, prints: Prints | None = None) -> None:
-        self.prints: Prints = {} if prints is None else prints
+    def __init__(self) -> None:
+        self.prints: Prints = {}
         """Texts by hash; no texts once more than `OFTEN` have it, because it is boilerplate then and no quote."""
 
     def add(self, number: int, text: str) -> None:
