@@ -78,7 +78,6 @@ class Chain:
 
     @property
     def copyable(self) -> bool:
-        """Whether every stage is copyable."""
         return all(is_copyable(stage) for stage in self.stages)
 
     def start(self, services: StrategyContext) -> View:

@@ -219,7 +219,6 @@ class FactStore:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all facts."""
         self.facts: list[StatedFact] = []
         self.lines: list[str] = []
         """The line of each fact in the memory."""

@@ -225,7 +225,6 @@ class LayerItems:
         self.columns: Rows[np.int64] = Rows(np.int64, 3)
 
     def add(self, memory: Memory, tier: Tier, created: float | None) -> LayerItem:
-        """Append the item of a memory, and return it."""
         item = LayerItem(memory, tier, created, len(self.items))
         self.items.append(item)
         self.columns.add(np.array([[CODES[tier], -1, -1]]))

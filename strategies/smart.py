@@ -192,7 +192,6 @@ class MessageScores:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all messages."""
         self.points: list[int] = []
         """Score of each message by itself, and for being in the first turn."""
         self.opening: list[bool] = []

@@ -196,7 +196,6 @@ class BlockTable(ArchiveStore):
         return None if row is None else row[0]
 
     def all(self) -> dict[str, bytes]:
-        """Return all files."""
         with self._transaction() as connection:
             return dict(connection.execute("SELECT name, data FROM archive_block ORDER BY name"))
 

@@ -82,7 +82,6 @@ class ClientHistory:
         return not same == before == len(dialogue)
 
     def context(self) -> Context:
-        """Return the context to send."""
         context = self._context
         if not self._covered and not self._replacement:
             return context

@@ -355,7 +355,6 @@ class SparseVectors:
         return copy
 
     def add(self, vectors: NDArray[np.float32]) -> None:
-        """Append vectors."""
         coordinates, own = self._coordinates, self._own
         places, rows = np.nonzero(vectors.T)  # in the order of the coordinates, so that each grows once
         entries = np.empty(len(rows), _ENTRY)

@@ -66,7 +66,6 @@ class Heat:
         return self.uses[id][0] if id in self.uses else float("-inf")
 
     def forget(self, id: str) -> None:
-        """Forget an item."""
         self.uses.pop(id, None)
 
     def score(self, id: str, now: float) -> float:

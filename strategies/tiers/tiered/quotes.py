@@ -43,7 +43,6 @@ class Quotes:
         """Texts by hash; no texts once more than `OFTEN` have it, because it is boilerplate then and no quote."""
 
     def add(self, number: int, text: str) -> None:
-        """Add a text."""
         for fingerprint in set(_read(text)[1].values()):
             numbers = self.prints.get(fingerprint)
             if numbers is None:
@@ -52,7 +51,6 @@ class Quotes:
                 self.prints[fingerprint] = (*numbers, number) if len(numbers) < OFTEN else ()
 
     def delete(self, number: int, text: str) -> None:
-        """Delete a text."""
         for fingerprint in set(_read(text)[1].values()):
             if number in self.prints[fingerprint]:
                 others = tuple(other for other in self.prints[fingerprint] if other != number)

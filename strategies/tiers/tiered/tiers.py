@@ -107,17 +107,14 @@ class DictStore:
         self.tokens = 0
 
     def put(self, id: str, content: Any, tokens: int, now: float) -> None:
-        """Store content."""
         self.delete(id, now)
         self.held[id] = content, tokens
         self.tokens += tokens
 
     def get(self, id: str) -> Any:
-        """Return the content of an id."""
         return self.held[id][0]
 
     def delete(self, id: str, now: float) -> None:  # noqa: ARG002
-        """Delete the content of an id, if there is any."""
         self.tokens -= self.held.pop(id, (None, 0))[1]
 
 
