@@ -469,7 +469,9 @@ class ArchiveSession:
 
     def _with_insertions(self, history: Messages) -> Messages:
         """Return the history with placeholders, loaded results, the note and foreign results in their places."""
-        before = {self._leading: (self._note,)} if self._tools is not None and self._note is not None else {}
+        before: dict[int, tuple[Message, ...]] = {}
+        if self._tools is not None and self._note is not None:
+            before[self._leading] = (self._note,)
         if self._foreign and self._newest is not None:
             before[self._newest] = (*before.get(self._newest, ()), *self._foreign)
         behind = before.pop(len(history), ())

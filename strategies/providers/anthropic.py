@@ -182,9 +182,9 @@ class _Forgetting:
         return context.sending(self._edited.messages()) if self._cleared else context
 
     def _read(self, history: Messages) -> None:
-        before = len(self._edited.history)
+        known = len(self._edited.history)
         same = self._edited.read(history)
-        if same < before:
+        if same < known:
             self._cleared = {at for at in self._cleared if at < same}
             same, self._turns = 0, [[]]
         # The default of a model is of whole turns.
