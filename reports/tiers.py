@@ -71,7 +71,7 @@ def overview_table(overview: OverviewMeasurement) -> Table:
     peers = [f"{_PEER_NAMES[row.policy]} {_mean(row.hit_rate)}" for row in others]
     coders = [f"{size.name} {size.bytes:,}" for size in archive.coders if not isinstance(size.bytes, Missing)]
     moves = _overview_actions(overview).moves.items()
-    edges = [f"{source[0]}→{to[0]}".upper() + f" {edge.messages:,}" for (source, to), edge in moves]
+    edges = [f"{source[0]}→{to[0]}".upper() + f" {edge['messages']:,}" for (source, to), edge in moves]
     hit_rate = figure_of_few("lru_k_hit_rate", overview.figures["lru_k_hit_rate"])
     beside = "exact search" if index.index == "exact" else f"{index.index} · exact search {_mean(index.exact)}"
     rows = (
