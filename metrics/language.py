@@ -114,7 +114,7 @@ def parts(sentence: str, most: int, marks: Sequence[Sequence[str]]) -> Iterator[
 Read = TypeVar("Read")
 
 
-def _of_short_texts(size: int) -> Callable[[Callable[[str], Read]], Callable[[str], Read]]:
+def of_short_texts(size: int) -> Callable[[Callable[[str], Read]], Callable[[str], Read]]:
     """Return a decorator that caches what is read of texts up to SHORT characters."""
 
     def decorate(read: Callable[[str], Read]) -> Callable[[str], Read]:
@@ -130,7 +130,7 @@ def _of_short_texts(size: int) -> Callable[[Callable[[str], Read]], Callable[[st
 
 
 # Strategies, probes and readers ask for the words of the same sentences: six of seven times they are known.
-@_of_short_texts(1 << 15)
+@of_short_texts(1 << 15)
 def words(text: str) -> tuple[str, ...]:
     """Return the words in order, in lower case and without punctuation. Chinese is segmented.
 
@@ -140,14 +140,11 @@ def words(text: str) -> tuple[str, ...]:
         return tuple(_PLAIN_WORD.findall(text.lower()))
     result: list[str] = []
     for match in _WORD.finditer(text.lower()):
-        if match.lastindex:
-            result += cut(match[0])
-        else:
-            result.append(match[0])
+        result += cut(match[0]) if match.lastindex else [match[0]]
     return tuple(result)
 
 
-@_of_short_texts(1 << 13)
+@of_short_texts(1 << 13)
 def terms(text: str) -> tuple[str, ...]:
     """Return the words of a text in order without stop words, English ones cut to their stems.
 

@@ -195,10 +195,9 @@ def find_model(model: str) -> tuple[str, ModelInfo] | None:
     if provider is not None:
         info = provider.find_model(rest, all_providers=list(providers.values()))
         return None if info is None else (provider.id, info)
-    for maker in () if slash or not model else ("aws",) if _BEDROCK.match(model) else _figures().makers:
-        if (info := providers[maker].find_model(model)) is not None:
-            return maker, info
-    return None
+    makers = () if slash or not model else ("aws",) if _BEDROCK.match(model) else _figures().makers
+    models = ((maker, providers[maker].find_model(model)) for maker in makers)
+    return next(((maker, info) for maker, info in models if info is not None), None)
 
 
 @cache

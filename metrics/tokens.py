@@ -30,7 +30,7 @@ from ctxbench.scenarios.model import Message, Tool
 from ctxbench.scenarios.spec import suggestion
 from ctxbench.scenarios.view import Messages
 
-from .language import Language, language_of
+from .language import FENCE, Language, language_of
 from .models import FamilyRule, family_rule
 
 FRAME = 3
@@ -267,7 +267,6 @@ class Ledger:
 
 Content = Literal["prose", "code", "json", "tool result"]
 
-_FENCE = re.compile(r"\s*(?:```|~~~)")
 _NUMBER = re.compile(r"\s*\d+(?:[\t→|:]|(?= {2}))")
 _CODE = re.compile(
     r"(?:\t| {4})\s*\S"
@@ -333,7 +332,7 @@ def content_of(text: str, by_tool: bool = False) -> Content:
     for line in text.splitlines():
         if not line.strip():
             continue
-        if _FENCE.match(line):
+        if FENCE.match(line):
             fenced = not fenced
             continue
         number = _NUMBER.match(line)

@@ -34,7 +34,7 @@ _MECHANISMS: Mapping[str, tuple[type[Rules], Callable[[Any], Cache]]] = {
 
 def cache_of(rules: Rules | None) -> Cache:
     """Return an empty cache under these rules; None = nothing is cached."""
-    return next((cache(rules) for kind, cache in _MECHANISMS.values() if type(rules) is kind), mechanisms.NoCache())
+    return next((cache(rules) for kind, cache in _MECHANISMS.values() if type(rules) is kind), Cache())
 
 
 class CacheEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -210,13 +210,15 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def agreement(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
     """Return every figure with its interval."""
-    cells = verdicts.cells()
+    cells, area, size = verdicts.cells(), auc_of(verdicts), verdicts.questions
+    [around] = intervals(area, size, resamples, seed, width=len(verdicts.people))
+    auc = estimate(float(area(np.ones((1, size)))[0, 0]), around, "people call all answers right, or none")
     return Agreement(
         len(verdicts.people),
-        verdicts.questions,
+        size,
         Confusion(*map(int, cells.sum(axis=0))),
         **of_verdicts(verdicts, resamples, seed),
-        auc=of_scores(verdicts, resamples, seed),
+        auc=auc,
         design_right=_design(cells[:, 0], cells[:, 0] + cells[:, 2]),
         design_wrong=_design(cells[:, 3], cells[:, 1] + cells[:, 3]),
     )
@@ -238,19 +240,10 @@ def of_verdicts(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED
     return estimates
 
 
-def of_scores(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) -> Estimate:
-    """Return the area under the ROC curve, with its interval."""
-    area, size = auc_of(verdicts), verdicts.questions
-    [around] = intervals(area, size, resamples, seed, width=len(verdicts.people))
-    return estimate(float(area(np.ones((1, size)))[0, 0]), around, "people call all answers right, or none")
-
-
 def estimate(value: float, interval: Ends | Missing, undefined: str) -> Estimate:
     """Return a figure with its interval; nan becomes Missing, with `undefined` as the reason."""
-    if math.isnan(value):
-        missing = Missing("undefined", undefined)
-        return Estimate(missing, missing)
-    return Estimate(float(value), interval)
+    missing = Missing("undefined", undefined)
+    return Estimate(missing, missing) if math.isnan(value) else Estimate(float(value), interval)
 
 
 def _design(hits: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
@@ -336,7 +329,7 @@ def corrected(share: float, answers: float, rates: Known) -> Estimate:
         return estimate(math.nan, Ends(0, 1), "the grader is no better than chance on the labelled answers")
     if not answers:
         return estimate(math.nan, Ends(0, 1), "there are no answers")
-    value = _within((share + rates.specificity - 1) / worth)
+    value = min(max((share + rates.specificity - 1) / worth, 0.0), 1.0)
     # Lang and Reiczigel add one right and one wrong answer to either rate, and z²/2 of each to the share: without that
     # an observed rate of 0 or 1 would count as certain.
     right, wrong, size = rates.right + 2, rates.wrong + 2, answers + _Z * _Z
@@ -349,8 +342,5 @@ def corrected(share: float, answers: float, rates: Known) -> Estimate:
     shift = 2 * _Z * _Z * (middle * of_recall - (1 - middle) * of_specificity)
     variance = seen * (1 - seen) / size + middle**2 * of_recall + (1 - middle) ** 2 * of_specificity
     half = _Z * variance**0.5 / worth
-    return Estimate(value, Ends(_within(middle + shift - half), _within(middle + shift + half)))
-
-
-def _within(share: float) -> float:
-    return min(1.0, max(0.0, share))
+    low, high = (min(max(middle + shift + side * half, 0.0), 1.0) for side in (-1, 1))
+    return Estimate(value, Ends(low, high))

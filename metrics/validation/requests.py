@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from ctxbench.scenarios.model import (
     Call,
-    Compaction,
     Conversation,
     Message,
     Tool,
@@ -262,14 +261,9 @@ class RecordedPrompts:
             self._kept[call.model] = KeptThinking(None if rule is None else rule.keeps, self._conversation.messages)
         stripped = self._kept[call.model].stripped(at)
         key = (stretch, call.model, call.effort, tools, stripped)
-        if key not in self._made:
-            compaction = self._compactions[stretch - 1].compaction if stretch else None
-            self._made[key] = self._make(compaction, call, tools, stripped)
-        return self._made[key]
-
-    def _make(
-        self, compaction: Compaction | None, call: Call, tools: tuple[Tool, ...], stripped: int
-    ) -> RecordedPrompt:
+        if key in self._made:
+            return self._made[key]
+        compaction = self._compactions[stretch - 1].compaction if stretch else None
         counter, messages, kept = self._counters[call.model], self._conversation.messages, self._kept[call.model]
         first = 0 if compaction is None else first_kept(compaction, self.place)
         head = () if compaction is None else compacted_start(compaction, messages[:first])
@@ -286,7 +280,7 @@ class RecordedPrompts:
             sizes.append(counter.message(message) + (0 if isinstance(tokens, Missing) else tokens))
         # `base` - 1: a block less the place of its message is the same for all that follow the head, the first of which
         # has the place `first` and stands in block 1 + len(head).
-        return RecordedPrompt(
+        self._made[key] = RecordedPrompt(
             np.array(self._prefixes(call.model).of(prefixes), np.int64),
             np.cumsum(sizes),
             Boundaries([message.role for message in sent], TOOLS, list(map(ContentBlocks.of, sent))),
@@ -295,6 +289,7 @@ class RecordedPrompts:
             {message.id: at for at, message in enumerate(head, 1) if message.role == "system"},
             kept,
         )
+        return self._made[key]
 
 
 def numbering(encoding: str) -> Prefixes:

@@ -43,11 +43,13 @@ from ctxbench.strategies.chain import listed, spec, use_pythons
 
 from .frames import Names, described, summary
 from .names import find_strategy
-from .plots import Plots
+from .plots import plot
 from .sql import MEMORY, THREADS, Parameters, run_query
 from .verdict import MORE, BenchmarkGate, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ctxbench.harness.export.mlflow import LogResult
 
 PathText = str | os.PathLike[str]
@@ -277,10 +279,15 @@ class BenchmarkRun:
         frames_of = {"summary": self.summary, "growth": self.growth, "bill": self.bill}
         return run_query(self.reader, frames_of, query, parameters, memory, threads)
 
-    @property
-    def plot(self) -> Plots:
-        """Figures of the run, drawn by matplotlib: `run.plot.frontier()`."""
-        return Plots(self._results)
+    def plot(self, name: str) -> Figure:
+        """Draw a figure of the report for papers, by matplotlib. Raises RunError where the run has nothing to draw.
+
+        By turn: `growth` (tokens of a call), `cache` (share of a call read from the cache), `break_even` (cost up to
+        there against the whole history), `grounding`. By strategy: `frontier` (quality and cost, numbered, and those
+        worth choosing), `bill` (its parts), `answers` (with intervals), `latency`. `survival` of facts by round of
+        summarising; `miss_ratios` of caches of messages by policy and size.
+        """
+        return plot(self._results, name)
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the recorded conversations."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import typer
 
+from ctxbench.scenarios.errors import UserError
+
 from .answering import answered_by
 from .arguments import ModelOptions, run_folder
 from .replies import end
@@ -104,7 +106,6 @@ def quality(
     from ctxbench.harness.quality import contexts, conversations, replayed
     from ctxbench.harness.quality import record as recorded
     from ctxbench.reports.answers import all_json, answers_of, by_graders
-    from ctxbench.scenarios.errors import UserError
 
     from .output import print_json, print_tables
     from .progress import counting

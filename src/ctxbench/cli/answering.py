@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ctxbench.scenarios.errors import UserError
+
 from .progress import counting
 from .streams import resumable, say
 
@@ -67,7 +69,6 @@ def checked(settings: Settings) -> Settings:
 
 def _agreed(asked: list[CallEstimate], settings: Settings) -> None:
     """Print what is going to be asked, and ask the user where it is dear. Raises UserError without consent."""
-    from ctxbench.scenarios.errors import UserError
 
     for estimate in asked:
         say(f"to ask: {_in_words(estimate)}")

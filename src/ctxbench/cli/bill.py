@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from ctxbench.harness.bill import CacheRules
+from ctxbench.scenarios.errors import RunError, UserError
 
 from .arguments import run_folder
 
@@ -94,7 +95,6 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
     import pandas as pd
 
     from ctxbench.reports.render import as_csv
-    from ctxbench.scenarios.errors import RunError, UserError
     from ctxbench.scenarios.files import check_file
 
     if file.suffix not in (".csv", ".parquet"):

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ctxbench.scenarios.errors import RunError
+
 
 def describe(
     recordings: list[str],
@@ -28,7 +30,6 @@ def describe(
     from ctxbench.metrics.profile import profile
     from ctxbench.metrics.tokens import text_counter
     from ctxbench.reports.profile import coverage_tables, profile_table
-    from ctxbench.scenarios.errors import RunError
     from ctxbench.scenarios.source import Problems
 
     from .output import put

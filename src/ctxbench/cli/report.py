@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from msgspec import Meta
 
+from ctxbench.scenarios.errors import printable_line
+
 from .arguments import MOST_OF_ANYTHING, RequestForm, run_folder
 from .commands import PlainCommand
 from .streams import command
@@ -154,7 +156,6 @@ def _list(run: Run, as_json: bool) -> None:
     from rich.table import Table
 
     from ctxbench.reports.render import WIDE
-    from ctxbench.scenarios.errors import printable_line
 
     from .output import print_json
 
