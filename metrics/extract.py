@@ -32,15 +32,12 @@ from .values import Value, values
 
 _IN_A_WORD = re.compile(rf"[^\W{HAN}]{{2}}")
 
-PIECE = 240
-"""Characters beyond which a sentence, such as a line of JSON or of a log, is cut into pieces."""
+PIECE = 240  # characters beyond which a sentence, such as a line of JSON or of a log, is cut into pieces
 CUE = 0.5
 VALUE = 0.3
 VALUES = 6
-RICH = 0.75
-"""Share of sentences that are lighter than a rich one."""
-FEW = 0.2
-"""Share of new words under which a sentence that brings no new value says nothing new."""
+RICH = 0.75  # share of sentences that are lighter than a rich one
+FEW = 0.2  # share of new words under which a sentence that brings no new value says nothing new
 
 
 class Features(NamedTuple):

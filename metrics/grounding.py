@@ -34,8 +34,7 @@ from .language import is_name
 from .measure import Runs
 from .values import Ints, Spellings, Value, exact_values, places, spellings, values
 
-LONGEST = 200
-"""Characters of the longest argument that can be a demand."""
+LONGEST = 200  # characters of the longest argument that can be a demand
 
 Of = Literal["call", "answer"]
 

@@ -45,8 +45,7 @@ _END = re.compile(
     r"[.!?。！？；…]"
     r"(?:(?<=[.!?])(?<![.!?]{2})[.!?]*+[\"'”’)\]*_`]{0,4}(?=\s)|(?<=[。！？；…])[。！？；…]*+[”’』」）》\"')]{0,4})"
 )
-FENCE = re.compile(r"\s*(?:```|~~~)")
-"""The start of a line that opens or closes a block of code."""
+FENCE = re.compile(r"\s*(?:```|~~~)")  # the start of a line that opens or closes a block of code
 _CODE = re.compile(r"\t| {4}|[<{}|$>#@]|(?:def|class|import|from|return|if|for|while) .*[:=(]|[\w.]+\(.*\)$|[\w.]+ = ")
 _CODE_ENDS = frozenset(";{}[](|\\")
 _MARK = re.compile(r"\s*(?:[-*•·>#]+|\(?\d{1,3}[.)、]|\(?[A-Za-z][.)])$")  # the bullet or number of a list item
@@ -56,8 +55,7 @@ _ENDS_TOO = re.compile(rf"(?:{either(_LISTS['closing_abbreviations'])})$", re.IG
 
 STOP_WORDS = frozenset(word for language in LANGUAGES for word in _LISTS["stop_words"][language].split())
 """Words that say nothing about the subject of a text."""
-SHORT = 1_000
-"""Characters of the longest text whose words, terms and values are cached."""
+SHORT = 1_000  # characters of the longest text whose words, terms and values are cached
 
 
 def language_of(text: str) -> Language:

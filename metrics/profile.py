@@ -25,11 +25,9 @@ class Feature(NamedTuple):
 
     name: str
     unit: Literal["conversations", "messages", "tokens", "share", "ratio", "seconds", "probes"]
-    of: str
-    """Name of its numbers (`_numbers`)."""
+    of: str  # name of its numbers (`_numbers`)
     how: Callable[[np.ndarray], float]
-    lacking: str = ""
-    """Reason to give where there are none."""
+    lacking: str = ""  # reason to give where there are none
 
 
 def _mean(values: np.ndarray) -> float:

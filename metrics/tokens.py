@@ -37,8 +37,7 @@ FRAME = 3
 ROLE = 1
 NAME = 1
 CALL = 3
-PRIMING = 3
-"""Tokens of a request beyond its messages and tools."""
+PRIMING = 3  # tokens of a request beyond its messages and tools
 
 ENCODINGS = {
     "o200k_base": "OpenAI since gpt-4o, exact",
@@ -71,8 +70,7 @@ class TokenFactor(FamilyRule, frozen=True, forbid_unknown_fields=True):
     """How many tokens the providers of a family of models count for each of ours in `o200k_base`."""
 
     factor: float
-    low: float
-    """Factor of the recording with the least."""
+    low: float  # factor of the recording with the least
     high: float
     source: str
 
@@ -284,14 +282,12 @@ class EstimateError(NamedTuple):
     language: Language
     content: Content
     texts: int
-    tokens: int
-    """Exact count over all texts."""
+    tokens: int  # exact count over all texts
     p10: float
     p50: float
     p90: float
     absolute: float
-    total: float
-    """Error of the summed estimates: long texts count for more."""
+    total: float  # error of the summed estimates: long texts count for more
 
 
 def estimates(messages: Iterable[Message], count: Callable[[str], int]) -> list[EstimateError]:

@@ -202,8 +202,7 @@ def _is_path(text: str) -> bool:
 
 
 Ints = NDArray[np.int64]
-Spellings = tuple[str, ...]
-"""Ways to write one value."""
+Spellings = tuple[str, ...]  # ways to write one value
 
 # Translates text to be split into runs of ASCII letters, digits and underscores.
 _ATOMS = bytes(at if at < 128 and (chr(at).isalnum() or chr(at) == "_") else 32 for at in range(256))

@@ -187,8 +187,7 @@ class AutomaticRules:
         return read if read >= self.least else 0
 
 
-NEGLIGIBLE = 1e-6
-"""Probability below which an older prefix is not looked for."""
+NEGLIGIBLE = 1e-6  # probability below which an older prefix is not looked for
 
 
 def mean_missed(rules: AutomaticRules | UnitRules, read: int, older: Iterable[int]) -> float:
@@ -286,8 +285,7 @@ class BoundaryRules:
     """Parameters of boundary caches that differ by model and date."""
 
     least: int = 1024
-    lifetime: float = 1800.0
-    """Seconds after the last write or read; the provider promises no less."""
+    lifetime: float = 1800.0  # seconds after the last write or read; the provider promises no less
 
 
 class BoundaryCache(Cache):
@@ -401,8 +399,7 @@ class CachedContentRules:
     """Parameters of cached content that differ by model and date."""
 
     least: int
-    lifetime: float = 3600.0
-    """Seconds from its creation; reading does not prolong it."""
+    lifetime: float = 3600.0  # seconds from its creation; reading does not prolong it
     grow: float = 2.0
 
 

@@ -35,12 +35,10 @@ _FIGURES: dict[str, tuple[str, tuple[int, ...]]] = {
     "specificity": ("people call no answer wrong", (1, 3)),
     "f1": ("neither people nor the grader call an answer right", ()),
 }
-FIGURES = tuple(_FIGURES)
-"""Figures of a confusion matrix, in the order of `figures`."""
+FIGURES = tuple(_FIGURES)  # figures of a confusion matrix, in the order of `figures`
 
 RESAMPLES, SEED = 2000, 0
-FEWEST = 30
-"""Least number of questions for a bootstrap: with fewer its intervals are too short."""
+FEWEST = 30  # least number of questions for a bootstrap: with fewer its intervals are too short
 GROUPS = 1000
 _Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
@@ -68,10 +66,8 @@ class Verdicts:
 
     people: NDArray[np.bool_]
     grader: NDArray[np.bool_]
-    score: NDArray[np.float64]
-    """The grader's scores; the higher, the surer that the answer is right."""
-    question: NDArray[np.intp]
-    """Number of each answer's question, from 0, without gaps."""
+    score: NDArray[np.float64]  # the grader's scores; the higher, the surer that the answer is right
+    question: NDArray[np.intp]  # number of each answer's question, from 0, without gaps
 
     @classmethod
     def of(
@@ -263,12 +259,9 @@ class Raters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Agreement of raters over the answers that at least two of them rated."""
 
     answers: int
-    raters: tuple[int, int]
-    """Least and most raters of an answer."""
-    verdicts: Estimate
-    """Fleiss' kappa of right and wrong, to compare a grader's kappa with."""
-    same: float
-    """Share of pairs of ratings of an answer that agree on right and wrong."""
+    raters: tuple[int, int]  # least and most raters of an answer
+    verdicts: Estimate  # fleiss' kappa of right and wrong, to compare a grader's kappa with
+    same: float  # share of pairs of ratings of an answer that agree on right and wrong
 
 
 def raters(
@@ -301,8 +294,7 @@ class Known(NamedTuple):
     """Error rates of a grader from a calibration, and the numbers of independent answers behind them."""
 
     recall: float
-    right: float
-    """Answers that people call right, divided by their design effect."""
+    right: float  # answers that people call right, divided by their design effect
     specificity: float
     wrong: float
 

@@ -47,8 +47,7 @@ Assumed = Literal["no start", "no time", "marks", "head marks", "constant"]
 LIFETIMES = {"5m": FIVE_MINUTES, "1h": HOUR}
 BACKWARDS = "it began before an earlier call of its conversation: the clock ran backwards"
 NO_TIME = "it has no time, or one that runs backwards, among calls that have one"
-TOOLS = 1
-"""Blocks before the messages of a recorded prompt: the tools."""
+TOOLS = 1  # blocks before the messages of a recorded prompt: the tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +55,16 @@ class RecordedRequest:
     """A recorded call and its request."""
 
     conversation: Conversation
-    at: int
-    """Place of the answer in the conversation."""
+    at: int  # place of the answer in the conversation
     call: Call
     rule: CacheRule | None
     context: RecordedPrompt
     marks: tuple[CacheMark, ...]
     started: float
     answered: float
-    earliest: float
-    """Earliest possible start; before `started` where the recording has no start."""
-    dated: bool
-    """Whether the recording has its time."""
-    clock: str
-    """Fault in its time, for which it is not compared."""
+    earliest: float  # earliest possible start; before `started` where the recording has no start
+    dated: bool  # whether the recording has its time
+    clock: str  # fault in its time, for which it is not compared
 
     @property
     def size(self) -> int:
@@ -108,10 +103,8 @@ _rules_of = cache(rules_of)
 class Asking:
     """Builder of requests from recorded calls. A model's equal prefixes have equal numbers in all conversations."""
 
-    counters: Mapping[str, TokenCounter]
-    """The counter of each model."""
-    prefixes: Callable[[str], Prefixes]
-    """Returns the numbering of a model."""
+    counters: Mapping[str, TokenCounter]  # the counter of each model
+    prefixes: Callable[[str], Prefixes]  # returns the numbering of a model
     assumed: set[Assumed] = field(default_factory=set)
     _undated: float = 0.0  # the last time that was made up
 

@@ -50,10 +50,8 @@ class ListedRun(NamedTuple):
 
     folder: Path
     manifest: Manifest | None
-    problem: str
-    """Why it cannot be read; empty if it can."""
-    changed: float
-    """When its manifest was written, in seconds since 1970."""
+    problem: str  # why it cannot be read; empty if it can
+    changed: float  # when its manifest was written, in seconds since 1970
 
     @property
     def goes_on(self) -> bool:
@@ -161,8 +159,7 @@ class Site:
         return _page(f"{after.folder} against {before.folder}", "comparison.html", tables=list(tables(compared)))
 
 
-_NAMES = {"report": ("run",), "compare": ("before", "after")}
-"""Runs that the query of a page names."""
+_NAMES = {"report": ("run",), "compare": ("before", "after")}  # runs that the query of a page names
 
 
 def _said(status: HTTPStatus, text: str) -> Response:

@@ -167,9 +167,7 @@ def test_every_figure_is_drawn(smoke: ctxbench.BenchmarkRun) -> None:
     """On the embedded conversations, with a strategy that summarises, each figure that `plot` knows."""
     for name in FIGURES.keys() - {"survival"}:
         assert smoke.plot(name).axes
-    with pytest.raises(
-        ctxbench.UserError, match="No fact was followed through"
-    ):  # of 20 that are needed
+    with pytest.raises(ctxbench.UserError, match="No fact was followed through"):  # of 20 that are needed
         smoke.plot("survival")
     with pytest.raises(ctxbench.UserError, match="unknown figure 'frontir'; did you mean 'frontier'"):
         smoke.plot("frontir")

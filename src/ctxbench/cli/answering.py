@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from ctxbench.harness.folder.run import Run
     from ctxbench.harness.models import Settings
 
-ASK_ABOVE = 1.0
-"""US dollars that an estimate may come to before the user is asked."""
+ASK_ABOVE = 1.0  # US dollars that an estimate may come to before the user is asked
 
 
 def answered_by(opened: Run, settings: Settings, grader: str, overwrite: bool = False) -> Answered:

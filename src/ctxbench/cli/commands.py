@@ -22,18 +22,12 @@ from ctxbench.scenarios.files import check_file
 class CommandEntry(msgspec.Struct, forbid_unknown_fields=True, rename={"command_class": "class"}):
     """A command, as `data/commands.toml` has it."""
 
-    function: str
-    """Where it is in this package: `run.demo`."""
-    about: str
-    """The line that the help of its group has of it: the beginning of the function's docstring."""
-    example: str = ""
-    """Arguments of the example that its help opens with."""
-    panel: str | None = None
-    """The panel of the group's help that it stands in."""
-    command_class: str = ""
-    """Where its class is, if it reads its arguments in another way than commands do."""
-    takes_all: bool = False
-    """Whether what follows its name, options too, is for it to read."""
+    function: str  # where it is in this package: `run.demo`
+    about: str  # the line that the help of its group has of it: the beginning of the function's docstring
+    example: str = ""  # arguments of the example that its help opens with
+    panel: str | None = None  # the panel of the group's help that it stands in
+    command_class: str = ""  # where its class is, if it reads its arguments in another way than commands do
+    takes_all: bool = False  # whether what follows its name, options too, is for it to read
 
 
 def entries() -> dict[str, CommandEntry]:
@@ -129,8 +123,7 @@ def _check(value: object, is_file: bool) -> None:
 class LazyGroup(_PlainFlags, TyperGroup):
     """A group of commands that imports one only when it runs, or when its own help is asked for."""
 
-    entries: Mapping[str, tuple[str, CommandEntry]] = {}
-    """By name the path and the entry of each command."""
+    entries: Mapping[str, tuple[str, CommandEntry]] = {}  # by name the path and the entry of each command
 
     def __init__(self, *, commands: Mapping[str, Any], **settings: Any) -> None:
         """Take the groups in this group as `commands`, behind its own."""

@@ -343,16 +343,11 @@ class Agent(msgspec.Struct):
     """A program that records conversations in a folder of its own, and how much of it is on this machine."""
 
     name: str
-    folder: str
-    """Where it keeps them, from the user's home."""
-    files: str
-    """Pattern of the files that hold conversations."""
-    reader: str
-    """Start of the name of the format that reads them."""
-    count: int = 0
-    """Number of files; nothing of them was read."""
-    size: int = 0
-    """Bytes of the files."""
+    folder: str  # where it keeps them, from the user's home
+    files: str  # pattern of the files that hold conversations
+    reader: str  # start of the name of the format that reads them
+    count: int = 0  # number of files; nothing of them was read
+    size: int = 0  # bytes of the files
 
     @property
     def number(self) -> str:
