@@ -50,11 +50,6 @@ def interval(estimate: Estimate) -> str:
     return f"{whole} ({low:.{digits}f} to {high:.{digits}f})".replace("-", "−")
 
 
-def _alone(estimate: Estimate) -> str:
-    """Return a figure without its interval."""
-    return figure(estimate.value)
-
-
 def _columns(show: Callable[[Any], str], **heads: str) -> dict[str, Column]:
     """Return columns by their keys, which may be lacking in a row."""
     return {
@@ -67,7 +62,7 @@ _integer = "{:,}".format
 _GRADER, _ANSWERS = Column("grader", "grader"), Column("answers", "answers", _integer)
 _FIGURES = {
     **_columns(interval, accuracy="accuracy", kappa="kappa", wrong_accepted="wrong accepted", auc="AUC"),
-    **_columns(_alone, precision="precision", recall="recall", f1="F1", specificity="specificity"),
+    **_columns(lambda of: figure(of.value), precision="precision", recall="recall", f1="F1", specificity="specificity"),
 }
 """Columns of an agreement's figures (`_row`)."""
 _CONFUSION = {

@@ -19,6 +19,7 @@ from tests.harness.engine.test_workers import lives
 from tests.harness.runs import recording
 
 WORDS = ["run", "some.jsonl", "-o", "r", "--jobs", "2", "-s", "none"]
+CONVERSATIONS = 500  # ten parts of a run
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 
@@ -28,7 +29,7 @@ def half_way(folder: Path, ear: signal.Handlers = signal.SIG_DFL) -> Iterator[su
 
     It hears all signals, whatever the test run was started to ignore (a job in the background has no ear for Ctrl-C).
     """
-    recording(folder, conversations=900, turns=20)
+    recording(folder, conversations=CONVERSATIONS, turns=20)
 
     def listen() -> None:
         for each in CODES:
@@ -78,7 +79,7 @@ def test_stopped_half_way(tmp_path: Path, number: signal.Signals, whom: str) -> 
     while left := group(process.pid):
         assert time.monotonic() < deadline, left
         time.sleep(0.05)
-    assert "900 conversations" in ctxbench(*WORDS, cwd=tmp_path).stdout
+    assert f"{CONVERSATIONS} conversations" in ctxbench(*WORDS, cwd=tmp_path).stdout
 
 
 def test_nohup(tmp_path: Path) -> None:
@@ -87,7 +88,7 @@ def test_nohup(tmp_path: Path) -> None:
         process.send_signal(signal.SIGHUP)
         printed, _ = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert "900 conversations" in printed
+    assert f"{CONVERSATIONS} conversations" in printed
 
 
 def test_any_command_says_how_to_begin_again(tmp_path: Path) -> None:

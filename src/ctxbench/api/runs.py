@@ -135,8 +135,9 @@ def run(
         raise
     if out is None:  # verdicts and figures read the folder when they are used, and hold the reader as well
         weakref.finalize(reader, shutil.rmtree, folder, ignore_errors=True)
-    if manifest.problems:
-        warnings.warn(_left_out(manifest), stacklevel=2)
+    if problems := [str(problem) for problem in manifest.problems]:
+        more = f"; {len(problems) - _MOST_PROBLEMS} more: see run.problems" if len(problems) > _MOST_PROBLEMS else ""
+        warnings.warn(f"left out: {'; '.join(problems[:_MOST_PROBLEMS])}{more}", stacklevel=2)
     return BenchmarkRun(reader, models)
 
 
@@ -176,12 +177,6 @@ def _texts(value: str | Iterable[str]) -> tuple[str, ...]:
 def strategy_text(strategy: str | Strategy) -> str:
     """Return the text of a strategy. Raises SpecError for a class without a name."""
     return strategy if isinstance(strategy, str) else spec(strategy)
-
-
-def _left_out(manifest: Manifest) -> str:
-    problems = manifest.problems
-    more = f"; {len(problems) - _MOST_PROBLEMS} more: see run.problems" if len(problems) > _MOST_PROBLEMS else ""
-    return f"left out: {'; '.join(map(str, problems[:_MOST_PROBLEMS]))}{more}"
 
 
 class BenchmarkRun:
