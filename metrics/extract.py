@@ -10,10 +10,7 @@ others are taken, so a heap with lazy updates (lazy greedy) finds it with few lo
 Centrality is the cosine with the centroid of all sentences (TF-IDF, each sentence a document), 1 at most; a word weighs
 its idf; a rich sentence is heavier than three of four. A sentence that adds no value and few words is left out.
 
-Measured by how many of the probes' answers, evidence and values survive, on the embedded scenarios and the sample
-recordings: centrality alone keeps half as much; TextRank (Mihalcea & Tarau 2004) in its place changes nothing but the
-time (3×); the share of new words in place of their weight prefers "Woohoo!". There is no graph of sentences, so
-nothing grows with the square of the material.
+There is no graph of sentences, so nothing grows with the square of the material (decision 12: what else was tried).
 """
 
 from __future__ import annotations
