@@ -90,10 +90,12 @@ def configuration(app: Any) -> Configuration | None:
 
     Raises UserError, with file and line, for a key that there is not and for a value that cannot be.
     """
-    with suppress(FileNotFoundError):  # the working directory was removed
-        if (found := find(folder := Path.cwd())) is not None:
-            return Configuration(app, Path(os.path.relpath(found[0], folder)), found[1])
-    return None
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError:  # it was removed
+        return None
+    found = find(folder)
+    return None if found is None else Configuration(app, Path(os.path.relpath(found[0], folder)), found[1])
 
 
 class Configuration:
