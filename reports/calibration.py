@@ -205,22 +205,14 @@ def _notes(calibrated: Calibrated) -> Iterator[str]:
         yield "A model wrote the labels: this is agreement of one grader with another, not with people."
     for profile in calibrated.profiles:
         if profile.held_out is not None:
-            yield (
-                f"{profile.grader} was fitted on answers of this set. Held out: the other "
-                f"{profile.held_out.answers:,}, whose figures other reports use."
-            )
-        if profile.less_exact:
-            yield (
-                f"{profile.grader} calls {count(profile.less_exact, 'answer')} wrong "
-                f"({percent(profile.less_exact / profile.graded)}), whose date fits but is less exact than the gold."
-            )
+            yield about("calibration_held_out", grader=profile.grader, answers=profile.held_out.answers)
+        if wrong := profile.less_exact:
+            answers, share = count(wrong, "answer"), percent(wrong / profile.graded)
+            yield about("calibration_less_exact", grader=profile.grader, answers=answers, share=share)
     if (raters := calibrated.raters) is not None:
         least, most = raters.raters
         several = f"{most}" if least == most else f"{least} to {most}"
-        yield (
-            f"{_who(labels).capitalize()}: {raters.answers:,} answers were labelled {several} times. Accuracy is how "
-            "often two labels of an answer agree, kappa is Fleiss'."
-        )
+        yield about("calibration_raters", who=_who(labels).capitalize(), answers=raters.answers, several=several)
 
 
 def _who(labels: LabelledSet) -> str:
@@ -259,8 +251,7 @@ def _effort(calibrated: Calibrated) -> Table:
         size, unit, digits = (1, "s", 2) if seconds >= 1 else (1e3, "ms", 1) if seconds >= 1e-3 else (1e6, "µs", 0)
         rows.append((profile.grader, f"{seconds * size:,.{digits}f} {unit}", *money))
     heads = ("grader", "time per answer", "cost per 1,000", "model calls", "tokens per answer")
-    note = "Times differ from run to run, and replies from a cassette take almost none. Costs count replayed calls too."
-    return Table(f"{calibrated.labels.name}: time and cost", heads, tuple(rows), (note,))
+    return Table(f"{calibrated.labels.name}: time and cost", heads, tuple(rows), (about("calibration_effort"),))
 
 
 def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator[Table]:

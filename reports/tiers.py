@@ -119,10 +119,7 @@ def _working(measured: WorkingMeasurement) -> list[Table]:
     if not isinstance(bounds.hit_rate, Missing) and bounds.hit_rate < _PROMISED_HIT_RATE:
         notes.append(f"A hit rate over {promised} is impossible here: no policy can exceed {percent(bounds.hit_rate)}.")
     elif not isinstance(expected, Missing) and expected < _PROMISED_HIT_RATE:
-        notes.append(
-            f"A hit rate over {promised} is out of reach here without seeing the future: with all popularities known, "
-            f"{percent(expected)} can be expected."
-        )
+        notes.append(about("tiers_out_of_reach", promised=promised, expected=percent(expected)))
     columns = (*_POLICY_COLUMNS, *([_PRELOADED] if any(row.preload for row in measured.rows) else []))
     sizes = f"{measured.look_ups:,.0f} look-ups and {tokens(measured.tokens)} tokens each"
     samples = count(measured.samples, measured.of)

@@ -260,7 +260,7 @@ class Raters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     answers: int
     raters: tuple[int, int]  # least and most raters of an answer
-    verdicts: Estimate  # fleiss' kappa of right and wrong, to compare a grader's kappa with
+    verdicts: Estimate  # Fleiss' kappa of right and wrong, to compare a grader's kappa with
     same: float  # share of pairs of ratings of an answer that agree on right and wrong
 
 
