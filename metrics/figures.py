@@ -368,8 +368,7 @@ def display_name(name: str) -> str:
     return f"{metric.name} ({by}" if bracket else metric.name
 
 
-# Strategies that send every recorded message as it is, and nothing else.
-_WHOLE = ("none", "cache_marks")
+_WHOLE = ("none", "cache_marks")  # strategies that send every recorded message as it is, and nothing else
 _NOT_SENT = ("evidence_partial", "evidence_summary", "evidence_loadable", "evidence_absent")
 _FIXED: Mapping[str, Mapping[str, float]] = {
     **{

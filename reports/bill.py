@@ -37,8 +37,7 @@ from .render import (
 
 _KEYS = ["model", "placement", "strategy"]
 _MOST_CAUSES = 3
-# Share of a cost below which a range is none.
-_NARROW = 0.01
+_NARROW = 0.01  # share of a cost below which a range is none
 
 
 def totals(bills: pd.DataFrame) -> pd.DataFrame:

@@ -21,8 +21,7 @@ from .render import Column, Table, about, count, percent, reasons, shares, table
 
 _GROUPS = {"language": "language", "kind": "kind", "system": "system", "answer": "kind of answer"}
 """Groups of a profile, with the words for them in tables."""
-# Labelled sets that shares are corrected by.
-_MOST_SETS = 2
+_MOST_SETS = 2  # labelled sets that shares are corrected by
 _VARIANT = re.compile(r"(?:, )?\bvariant='(\w+)'")
 _UNKNOWN = "How far {} agrees with people is not known: `ctxbench lab calibrate` measures it."
 

@@ -11,8 +11,7 @@ from ctxbench.metrics.value import Missing, Value
 
 from .render import Column, Table, about, count, percent, table_of
 
-# Calls that are listed.
-_MOST_CALLS = 20
+_MOST_CALLS = 20  # calls that are listed
 
 
 def _or_why(show: Callable[[float], str]) -> Callable[[Value], str]:

@@ -30,10 +30,8 @@ CUTS = (2000, 700, 200, 40)  # characters of a message's text: as many as leave 
 
 # Steps that are considered for the page, and those of which lists are in memory at a time.
 _MOST_STEPS, _AT_ONCE = 150_000, 20_000
-# Characters of an event's field, and items of a list in it, that are in the page.
-_FIELD, _ITEMS = 120, 6
-# Fields of events that have, or may quote, what was said.
-_QUOTING = ("summary", "why", "instead")
+_FIELD, _ITEMS = 120, 6  # characters of an event's field, and items of a list in it, that are in the page
+_QUOTING = ("summary", "why", "instead")  # fields of events that have, or may quote, what was said
 _PIECE = re.compile(r"[^\n.!?;。！？；]*[\n.!?;。！？；]*")
 
 Plain = dict[str, Any]

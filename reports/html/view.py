@@ -31,10 +31,8 @@ from .inspector import inspected
 from .page import page, rendered
 from .sections import sections
 
-# Seconds after which the report of a run that goes on reloads itself.
-_AGAIN = 5
-# Seconds without a new part after which a run that is not finished counts as stopped.
-_STILL = 600
+_AGAIN = 5  # seconds after which the report of a run that goes on reloads itself
+_STILL = 600  # seconds without a new part after which a run that is not finished counts as stopped
 
 
 class Response(NamedTuple):

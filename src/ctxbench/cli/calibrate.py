@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from ctxbench.harness.graders.profiles import Profile
 
 
-# Bad records, or calls that cannot be compared, that are printed one by one.
-_MOST_NAMED = 8
+_MOST_NAMED = 8  # bad records, or calls that cannot be compared, that are printed one by one
 
 
 def calibrate(

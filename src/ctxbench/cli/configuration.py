@@ -45,8 +45,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
 VARIABLES = {"prices": "CTXBENCH_PRICES", "models": "CTXBENCH_MODELS", "tracking": "MLFLOW_TRACKING_URI"}
 """Keys at the top of the file that set a variable of the environment, if it is not set: they hold for every command."""
 
-# They make the file, or show it.
-_WITHOUT = ("init", "config")
+_WITHOUT = ("init", "config")  # they make the file, or show it
 
 Setting = tuple[str, str]
 """Path of a command, such as `export mlflow`, and the name of its parameter; or no path, and the name of a variable."""

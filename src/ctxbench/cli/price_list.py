@@ -19,8 +19,7 @@ from ctxbench.scenarios.spec import nearest
 
 from .output import put
 
-# Providers of the models that are listed by default.
-_MAKERS = ("anthropic", "openai", "google", "deepseek")
+_MAKERS = ("anthropic", "openai", "google", "deepseek")  # providers of the models that are listed by default
 _BATCH = Prices(batch=True)
 _PRICE_HEADS = (
     *("model", "prompt over", "input", "output", "cache read", "write 5m", "write 1h"),
@@ -130,8 +129,7 @@ def _price_notes(part: str | None, rows: dict[str, dict[str, Any]]) -> Iterator[
 
 
 _CACHE_HEADS = ("provider", "models", "since", "mechanism", "rules", "exact of seen")
-# Values that say nothing: every prefix is found, whatever its length.
-_USUAL = {("reuse", 1.0), ("step", 1)}
+_USUAL = {("reuse", 1.0), ("step", 1)}  # values that say nothing: every prefix is found, whatever its length
 
 
 def print_caches(model: str | None, as_json: bool) -> None:

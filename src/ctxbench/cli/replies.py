@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from ctxbench.harness.answers.tally import Tally
     from ctxbench.harness.models import Settings
 
-# Reasons that are printed one by one.
-_MOST_REASONS = 3
-# Strategies that are named of those that asked a model in vain.
-_MOST_STRATEGIES = 4
+_MOST_REASONS = 3  # reasons that are printed one by one
+_MOST_STRATEGIES = 4  # strategies that are named of those that asked a model in vain
 
 
 def end(
