@@ -51,10 +51,7 @@ _SHARE = (
     Column("correct", "correct", percent),
     Column("95 %", "correct_interval", share_range),
 )
-_GAIN = (
-    Column("normalised gain", "normalised_gain", percent),
-    Column("95 %", "normalised_gain_interval", share_range),
-)
+_GAIN = (Column("normalised gain", "normalised_gain", percent), Column("95 %", "normalised_gain_interval", share_range))
 _REST = (
     Column("not found", "unknown", integer),
     Column("abstained", "abstained", percent, spare=2),

@@ -20,20 +20,7 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import MediaKind
 
-from .render import (
-    LACKING,
-    MARKS,
-    STRATEGY,
-    Column,
-    Table,
-    about,
-    count,
-    dollars,
-    integer,
-    percent,
-    table_of,
-    tokens,
-)
+from .render import LACKING, MARKS, STRATEGY, Column, Table, about, count, dollars, integer, percent, table_of, tokens
 
 _KEYS = ["model", "placement", "strategy"]
 _MOST_CAUSES = 3

@@ -198,10 +198,7 @@ class SharedStarts:
     """Index of the blocks that came after each prefix, by their texts."""
 
     def __init__(
-        self,
-        said: Callable[[Hashable], tuple[str, str] | None],
-        encode: Callable[[str], Sequence[int]],
-        frame: int,
+        self, said: Callable[[Hashable], tuple[str, str] | None], encode: Callable[[str], Sequence[int]], frame: int
     ) -> None:
         """`said` returns the role and text of a block, or None for a block that shares no start with another; `encode`
         the tokens of a text; `frame` are the tokens that a message has before its text."""

@@ -23,15 +23,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ctxbench.scenarios.model import (
-    Call,
-    Conversation,
-    Message,
-    Tool,
-    compacted_start,
-    first_kept,
-    placed_compactions,
-)
+from ctxbench.scenarios.model import Call, Conversation, Message, Tool, compacted_start, first_kept, placed_compactions
 from ctxbench.scenarios.readers.messages import rising
 
 from ..cache.mechanisms import FIVE_MINUTES, HOUR, ExplicitRules

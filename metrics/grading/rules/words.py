@@ -60,7 +60,7 @@ def clean(text: str) -> str:
 
 # Humps are split, since text from pages loses spaces between words: "played byRicky Nelson".
 _TOKEN = re.compile(
-    rf"[{HAN}]|[A-Z]{{2,}}(?=s\b)|[A-Z]*[a-z]+|[A-Z]+|\d+(?:[.,:]\d+)*|[^\W\d_A-Za-z{HAN}]+|(?<=\d)(?:st|nd|rd|th)\b",
+    rf"[{HAN}]|[A-Z]{{2,}}(?=s\b)|[A-Z]*[a-z]+|[A-Z]+|\d+(?:[.,:]\d+)*|[^\W\d_A-Za-z{HAN}]+|(?<=\d)(?:st|nd|rd|th)\b"
 )
 _POSSESSIVE = re.compile(r"'(?:s|S)?(?![A-Za-z])")
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")

@@ -32,11 +32,7 @@ def prometheus(run: Path = Path("runs"), *, to: Path = Path("-"), model: list[st
 
 
 def requests(
-    run: Path = Path("runs"),
-    *,
-    strategy: str | None = None,
-    target: RequestForm = "anthropic",
-    to: Path = Path("-"),
+    run: Path = Path("runs"), *, strategy: str | None = None, target: RequestForm = "anthropic", to: Path = Path("-")
 ) -> None:
     """Write what a strategy would send as requests to a provider: a body for each step, as JSON Lines.
 
