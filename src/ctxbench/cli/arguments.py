@@ -98,11 +98,6 @@ class ModelOptions:
         return Settings(command=uuid4().hex, usual=usual_access(), **access, **models)  # type: ignore[arg-type]
 
 
-def about(function: Callable[..., None]) -> str:
-    """Return the docstring of a command without the help of its parameters."""
-    return (inspect.getdoc(function) or "").partition("\n\nArgs:\n")[0]
-
-
 @cache
 def _entries(doc: str) -> dict[str, tuple[str, str, str | None]]:
     """Map each parameter of the section `Args` to its names with that of its value, its help, and its default."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import tomllib
 from collections import UserDict
 from collections.abc import Mapping
@@ -38,10 +39,11 @@ def entries() -> dict[str, CommandEntry]:
 
 def load(path: str, entry: CommandEntry) -> Any:
     """Import a command and return it."""
-    from .arguments import about, command_of
+    from .arguments import command_of
 
     function = _named(entry.function)
-    first, *rest = about(function).split("\n\n")
+    # The help of its parameters stands with them.
+    first, *rest = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")[0].split("\n\n")
     # typer keeps line breaks: only lists and examples are laid out, sentences are filled to the terminal's width.
     parts = [part if "[bold]" in part or part.startswith(" ") else " ".join(part.split()) for part in (first, *rest)]
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
