@@ -151,7 +151,7 @@ def test_what_to_ship() -> None:
     assert found.keeps == {"cheap": 0.0, "good": 1.0, "broken": 1.0}
     lines = told(answer(found))
     assert answer(found).title == "Ship good"
-    assert lines["saves"] == "55.0 % (50.3 to 59.5 %) of the bill under m: $36.00 instead of $80.00"
+    assert lines["saves"] == "55.0 % (50.0 to 59.5 %) of the bill under m: $36.00 instead of $80.00"
     assert lines["and"] == "85.0 % (85.0 to 85.0 %) of the tokens, its own model calls included"
     assert lines["quality"].startswith("grounding recall: 84.0 %, of the whole history 85.0 %: −1.0 points (")
     assert lines["how sure"] == (
