@@ -51,6 +51,7 @@ from .prompts import exchange as logged_call
 from .requests import (
     LoggedRequest,
     Responses,
+    asked_of,
     context_edits,
     effort,
     mark,
@@ -492,7 +493,9 @@ def anthropic_request(
     if messages and all(set_mark.after != messages[-1].id for set_mark in marks):
         marks += mark(messages[-1].id, request.cache_control)
     answer = None
-    if response is not None and response.content is not None:
+    if response is None:
+        messages = list(asked_of(request.model, messages))
+    elif response.content is not None:
         model = request.model if isinstance(request.model, str) else ""
         thinking = effort(request.thinking, request.output_config)
         call = Call(model, "anthropic", marks=tuple(marks), effort=thinking)

@@ -93,19 +93,17 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
     """Write every call under every scheme, and where the prefix of its prompt broke."""
     import pandas as pd
 
+    from ctxbench.harness.bill.simulation import BOUND
     from ctxbench.reports.render import as_csv
     from ctxbench.scenarios.errors import RunError, UserError
     from ctxbench.scenarios.files import check_file
 
     if file.suffix not in (".csv", ".parquet"):
         raise UserError(f"--calls {file}: write to a .csv or a .parquet file")
-    if not billed.usages.keys() & set(billed.schemes):
+    schemes = [scheme for scheme in billed.schemes if scheme.placement != BOUND]
+    if not schemes:
         raise UserError("hindsight is a sum over a conversation and has no calls: name another placement as well")
-    frames = [
-        billed.calls(scheme).assign(model=scheme.model, placement=scheme.placement)
-        for scheme in billed.schemes
-        if scheme in billed.usages
-    ]
+    frames = [billed.calls(scheme).assign(model=scheme.model, placement=scheme.placement) for scheme in schemes]
     calls = pd.concat(frames, ignore_index=True)
     calls = calls[["model", "placement", *calls.columns[:-2]]]
     whole = calls.merge(broken, "left", ["conversation", "strategy", "step"])
