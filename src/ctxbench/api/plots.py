@@ -31,7 +31,7 @@ class Plots:
         self._results = results
 
     def frontier(self) -> Figure:
-        """Draw quality and cost of every strategy, numbered, and the line of those worth choosing."""
+        """Draw quality and cost of every strategy, numbered, and the line of the cheapest for their quality."""
         from matplotlib.lines import Line2D
 
         drawn = self._draw(sections.overview_section, "frontier")

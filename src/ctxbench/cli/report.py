@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from msgspec import Meta
 
-from .arguments import MOST_OF_ANYTHING, RequestForm, run_folder
+from .arguments import MOST_OF_ANYTHING, Loss, RequestForm, run_folder
 from .commands import PlainCommand
 from .streams import command
 
@@ -36,6 +36,7 @@ def report(
     *,
     out: Path | None = None,
     model: list[str] | None = None,
+    lose: Loss = 5.0,
     every: bool = False,
     inspect: list[str] | None = None,
     figures: bool = False,
@@ -73,7 +74,7 @@ def report(
         put(lambda: rows, lambda: [conversation_table(rows)], as_json, markdown)
         return
     check_priced(model or ())
-    results = results_of(folder, model or (), text=not no_text)
+    results = results_of(folder, model or (), lose=lose, text=not no_text)
     all_tables = partial(run_tables, results, by == "kind")
     if as_json or markdown is not None:
         put(partial(run_json, results), all_tables, as_json, markdown)
