@@ -7,7 +7,10 @@ for one reason: what a strategy saves on it means nothing.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
 from math import isnan, nan
 
 from ctxbench.harness.answers.store import USUAL
@@ -19,7 +22,6 @@ from ctxbench.metrics.statistics.intervals import FEWEST, HEAVIEST, Ends
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.spec import calls as stages_of
-from ctxbench.strategies.base import data
 
 from .calibration import interval
 from .render import (
@@ -168,7 +170,13 @@ def how_to_have(name: str) -> str:
         stages = dict.fromkeys(call.name for call in stages_of(name, "strategy"))
     except SpecError:  # a strategy of the user's own file
         return ""
-    return ". ".join(f"{stage}: {data('have').get(stage, f'see ctxbench list strategies {stage}')}" for stage in stages)
+    have = _have()
+    return ". ".join(f"{stage}: {have.get(stage, f'see ctxbench list strategies {stage}')}" for stage in stages)
+
+
+@cache
+def _have() -> Mapping[str, str]:
+    return tomllib.loads(resources.files(__package__).joinpath("have.toml").read_text("utf-8"))
 
 
 def choices_table(verdict: RunVerdict) -> Table:

@@ -146,14 +146,13 @@ _OF_MODULE = {"bounds": _BOUNDS, "providers": _PROVIDERS, "agents": _AGENTS, "ad
 
 def _entry(name: str, kind: type[Any]) -> Entry:
     """Return what the list says of a strategy."""
-    from ctxbench.strategies.base import data
-
     package, _, rest = kind.__module__.partition(".strategies.")
     group = _OF_MODULE.get(rest.partition(".")[0], _OURS) if package == "ctxbench" else _PACKAGES
     about = " ".join((getdoc(kind) or "").split("\n\n")[0].split())
     entry = {"written": _signature(name, kind), "group": group, "about": about, "parameters": _defaults(kind)}
     entry |= {key: getattr(kind, key) for key in ("source", "fails", "extra") if hasattr(kind, key)}
-    entry |= {"have": have[name]} if name in (have := data("have")) else {}
+    have = tomllib.loads(files("ctxbench.reports").joinpath("have.toml").read_text("utf-8"))
+    entry |= {"have": have[name]} if name in have else {}
     return entry | ({"installed": any(distributions(name=kind.library))} if "extra" in entry else {})
 
 
