@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from ctxbench.harness.bill import CacheRules
+from ctxbench.scenarios.errors import RunError, UserError
 
 from .arguments import run_folder
 
@@ -95,7 +96,6 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
 
     from ctxbench.harness.bill.simulation import BOUND
     from ctxbench.reports.render import as_csv
-    from ctxbench.scenarios.errors import RunError, UserError
     from ctxbench.scenarios.files import check_file
 
     if file.suffix not in (".csv", ".parquet"):
@@ -103,9 +103,8 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
     schemes = [scheme for scheme in billed.schemes if scheme.placement != BOUND]
     if not schemes:
         raise UserError("hindsight is a sum over a conversation and has no calls: name another placement as well")
-    frames = [billed.calls(scheme).assign(model=scheme.model, placement=scheme.placement) for scheme in schemes]
-    calls = pd.concat(frames, ignore_index=True)
-    calls = calls[["model", "placement", *calls.columns[:-2]]]
+    frames = {(of.model, of.placement): billed.calls(of) for of in schemes}
+    calls = pd.concat(frames, names=["model", "placement"]).reset_index(level=[0, 1]).reset_index(drop=True)
     whole = calls.merge(broken, "left", ["conversation", "strategy", "step"])
     try:
         check_file(file)
