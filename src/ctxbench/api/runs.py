@@ -285,9 +285,9 @@ class BenchmarkRun:
         """Draw a figure of the report for papers, by matplotlib. Raises RunError where the run has nothing to draw.
 
         By turn: `growth` (tokens of a call), `cache` (share of a call read from the cache), `break_even` (cost up to
-        there against the whole history), `grounding`. By strategy: `frontier` (quality and cost, numbered, and those
-        the cheapest for their quality), `bill` (its parts), `answers` (with intervals), `latency`. `survival` of facts by round of
-        summarising; `miss_ratios` of caches of messages by policy and size.
+        there against the whole history), `grounding`. By strategy: `frontier` (quality and cost, numbered, and the line
+        of the cheapest for their quality), `bill` (its parts), `answers` (with intervals), `latency`. `survival` of
+        facts by round of summarising; `miss_ratios` of caches of messages by policy and size.
         """
         return plot(self._results, name)
 
