@@ -273,12 +273,12 @@ class Results:
     run: Run
     models: Sequence[str]
     prices: Prices = field(default_factory=usual_prices)
+    text: bool = True
+    """Whether texts of the recordings may be shown, and words that may quote them."""
     named: bool = False
     """Whether somebody named the models: else the first may be a guess."""
     lose: float = LOSE
     """Points of quality that the reader accepts to lose for a lower bill."""
-    text: bool = True
-    """Whether texts of the recordings may be shown, and words that may quote them."""
 
     @cached_property
     def summary(self) -> RunSummary:
