@@ -130,17 +130,18 @@ class RunVerdict:
 
     def _doubt(self, name: str) -> Doubt | None:
         point, base = self.points[name], self.points[self.base]
-        if point.cost >= base.cost or self.units < 2:
+        is_cheaper = point.cost < base.cost
+        if self.units < 2 or not (is_cheaper or point.dominates(base)):
             return None
-        without = self.without_each(name)
         # The heaviest unit first: it is the one that a reader can look at.
-        for unit, change, loss in without.itertuples():
-            if not change < -_ROUNDING:
+        for unit, change, loss in self.without_each(name).itertuples():
+            if not change < (-_ROUNDING if is_cheaper else _ROUNDING):
                 return Doubt(about("doubt_cost"), str(unit))
             if base.quality - point.quality <= self.accepted + _ROUNDING and not loss <= self.accepted + _ROUNDING:
                 return Doubt(about("doubt_quality"), str(unit))
         shown = self.cost_change(name).shown
-        return None if isinstance(shown, Missing) or shown.high < 0 else Doubt(about("doubt_interval"))
+        is_sure = not is_cheaper or isinstance(shown, Missing) or shown.high < 0
+        return None if is_sure else Doubt(about("doubt_interval"))
 
     def without_each(self, name: str) -> pd.DataFrame:
         """Return what a strategy costs and loses without each independent unit, the heaviest of the base's bill first.
