@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -169,7 +169,9 @@ def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) 
     if stored.left_out:
         raise RunError(f"{run.folder}: {' '.join(stored.left_out)}")
     measures, of = measured(run, models, clock), run.manifest.name_of
-    by_name = {key: {of(text): item for text, item in getattr(measures, key).items()} for key in _BY_STRATEGY}
+    by_name: dict[str, Any] = {
+        key: {of(text): item for text, item in getattr(measures, key).items()} for key in _BY_STRATEGY
+    }
     asked = {tally.strategy for tally in run_tallies(run) if tally.role == "summariser"}
     return replace(
         measures,
