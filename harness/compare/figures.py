@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -25,8 +25,9 @@ from ctxbench.scenarios.errors import RunError
 
 from ..answers.store import answered
 from ..answers.tally import run_tallies
-from ..bill import usual_prices
+from ..bill import OWN_MODELS, usual_prices
 from ..bill.bill import conversation_bills
+from ..bill.requests import own_models
 from ..bill.simulation import Scheme
 from ..folder.run import Columns, Floats, Run, recorded_models, step_columns, steps_of, uneven
 
@@ -157,6 +158,9 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     return MeasuredRun(*about_run, run.manifest.libraries())
 
 
+_BY_STRATEGY = ("sums", "failed", "libraries")
+
+
 def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) -> MeasuredRun:
     """Measure a run, its strategies under their names: settings and digests of files are what may change under one.
 
@@ -166,12 +170,13 @@ def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) 
     if stored.left_out:
         raise RunError(f"{run.folder}: {' '.join(stored.left_out)}")
     measures, of = measured(run, models, clock), run.manifest.name_of
+    by_name: dict[str, Any] = {
+        key: {of(text): item for text, item in getattr(measures, key).items()} for key in _BY_STRATEGY
+    }
     asked = {tally.strategy for tally in run_tallies(run) if tally.role == "summariser"}
     return replace(
         measures,
-        sums={of(text): sums for text, sums in measures.sums.items()},
-        failed={of(text): failed for text, failed in measures.failed.items()},
-        libraries={of(text): library for text, library in measures.libraries.items()},
+        **by_name,
         settings={of(text): text for text in measures.sums if of(text) != text},
         live=frozenset(
             [
@@ -201,7 +206,9 @@ def _bills(run: Run, models: Sequence[str], grid: SumGrid, prices: Prices) -> di
     bills = conversation_bills(run, [Scheme(model) for model in dict.fromkeys(models)], prices)
     tables: dict[str, tuple[Floats, About]] = {}
     for model, rows in bills.groupby("model", sort=False):
-        tariff = hashlib.sha256(repr(prices.tariff(str(model))).encode()).hexdigest()[:8]
+        billed = sorted(set(own_models(run, prices).values())) if model == OWN_MODELS else [str(model)]
+        tariffs = [prices.tariff(name) for name in billed]
+        tariff = hashlib.sha256(repr(tariffs if len(tariffs) > 1 else tariffs[0]).encode()).hexdigest()[:8]
         billed_sums = grid.sums(BILLED, rows)
         for name, metric in BILLED.items():
             assert isinstance(metric.of, get_args(Summed))
