@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from enum import Enum
 from functools import lru_cache
+from itertools import chain, count
 from operator import is_
 from typing import Any, NamedTuple, TypeVar
 
@@ -119,11 +120,9 @@ def questions(probes: Sequence[PlacedProbe], ids: Collection[str]) -> list[Messa
     messages: list[Message] = []
     seen = set(ids)
     for probe in probes:
-        name = first = f"probe:{probe.probe.id}"
-        again = 1
-        while name in seen:
-            again += 1
-            name = f"{first}#{again}"
+        first = f"probe:{probe.probe.id}"
+        others = (f"{first}#{again}" for again in count(2))
+        name = next(name for name in chain([first], others) if name not in seen)
         seen.add(name)
         messages.append(Message(name, "user", probe.probe.question, time=probe.probe.time))
     return messages
@@ -197,7 +196,7 @@ _SHARED = (
 # A plain object has nothing that changes: it is a mark, which functions compare by identity with their module's.
 _IS_SHARED = _Kinds({object: True})
 _Cached = type(lru_cache(len))
-_LISTS, _DICTS = {list, deque, set}, {dict, defaultdict, OrderedDict, Counter}
+_CONTAINERS = {list, deque, set, dict, defaultdict, OrderedDict, Counter}
 
 
 class _Copying:
@@ -211,70 +210,66 @@ class _Copying:
 
     def of(self, value: Any) -> Any:
         """Return the copy of a value, or the value itself if it cannot change."""
-        kind = type(value)
+        kind, copies = type(value), self._copies
         if _IS_SHARED[kind]:
             return value
-        if (earlier := self._copies.get(id(value))) is not None:
+        if (earlier := copies.get(id(value))) is not None:
             return earlier
         if id(value) in self._fixed:
             return value
         self._originals.append(value)
+        copied: Any
         if issubclass(kind, tuple):
             items = self._items(value)
             if all(map(is_, items, value)):
                 self._fixed[id(value)] = value
                 return value
-            return self._known(value, kind._make(items) if hasattr(kind, "_make") else tuple(items))
-        if kind in _LISTS:
+            copied = tuple.__new__(kind, items)
+        elif kind in _CONTAINERS:
             # Known before its items are copied: a list that holds itself, or whose items refer to it, ends here.
-            changed = self._known(value, copy(value))
-            if not _are_shared(value):
-                changed.clear()
-                (changed.update if kind is set else changed.extend)(self._items(value))
-            return changed
-        if kind in _DICTS:
-            changed = self._known(value, copy(value))
-            if not (_are_shared(value) and _are_shared(value.values())):
-                changed.clear()
-                changed.update(zip(self._items(value), self._items(value.values()), strict=True))
-            return changed
-        if kind is types.FunctionType:
+            copied = copies[id(value)] = copy(value)
+            values = value.values() if isinstance(value, dict) else ()
+            if not (_are_shared(value) and _are_shared(values)):
+                items = self._items(value)
+                copied.clear()
+                if isinstance(value, dict):
+                    copied.update(zip(items, self._items(values), strict=True))
+                else:
+                    (copied.update if kind is set else copied.extend)(items)
+        elif kind is types.FunctionType:
             # Cells, not their contents: two functions that share a variable share it in the copy too.
             cells = tuple(map(self.of, value.__closure__ or ()))
             if not cells:
                 return value
             name, defaults = value.__name__, value.__defaults__
-            function = types.FunctionType(value.__code__, value.__globals__, name, defaults, cells)
-            function.__kwdefaults__ = value.__kwdefaults__
-            return self._known(value, function)
-        if kind is types.CellType:
-            cell = self._known(value, types.CellType())
+            copied = types.FunctionType(value.__code__, value.__globals__, name, defaults, cells)
+            copied.__kwdefaults__ = value.__kwdefaults__
+        elif kind is types.CellType:
+            copied = copies[id(value)] = types.CellType()
             try:
                 contents = value.cell_contents
             except ValueError:  # a name that has no value yet
-                return cell
-            cell.cell_contents = self.of(contents)
-            return cell
-        if kind is types.MethodType:  # by its function: a private or inherited one is no attribute of that name
-            owner = self.of(value.__self__)
-            return value if owner is value.__self__ else self._known(value, types.MethodType(value.__func__, owner))
-        if kind is types.BuiltinMethodType:
-            owner = self.of(value.__self__)
-            return value if owner is value.__self__ else self._known(value, getattr(owner, value.__name__))
-        if kind is _Cached and self.of(value.__wrapped__) is not value.__wrapped__:
+                return copied
+            copied.cell_contents = self.of(contents)
+        elif kind in (types.MethodType, types.BuiltinMethodType):
+            if (owner := self.of(value.__self__)) is value.__self__:
+                return value
+            # A method by its function: a private or inherited one is no attribute of that name.
+            is_own = kind is types.MethodType
+            copied = types.MethodType(value.__func__, owner) if is_own else getattr(owner, value.__name__)
+        elif kind is _Cached and self.of(value.__wrapped__) is not value.__wrapped__:
             raise _refused(value)
-        if hasattr(kind, "__deepcopy__"):
-            return self._known(value, value.__deepcopy__({}))
-        return self._object(value, kind)
+        elif hasattr(kind, "__deepcopy__"):
+            copied = value.__deepcopy__({})
+        else:
+            return self._object(value, kind)
+        copies[id(value)] = copied
+        return copied
 
     def _items(self, values: Iterable[object]) -> list[object]:
         """Return the copies of values, most of which are shared: those need no call."""
         of, fixed, is_shared = self.of, self._fixed, _IS_SHARED
         return [value if is_shared[type(value)] or id(value) in fixed else of(value) for value in values]
-
-    def _known(self, value: object, copied: T) -> T:
-        self._copies[id(value)] = copied
-        return copied
 
     def _object(self, value: object, kind: type) -> object:
         # Not the class's own state: attributes, and slots under the names that they are stored by.
@@ -283,7 +278,7 @@ class _Copying:
         if state is None and not is_plain:
             raise _refused(value)  # a type of C, whose state nobody sees
         try:
-            copied: object = self._known(value, object.__new__(kind))
+            copied = self._copies[id(value)] = object.__new__(kind)
         except TypeError:
             raise _refused(value) from None
         for attributes in state if isinstance(state, tuple) else (state,):

@@ -15,7 +15,7 @@ from ctxbench.metrics.tokens import PRIMING
 from ctxbench.scenarios.errors import Stopped
 from ctxbench.scenarios.model import Conversation, Message, Probe, Tool
 from ctxbench.scenarios.view import Messages, shared_prefix
-from ctxbench.strategies.base import Context, Strategy, StrategyTypeError, is_copyable
+from ctxbench.strategies.base import Context, Strategy, is_copyable
 from ctxbench.strategies.events import Archived, Deleted, Event, Moved, Recalled, Summarised
 
 from ..folder.run import QUESTION, NumberedMessages, Run
@@ -105,10 +105,6 @@ class _ProbeRun:
         index, context, log = self._index, reply.context, self._log
         recording, recorded_tools = index.conversation.messages, index.conversation.tools
         sent = log.as_recorded(context.messages, probe.stop)
-        if context.marks and not 0 <= min(context.marks) <= max(context.marks) < len(sent):
-            raise StrategyTypeError(
-                f"the marks of the Context are {context.marks}, and it has {len(sent)} messages, from 0"
-            )
         kept = 0 if step is None else shared_prefix(log.sent, sent)
         added: list[tuple[int, int]] = []
         # What was written for this probe alone is numbered -2, -3 …: no number of the log is below 0.
@@ -118,10 +114,9 @@ class _ProbeRun:
                 added.append((start, stop))
                 continue
             for message in store[start:stop]:
-                number = log.number(message)
                 if message == question:
                     place = QUESTION
-                elif number is not None:
+                elif (number := log.numbers.get(message)) is not None:
                     place = len(recording) + number
                 else:
                     place = written.setdefault(message, QUESTION - 1 - len(written))
@@ -132,7 +127,12 @@ class _ProbeRun:
         substitutions = self._substitutions.copy()
         substitutions.follow(reply.events)
         what = SentText(sent, recording, index.ledger, question.id)
-        loadable = self._loadable(substitutions, what, any(tool not in recorded_tools for tool in context.tools))
+        # The messages that are not sent as recorded but can be loaded, with the key to load each.
+        offers = any(tool not in recorded_tools for tool in context.tools)
+        keys = {name: key if offers else "" for key, name in substitutions.archived.items()}
+        keys.update((name, "") for name, tier in substitutions.held.items() if tier not in ("", FOCUS))
+        places = self._places
+        loadable = {name: key for name, key in keys.items() if name in places and not what.has(places[name])}
         stood_for = substitutions.stood_for(what.written)
         evidence = [what.retained(message, stood_for, loadable, index.counter.text) for message in probe.evidence]
         tokens = sum(message.tokens for message in evidence)
@@ -159,13 +159,6 @@ class _ProbeRun:
             "evidence_place": round(middle / tokens, 6) if tokens else None,
             "answer": what.says(probe) if probe.answers else None,
         }
-
-    def _loadable(self, substitutions: Substitutions, sent: SentText, offers: bool) -> dict[str, str]:
-        """Return the messages that are not sent as recorded but can be loaded, with the key to load each."""
-        keys = {name: key if offers else "" for key, name in substitutions.archived.items()}
-        keys.update((name, "") for name, tier in substitutions.held.items() if tier not in ("", FOCUS))
-        places = self._places
-        return {name: key for name, key in keys.items() if name in places and not sent.has(places[name])}
 
 
 def _recalled(events: tuple[Event, ...]) -> tuple[str, ...] | None:
@@ -269,31 +262,28 @@ def asked_probes(run: Run, conversation: Conversation, strategy: str) -> Iterato
     written = tuple(message for message, _ in run.written(conversation.id, strategy)) if ran else ()
     steps = list(run.contexts(conversation, strategy)) if ran else []
     order = placed(conversation)
-    messages = questions(order, {message.id for message in conversation.messages})
-    question_of = {probe.number: question for probe, question in zip(order, messages, strict=True)}
+    asked = questions(order, {message.id for message in conversation.messages})
+    question_of = {probe.number: question for probe, question in zip(order, asked, strict=True)}
     with run.readable():
         for row in run.rows("probes", conversation.id, strategy):
             question = question_of[row["number"]]
             own = tuple(msgspec.json.decode(text, type=Message) for text in row["written"] or ())
-            numbered = NumberedMessages(conversation.messages, written, (question, *own))
+            context = None
+            if not row["failed"]:
+                numbered = NumberedMessages(conversation.messages, written, (question, *own))
+                before = steps[row["step"]][: row["kept"]] if row["step"] is not None else Messages()
+                added = zip(row["added_from"], row["added_to"], strict=True)
+                messages = before + Messages(numbered.span(*span) for span in added)
+                tools = conversation.tools
+                if row["tools"] is not None:
+                    tools = tuple(msgspec.json.decode(text, type=Tool) for text in row["tools"])
+                context = Context(messages, tuple(row["marks"]), tools)
             yield StoredProbe(
                 conversation.probes[row["number"]],
                 question,
-                None if row["failed"] else _context(row, conversation, numbered, steps),
+                context,
                 dict(zip(own, row["written_tokens"] or (), strict=True)),
                 dict(zip(row["evidence"], row["evidence_state"] or (), strict=not row["failed"])),
                 tuple(msgspec.json.decode(text, type=Event) for text in row["events"] or ()),
                 row,
             )
-
-
-def _context(
-    row: dict[str, Any], conversation: Conversation, numbered: NumberedMessages, steps: Sequence[Messages]
-) -> Context:
-    """Return the context of a probe. `steps` are those of the steps."""
-    before = steps[row["step"]][: row["kept"]] if row["step"] is not None else Messages()
-    added = zip(row["added_from"], row["added_to"], strict=True)
-    messages = before + Messages(numbered.span(*span) for span in added)
-    offered = row["tools"]
-    tools = conversation.tools if offered is None else tuple(msgspec.json.decode(text, type=Tool) for text in offered)
-    return Context(messages, tuple(row["marks"]), tools)
