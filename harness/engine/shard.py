@@ -37,7 +37,6 @@ from ..probes.probe_run import ProbeRow, ask_bounds, ask_probes, write_probes
 from ..replay import ContextLog, ConversationIndex, RecordedContext, failure_reason, replay
 from .tables import write_cells, write_recordings
 
-ReplayOutcome = tuple[ContextLog, list[ProbeRow]]
 T = TypeVar("T")
 
 OWN, ANSWERS = -1, -2
@@ -195,15 +194,13 @@ class _OpenShard:
         sizes = {at: len(log.runs.at) for at, log in enumerate(logs) if isinstance(log, ContextLog)}
         repeats: list[bool | None] = [None] * len(logs)
         if sizes:
-            long = [at for at, size in sizes.items() if size >= _CALLS_REPLAYED_TWICE]
-            at = min(long, key=lambda at: sizes[at]) if long else max(sizes, key=lambda at: sizes[at])
+            # A replay of 20 calls is long enough for a strategy to act, and short enough to be made twice.
+            long = [at for at, size in sizes.items() if size >= 20]
+            at = min(long, key=sizes.__getitem__) if long else max(sizes, key=sizes.__getitem__)
             first, again = logs[at], _replayed(self._indexes[at], strategy, self.models, self._work.probes)
             repeats[at] = isinstance(first, ContextLog) and not isinstance(again, str) and first.sends_as(again[0])
         return repeats
 
-
-# A replay of as many calls is long enough for a strategy to act, and short enough to be made twice.
-_CALLS_REPLAYED_TWICE = 20
 
 _WRITER = PartWriter(kept=2)
 
@@ -236,9 +233,10 @@ def no_cycles() -> Iterator[None]:
 
 def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
     """Return whether a call of the strategy's models had no reply. A reply that is of no use is one."""
+    paths = {name: part.path(name) for name in ("events", "probes")}
     events, probes = (
-        pq.read_table(path, schema=SCHEMAS[name]) if (path := part.path(name)).exists() else SCHEMAS[name].empty_table()
-        for name in ("events", "probes")
+        pq.read_table(path, schema=SCHEMAS[name]) if path.exists() else SCHEMAS[name].empty_table()
+        for name, path in paths.items()
     )
     probes = probes.select(EVENTS_OF_PROBES)
     texts = (events["event"], pc.list_flatten(probes["events"]))
@@ -263,10 +261,12 @@ def _attempted(action: Callable[[], T]) -> T | str:
         return failure_reason(error)
 
 
-def _replayed(index: ConversationIndex, strategy: Strategy, models: Models, probes: bool) -> ReplayOutcome | str:
+def _replayed(
+    index: ConversationIndex, strategy: Strategy, models: Models, probes: bool
+) -> tuple[ContextLog, list[ProbeRow]] | str:
     """Replay one conversation through one strategy. If the strategy raises, return why: it loses this result alone."""
 
-    def outcome() -> ReplayOutcome:
+    def outcome() -> tuple[ContextLog, list[ProbeRow]]:
         log = ContextLog(index.conversation.messages)
         if probes and index.conversation.probes:
             return log, ask_probes(index, strategy, models, log)

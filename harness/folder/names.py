@@ -58,5 +58,5 @@ def _stage(text: str) -> tuple[str, list[str]]:
     with suppress(SyntaxError):  # a file's strategy
         call = ast.parse(text, mode="eval").body
         if isinstance(call, ast.Call):
-            return ast.unparse(call.func), [f"{each.arg}={ast.unparse(each.value)}" for each in call.keywords]
+            return ast.unparse(call.func), list(map(ast.unparse, call.keywords))
     return text, []
