@@ -70,16 +70,9 @@ class ByModel:
         except ModelError as error:
             text = Missing("unusable" if isinstance(error, Unanswerable) else "failed", str(error))
         costs = [reply.cost for reply in charged if reply.cost is not None]
-        return Answer(
-            text,
-            "",
-            len(charged),
-            sum(reply.input_tokens for reply in charged),
-            sum(reply.output_tokens for reply in charged),
-            sum(costs) if len(costs) == len(charged) else None,
-            tuple(tools.called),
-            tools.live.events() if tools.live is not None else (),
-        )
+        tokens = (sum(getattr(reply, name) for reply in charged) for name in ("input_tokens", "output_tokens"))
+        cost, live = sum(costs) if len(costs) == len(charged) else None, tools.live
+        return Answer(text, "", len(charged), *tokens, cost, tuple(tools.called), live.events() if live else ())
 
     def _talk(self, form: ChatForm | TextForm, charged: list[Reply], tools: _Tools) -> str:
         """Return the model's answer after as many rounds of tools as it takes."""

@@ -17,7 +17,7 @@ import re
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,9 +33,9 @@ from ctxbench.scenarios.model import ToolCall
 from ctxbench.scenarios.secrets import without_secrets, without_values
 from ctxbench.strategies.base import ModelError
 
-from .base import ModelAccess
 from .cassette import Charge
 from .recorded import ModelAnswer, ModelRequest, said
+from .settings import ModelAccess
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -318,7 +318,11 @@ def failure_of(error: Exception, timeout: float) -> Failure:
 
     # litellm gives whatever is no HTTP error a status of its own, and drops codes and bodies: its causes have them
     # (decision 9).
-    causes = list(_causes(error))
+    causes = list[BaseException]()
+    cause: BaseException | None = error
+    while cause is not None and not any(cause is known for known in causes):
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
     response = next((cause.response for cause in causes if isinstance(cause, httpx.HTTPStatusError)), None)
 
     def caused_by(*kinds: type[BaseException]) -> bool:
@@ -357,15 +361,6 @@ def failure_of(error: Exception, timeout: float) -> Failure:
     lost = caused_by(*_UNREADABLE) or (response is not None and status in _GATEWAY_TIMEOUTS)
     passing = status is None or status >= 500 or status in _PASSING
     return Failure(f"{text} ({status})" if status else text, passing=passing, after=after, lost=lost)
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception, what caused it, and so on."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _retry_after(response: Response | None) -> float | None:
