@@ -40,7 +40,6 @@ from .store import (
     part_paths,
     read,
     shards,
-    was_asked,
     write,
 )
 
@@ -185,7 +184,7 @@ def answer(
 def answer_offline(folder: Path, shard: int, counter: TokenCounter, models: Models) -> None:
     """Answer a shard extractively and grade it by rules. The other parts must be there; existing answers stay."""
     run, name = Run(folder, shards=(shard,)), f"{shard:05d}"
-    if was_asked(folder, name):
+    if shards(folder, name):
         Part(run, name, Offline(counter), RulesGrader()).make(RunProbes(run, models))
 
 

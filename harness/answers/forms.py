@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 
 import msgspec
@@ -184,9 +185,7 @@ def _written(call: ToolCall) -> str:
 
 def _readable(call: ToolCall) -> ToolCall:
     """Return the call with arguments that are a JSON object, which some providers insist on."""
-    try:
+    with suppress(msgspec.DecodeError):
         if isinstance(msgspec.json.decode(call.arguments), dict):
             return call
-    except msgspec.DecodeError:
-        pass
     return replace(call, arguments=msgspec.json.encode({"arguments": call.arguments}).decode())

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -36,29 +36,22 @@ Length = Annotated[int, msgspec.Meta(ge=100)]
 """Characters of one text that are shown."""
 
 
-class GraderPrompt(NamedTuple):
-    """Instructions, and the prompt's name with the digest of instructions and form: NAME@DIGEST."""
-
-    text: str
-    full: str
-
-
 def digest(*texts: str) -> str:
     """Return twelve hexadecimal digits of some texts: others for any change in them."""
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:12]
 
 
-def rubric(kind: Kind, variant: Variant) -> GraderPrompt:
-    """Return the prompt for a kind of question."""
+def rubric(kind: Kind, variant: Variant) -> tuple[str, str]:
+    """Return the instructions for a kind of question, and the prompt's name with its digest: NAME@DIGEST."""
     llm = PROMPTS["llm"]
     rule = llm["rules"][kind][variant].replace("{same}", llm["same"])
     text = llm["frame"].replace("{rule}", rule)
-    return GraderPrompt(text, f"llm-{variant}-{kind}@{digest(text, FORM)}")
+    return text, f"llm-{variant}-{kind}@{digest(text, FORM)}"
 
 
 def rubrics(variant: Variant) -> list[str]:
     """Return the names of the prompts for all kinds."""
-    return [rubric(kind, variant).full for kind in PROMPTS["llm"]["rules"]]
+    return [rubric(kind, variant)[1] for kind in PROMPTS["llm"]["rules"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +106,12 @@ class LlmGrader:
 
     def requests(self, item: GradedItem) -> list[ModelRequest]:
         """Return the requests for one item, a vote each: instructions, the data, and the form of the reply after it."""
-        how, prompt = self.how, rubric(item.kind, self.how.variant)
-        texts = {
-            "question": item.question,
-            "evidence": item.evidence,
-            "rubric": item.rubric,
-            "accepted answer": item.accepted,
-            "candidate": item.candidate,
-        }
+        how, (instructions, prompt) = self.how, rubric(item.kind, self.how.variant)
+        texts = {name: getattr(item, name) for name in ("question", "evidence", "rubric")}
+        texts |= {"accepted answer": item.accepted, "candidate": item.candidate}
         data, mark = fenced(texts, how.longest)
-        text = f"{prompt.text}\n\nThe mark is {mark}.\n\n{data}\n\nThe data ends here. {FORM}"
-        request = ModelRequest(how.model, text, how.temperature, TOKENS, schema=SCHEMA, prompt=prompt.full)
+        text = f"{instructions}\n\nThe mark is {mark}.\n\n{data}\n\nThe data ends here. {FORM}"
+        request = ModelRequest(how.model, text, how.temperature, TOKENS, schema=SCHEMA, prompt=prompt)
         return [msgspec.structs.replace(request, vote=vote) for vote in range(how.votes)]
 
     def _ask(self, request: ModelRequest) -> tuple[Reply | None, Reply | Missing]:
@@ -178,19 +166,19 @@ def read(text: str) -> GraderVerdict | Missing:
         language, _, rest = whole[len(_FENCE) : -len(_FENCE)].partition("\n")
         inner, newline, last = rest.rpartition("\n")
         text = inner if newline and language.strip() in ("", "json") and not last.strip() else text
+
+    def once(pairs: list[tuple[str, Any]]) -> None:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError("a field stands in it twice")
+
     try:
         verdict = msgspec.json.decode(text, type=GraderVerdict)
-        json.loads(text, object_pairs_hook=_once)  # msgspec takes the last of two fields of one name
+        json.loads(text, object_pairs_hook=once)  # msgspec takes the last of two fields of one name
     except (ValueError, RecursionError) as error:  # msgspec's errors are of this kind
         why = str(error) if text.lstrip().startswith("{") else "it is no JSON object"
         why = f"{why}: {' '.join(text.split())[:80]!r}" if text.strip() else "it is empty"
         return Missing("unusable", f"the grader's reply is no verdict: {why}")
     return verdict
-
-
-def _once(pairs: list[tuple[str, Any]]) -> None:
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a field stands in it twice")
 
 
 def fenced(texts: Mapping[str, str | Sequence[str]], most: int) -> tuple[str, str]:

@@ -109,24 +109,18 @@ class LogitGrader:
         """
         least, parts = LARGEST, sentences(accepted)
         for part in parts if 1 < len(parts) <= _PARTS_ASKED else [accepted]:
-            # Of the defences against attacks the one that counted; it cost one answer of 120 (decision 25).
-            read = cut(_on_topic(candidate, question, part), self.how.longest)
+            # Sentences of the answer that share a word with question or part, or all of them if none does. As a rule a
+            # sentence of an answer does, and one that speaks to the grader or fills space does not. Of the defences
+            # against attacks the one that counted; it cost one answer of 120 (decision 25).
+            topics = {*terms(question), *terms(part)}
+            said = sentences(re.sub("[‹›]", "\n", candidate))
+            on_topic = [sentence for sentence in said if not topics.isdisjoint(terms(sentence))]
+            read = cut(" ".join(on_topic or said), self.how.longest)
             # On one line each, with single white space.
-            text = filled(*(" ".join(said.split()) for said in (question, part, read)))
+            text = filled(*(" ".join(text.split()) for text in (question, part, read)))
             choice = self._models.choose(Choice(self.how.model, PREFIX, text, (YES, NO), PROMPT))
             self.used.add(choice.input_tokens)
             if not choice.logprobs:
                 return -math.inf
             least = min(least, round(choice.of(YES) - choice.of(NO), 4))
         return least
-
-
-def _on_topic(text: str, *topics: str) -> str:
-    """Return the sentences that share a word with the topics, or all of them if none does.
-
-    As a rule a sentence of an answer does, and one that speaks to the grader or fills space does not.
-    """
-    topic_terms = {term for topic in topics for term in terms(topic)}
-    parts = sentences(re.sub("[‹›]", "\n", text))
-    relevant = [part for part in parts if not topic_terms.isdisjoint(terms(part))]
-    return " ".join(relevant or parts)

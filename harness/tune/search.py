@@ -116,30 +116,25 @@ def _distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
     """Return the space as Optuna's distributions. Choices are represented by their text."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-    def distribution(range_: Numbers | Choices) -> BaseDistribution:
+    distributions = dict[str, BaseDistribution]()
+    for name, range_ in space.ranges.items():
         match range_:
             case Numbers(low, high, log, True):
-                return IntDistribution(int(low), int(high), log=log)
+                distributions[name] = IntDistribution(int(low), int(high), log=log)
             case Numbers(low, high, log, _):
-                return FloatDistribution(low, high, log=log)
+                distributions[name] = FloatDistribution(low, high, log=log)
             case Choices(of):
-                return CategoricalDistribution([repr(value) for value in of])
-
-    return {name: distribution(range_) for name, range_ in space.ranges.items()}
+                distributions[name] = CategoricalDistribution([repr(value) for value in of])
+    return distributions
 
 
 def _frozen(space: SearchSpace, trial: Trial) -> FrozenTrial:
     """Return a finished trial as Optuna has it."""
     from optuna.trial import TrialState, create_trial
 
-    ranges, values = space.ranges, trial.values
+    is_choice = {name: isinstance(range_, Choices) for name, range_ in space.ranges.items()}
+    params = {name: repr(value) if is_choice[name] else value for name, value in trial.values.items()}
+    state, values = (TrialState.COMPLETE, list(trial.point)) if trial.point else (TrialState.FAIL, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return create_trial(
-            state=TrialState.FAIL if trial.point is None else TrialState.COMPLETE,
-            values=None if trial.point is None else list(trial.point),
-            params={
-                name: repr(value) if isinstance(ranges[name], Choices) else value for name, value in values.items()
-            },
-            distributions=_distributions(space),
-        )
+        return create_trial(state=state, values=values, params=params, distributions=_distributions(space))

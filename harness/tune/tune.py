@@ -136,25 +136,22 @@ def _independent_groups(conversations: Sequence[Conversation]) -> dict[str, list
     from scipy.cluster.hierarchy import DisjointSet
 
     units = independent_units({conversation.id: conversation.meta for conversation in conversations})
-    digests = list(map(_content_digest, conversations))
-    alike = DisjointSet([*(("unit", unit) for unit in units.values()), *(("content", digest) for digest in digests)])
-    for conversation, digest in zip(conversations, digests, strict=True):
-        alike.merge(("unit", units[conversation.id]), ("content", digest))
+    digests = []
+    for conversation in conversations:
+        digest = hashlib.sha256()
+        for message in conversation.messages:
+            # With the length, as texts run on into each other: otherwise "ab", "c" and "a", "bc" would be the same.
+            digest.update(f"{message.role} {len(message.text)} {message.text}".encode(errors="surrogatepass"))
+            digest.update(msgspec.json.encode(message.calls))
+        digests.append(digest.hexdigest())
+    alike = DisjointSet([*(("unit", unit) for unit in units.values()), *(("content", name) for name in digests)])
+    for conversation, name in zip(conversations, digests, strict=True):
+        alike.merge(("unit", units[conversation.id]), ("content", name))
     groups = defaultdict[str, list[int]](list)
-    for at, digest in enumerate(digests):
+    for at, name in enumerate(digests):
         # The least digest of a group names it, so the name depends on no order.
-        groups[min(name for kind, name in alike.subset(("content", digest)) if kind == "content")].append(at)
+        groups[min(other for kind, other in alike.subset(("content", name)) if kind == "content")].append(at)
     return groups
-
-
-def _content_digest(conversation: Conversation) -> str:
-    """Return a digest of the messages, whatever the conversation is called."""
-    digest = hashlib.sha256()
-    for message in conversation.messages:
-        # With the length, as texts run on into each other: otherwise "ab", "c" and "a", "bc" would be the same.
-        digest.update(f"{message.role} {len(message.text)} {message.text}".encode(errors="surrogatepass"))
-        digest.update(msgspec.json.encode(message.calls))
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
