@@ -131,11 +131,11 @@ def _under(
     rules = [rule_of(scheme, conversation.day) for scheme in schemes]
     lines = [_Line.of(rule, scheme.placement, as_sent) for scheme, rule in zip(schemes, rules, strict=True)]
     through = _through(counted, conversation, set(lines))
-    return [_CachedResult(through[line], _least(rule)) for line, rule in zip(lines, rules, strict=True)]
-
-
-def _least(rule: CacheRule | None) -> int:
-    return rule.rules.least if rule is not None and isinstance(rule.rules, (ExplicitRules, AutomaticRules)) else 0
+    # A line is without the least size, so that rules which differ in that alone share one.
+    least = [
+        rule.rules.least if rule and isinstance(rule.rules, (ExplicitRules, AutomaticRules)) else 0 for rule in rules
+    ]
+    return [_CachedResult(through[line], size) for line, size in zip(lines, least, strict=True)]
 
 
 class _Line(NamedTuple):
