@@ -69,14 +69,6 @@ def rule_of(scheme: Scheme, day: str | None) -> CacheRule | None:
     return rule
 
 
-def shortest_cached(scheme: Scheme, day: str | None) -> int | None:
-    """Return the tokens of the shortest prefix that is cached on a day; None where nothing is."""
-    rule = rule_of(scheme, day)
-    if rule is None or rule.rules is None:
-        return None
-    return 0 if isinstance(rule.rules, UnitRules) else rule.rules.least
-
-
 class Usages(NamedTuple):
     """Tokens of every row of the table `steps`. Read, written and fresh add up to the prompt."""
 
@@ -90,6 +82,11 @@ class Usages(NamedTuple):
     """Tokens × seconds of storage."""
     missed: Floats
     """Mean of the tokens of `read` that are not found, where not every call finds what is cached."""
+
+    @property
+    def prompts(self) -> Ints:
+        """Tokens of each prompt."""
+        return self.read + self.written + self.written_1h + self.fresh
 
 
 def simulate(
@@ -281,20 +278,15 @@ def bounds(
     Prices are those of prompts of as many tokens as the provider counts: `factor` for each of ours.
     """
     for conversation in counted:
-        rule = rule_of(scheme, conversation.day)
-        moves_system = (
-            rule is not None and rule.system_first and not is_system_first(conversation.steps, conversation.messages)
-        )
-        steps = system_first(conversation.steps, conversation.messages) if moves_system else conversation.steps
-        timed = conversation.recording.timed
+        rule, steps, timed = rule_of(scheme, conversation.day), conversation.steps, conversation.recording.timed
+        if rule is not None and rule.system_first and not is_system_first(steps, conversation.messages):
+            steps = system_first(steps, conversation.messages)
         # Not a list: requests share theirs.
         priced_requests = (
             (request, priced(tariff.at(round(request.tokens * factor), request.started if timed else None)))
             for request in requests(steps, conversation.messages)
         )
-        yield lowest(
-            priced_requests, rule.rules if rule is not None and isinstance(rule.rules, ExplicitRules) else NEVER
-        )
+        yield lowest(priced_requests, rule.rules if rule and isinstance(rule.rules, ExplicitRules) else NEVER)
 
 
 def is_bounded(scheme: Scheme) -> bool:
