@@ -30,7 +30,7 @@ from ctxbench.scenarios.secrets import has_secret, without_secrets
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import nearest
 from ctxbench.strategies.bounds import EvidenceOnly
-from ctxbench.strategies.chain import RECIPES, packages, parse, spec
+from ctxbench.strategies.chain import RECIPES, Chain, packages, parse, spec
 
 from ..folder import store
 from ..folder.files import file_digests, joint_digest, placed
@@ -96,7 +96,8 @@ class Plan:
                 raise SpecError(f"{without_secrets(text)}: {what}: have its code read the environment")
         parsed = [parse(text) for text in self.strategies]
         # The ceiling is told the evidence: in a table of strategies it would win.
-        if any(isinstance(stage, EvidenceOnly) for each in parsed for stage in getattr(each, "stages", (each,))):
+        stages = [stage for each in parsed for stage in (each.stages if isinstance(each, Chain) else (each,))]
+        if any(isinstance(stage, EvidenceOnly) for stage in stages):
             what = "evidence_only is told what each probe rests on: it is a bound, and no strategy to compare"
             raise SpecError(f"{what}. Every run asks it its probes: leave it out")
         object.__setattr__(self, "models", self.models.checked(named(parsed, self.models.summariser)))

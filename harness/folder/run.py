@@ -373,12 +373,8 @@ class Columns(dict[str, Any]):
 def step_columns(run: Run) -> Columns:
     """Return the steps of a run without the context log, with `latency_ns`, the model's `window` and the `policy`."""
     table = run.arrow("steps", _PLAIN)
-    columns = Columns(
-        {
-            name: table.column(name).to_pandas() if name in KEYS else table.column(name).to_numpy()
-            for name in table.column_names
-        }
-    )
+    columns = Columns({name: table.column(name).to_pandas() for name in KEYS})  # the first two
+    columns |= {name: table.column(name).to_numpy() for name in table.column_names if name not in KEYS}
     names, strategies, sizes = columns["conversation"].cat, columns["strategy"].cat, windows(run)
     policies, of_strategy = np.unique([working_policy(text) for text in strategies.categories], return_inverse=True)
     columns["latency_ns"] = run.arrow("timings", ["latency_ns"]).column("latency_ns").to_numpy()
@@ -404,8 +400,7 @@ def working_policy(strategy: str) -> str:
     The text is searched, not parsed: a strategy of a plug-in's file can be read where that file is not.
     """
     # `|` ends a stage: a policy of a later one is no policy of this tier.
-    tiered = _TIERED.search(strategy)
-    if tiered is None:
+    if (tiered := _TIERED.search(strategy)) is None:
         return ""
     policy = _POLICY.search(tiered["parameters"] or "")
     return policy["name"] if policy else DEFAULT_POLICY

