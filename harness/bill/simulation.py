@@ -33,8 +33,7 @@ from ctxbench.metrics.prices import Price, Tariff
 from ctxbench.metrics.thinking import thinking_rule
 from ctxbench.metrics.tokens import FRAME, ROLE, text_encoder
 
-from ..folder.derived import read_derived, write_derived
-from ..folder.run import Floats, Ints
+from ..folder.run import Floats, Ints, read_derived, write_derived
 from . import CacheRules
 from .requests import ConversationRequests, CountedRequests
 

@@ -26,8 +26,7 @@ from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.successors import Successors
 from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, replay
 
-from ..folder.derived import read_derived, write_derived
-from ..folder.run import Run
+from ..folder.run import Run, read_derived, write_derived
 from .bench import BenchSetup
 
 FLUID = 25_000
