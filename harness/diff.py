@@ -16,7 +16,7 @@ from ctxbench.strategies.events import Event, Summarised
 
 from .export.requests import Request, asked_model, offered
 from .folder.run import Run
-from .probes.probe_run import StoredProbe, asked_probes
+from .probes import StoredProbe, asked_probes
 
 _TOKENS = ("tokens_full", "tokens_sent", "tokens_kept")
 # Fields of a probe that its diff has beside those of a step.

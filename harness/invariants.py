@@ -27,7 +27,7 @@ from ctxbench.strategies.base import Context, Strategy, budget_of, is_copyable
 from ctxbench.strategies.events import OverBudget
 
 from .models import OFFLINE
-from .probes.ask import RememberedModels, ask_copies, ask_replays
+from .probes import RememberedModels, ask_copies, ask_replays
 from .replay import ConversationIndex, RecordedContext, Step, replay_view, start_view
 
 COUNTER = TokenCounter()

@@ -395,7 +395,7 @@ class ContextLog:
 
 
 _HARNESS = Path(__file__).parent
-OURS = {_HARNESS, _HARNESS / "engine", _HARNESS / "probes", Path(base.__file__).parent}
+OURS = {_HARNESS, _HARNESS / "engine", Path(base.__file__).parent}
 """Folders where errors about a strategy are raised: a traceback that ends here does not name the place to mend."""
 
 

@@ -28,8 +28,7 @@ from ctxbench.strategies.events import Event
 from ..folder.run import Run
 from ..folder.store import read_conversations
 from ..models import Models
-from ..probes.ask import CEILING, FLOOR, questions, replayed
-from ..probes.probe_run import asked_probes
+from ..probes import CEILING, FLOOR, asked_probes, questions, replayed
 from ..replay import ConversationIndex
 from .store import (
     Answered,

@@ -36,7 +36,7 @@ from ..folder.run import Run
 from ..graders.llm import LlmGrader
 from ..models import Models, Reply, Unusable
 from ..models.recorded import ModelRequest, at_once, messages_of, offered
-from ..probes.ask import CEILING, FLOOR
+from ..probes import CEILING, FLOOR
 from ..replay import failure_reason
 from .answer import UNKNOWN, Answer, Answerer, Live, Part, Question, has_gold, item_of
 from .store import digest_of, shards

@@ -36,7 +36,7 @@ from ctxbench.metrics.statistics.intervals import (
 )
 from ctxbench.metrics.value import Missing, Value, grouped
 
-from ..probes.ask import CEILING, FLOOR
+from ..probes import CEILING, FLOOR
 from .answer import UNKNOWN
 from .tally import Tally, answer_tallies
 

@@ -32,8 +32,7 @@ from ..folder.remote import remote_folder
 from ..folder.schema import SCHEMAS
 from ..folder.store import ResultPart, parts_of, read_conversations, unwritable
 from ..models import Models, Settings
-from ..probes.ask import CEILING, FLOOR
-from ..probes.probe_run import ProbeRow, ask_bounds, ask_probes, write_probes
+from ..probes import CEILING, FLOOR, ProbeRow, ask_bounds, ask_probes, write_probes
 from ..replay import ContextLog, ConversationIndex, RecordedContext, failure_reason, replay
 from .tables import write_cells, write_recordings
 

@@ -16,8 +16,7 @@ from ctxbench.scenarios.errors import SetupError, SpecError
 from ctxbench.scenarios.spec import parse, spec
 
 from ..models import Models, Settings
-from .llm import Llm, LlmGrader
-from .logit import Logit, LogitGrader
+from .llm import Llm, LlmGrader, Logit, LogitGrader
 from .ragas import METRICS, Ragas, RagasGrader
 
 

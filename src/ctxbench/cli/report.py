@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ctxbench.harness.diff import StepDiff
     from ctxbench.harness.folder.run import Run
-    from ctxbench.harness.probes.probe_run import StoredProbe
+    from ctxbench.harness.probes import StoredProbe
     from ctxbench.strategies.events import Event
 
 _STYLES = {"same": "dim", "again": "cyan", "new": "green", "summarised": "yellow", "dropped": "red"}
@@ -137,7 +137,7 @@ def show(
     from ctxbench.harness.diff import probe_diff, step_diff
     from ctxbench.harness.export.requests import BODIES
     from ctxbench.harness.folder.run import load
-    from ctxbench.harness.probes.ask import CEILING, FLOOR
+    from ctxbench.harness.probes import CEILING, FLOOR
 
     from .output import print_json
 
