@@ -258,7 +258,7 @@ def _distributions(space: SearchSpace) -> dict[str, BaseDistribution]:
     """Return the space as Optuna's distributions. Choices are represented by their text."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-    distributions = dict[str, BaseDistribution]()
+    distributions: dict[str, BaseDistribution] = {}
     for name, range_ in space.ranges.items():
         match range_:
             case Numbers(low, high, log, True):
