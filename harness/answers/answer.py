@@ -30,17 +30,7 @@ from ..folder.store import read_conversations
 from ..models import Models
 from ..probes import CEILING, FLOOR, asked_probes, questions, replayed
 from ..replay import ConversationIndex
-from .store import (
-    Answered,
-    answered_by,
-    answers_of,
-    contexts_of,
-    grades_of,
-    part_paths,
-    read,
-    shards,
-    write,
-)
+from .store import Answered, answered_by, answers_of, contexts_of, grades_of, part_paths, read, shards, write
 
 UNKNOWN = "UNKNOWN"
 """Answer of an answerer where the context does not say."""

@@ -208,9 +208,7 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
     alone = sums if compared else _Sums(can.assign(strategy=name), sums.units)
     own = alone.of(name)
     correct, drawn = _figure(
-        own,
-        lambda sums: _ratio(sums[..., 1], sums[..., 0]),
-        "no probe with an answer is graded under all strategies",
+        own, lambda sums: _ratio(sums[..., 1], sums[..., 0]), "no probe with an answer is graded under all strategies"
     )
     about = drawn if isinstance(drawn, Missing) else drawn.interval()
     worth: Value = correct

@@ -240,8 +240,7 @@ class Run:
 
     def failure(self, conversation: str, strategy: str) -> str | None:
         """Return why a strategy failed in a conversation, or None if it did not."""
-        rows = self.rows("results", conversation, strategy)
-        return next((row["detail"] for row in rows if row["status"] == "failed"), None)
+        return self.failures.get(strategy, {}).get(conversation)
 
     def rows(
         self, table: str, conversation: str, strategy: str | None = None, columns: list[str] | None = None

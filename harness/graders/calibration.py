@@ -15,15 +15,7 @@ import msgspec
 import numpy as np
 
 from ctxbench.metrics.grading import Grade, GradedItem, Grader
-from ctxbench.metrics.grading.agreement import (
-    RESAMPLES,
-    SEED,
-    Raters,
-    Verdicts,
-    agreement,
-    of_verdicts,
-    raters,
-)
+from ctxbench.metrics.grading.agreement import RESAMPLES, SEED, Raters, Verdicts, agreement, of_verdicts, raters
 from ctxbench.metrics.grading.rules import answer_kind, is_less_exact
 from ctxbench.metrics.value import Missing, grouped
 from ctxbench.scenarios.errors import UserError

@@ -148,11 +148,7 @@ def ways(retrievers: Sequence[Retriever]) -> list[Way]:
 
 
 def searched(
-    conversations: Sequence[Conversation],
-    rules: RagRules,
-    models: Models,
-    k: int = 5,
-    counting: Counting = uncounted,
+    conversations: Sequence[Conversation], rules: RagRules, models: Models, k: int = 5, counting: Counting = uncounted
 ) -> tuple[list[SearchOutcome], list[Built]]:
     """Return the outcomes of every way for each probe with evidence, and the tiers of the conversations that have any.
 
@@ -193,7 +189,7 @@ def searched(
                     began = perf_counter()
                     hits = rag.search(probe.question, 2 * k, by=way.by, fusing=way.fusing)
                     took, ids = perf_counter() - began, [hit.passage.id for hit in hits]
-                    recalls = [float(recall(ids, evidence, size)) for size in (k, 2 * k)]  # type: ignore[arg-type]
+                    recalls = tuple(float(recall(ids, evidence, size)) for size in (k, 2 * k))  # type: ignore[arg-type]
                     outcomes.append(SearchOutcome(way.name, conversation.id, unit, probe.category, recalls, took))
             if len(outcomes) > before:
                 built.append(Built(conversation.id, len(rag), adding, embedding, *rag.graph.size))

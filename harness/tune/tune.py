@@ -367,8 +367,7 @@ class Search:
 
     def _result(self, space: SearchSpace, size: int | None) -> Tuned:
         wanted = (self.quality,) if self.quality else QUALITIES
-        whole = [self._tried([WHOLE], part, wanted)[0] for part in (TRAIN, HELD)]
-        quality, why = _quality(whole, self.quality)
+        quality, why = _quality([self._tried([WHOLE], part, wanted)[0] for part in (TRAIN, HELD)], self.quality)
         trials = self._trials(quality)
         failed = {trial.name: trial.failed for trial in trials if trial.failed}
         values_by_setting = {trial.name: trial.values for trial in trials if not trial.failed}
@@ -386,7 +385,26 @@ class Search:
             for name, ends in space.beyond.items()
             for end in ends
         ]
-        rows, replies = self._measured(chosen, quality)
+        default = []
+        with suppress(SpecError):  # no defaults
+            default.append(self.searched.at({}))
+        names = list(dict.fromkeys([*chosen, *default, WHOLE]))
+        sides = [self._tried(names, part, (quality,)) for part in (TRAIN, HELD)]
+        history, units = sides[1][names.index(WHOLE)], self._units
+        rows = (
+            Setting(
+                spec=spec,
+                chosen=spec in chosen,
+                whole=spec == WHOLE,
+                train=figures(before, quality, units),
+                held_out=figures(after, quality, units),
+                against=None if spec == WHOLE else against(after, history, quality, units),
+                lacking=after.lacking,
+                calls=after.calls,
+                failed=after.failed,
+            )
+            for spec, before, after in zip(names, *sides, strict=True)
+        )
         return Tuned(
             strategy=self.searched.text,
             space=space,
@@ -399,39 +417,12 @@ class Search:
             exhaustive=size is not None and size <= self.trials,
             failed=tuple(failed.items()),
             tried=tuple((tried.spec, figures(tried, quality, self._units)) for tried in train),
-            settings=rows,
+            settings=tuple(rows),
             at_ends=tuple(end for end in at_ends if end[2]),
             worth=bool(worth),
             problems=self.problems,
-            replies=tuple(tally for tried in train for tally in tried.replies) + replies,
+            replies=tuple(tally for tried in (*train, *sides[1]) for tally in tried.replies),
         )
-
-    def _measured(self, chosen: Sequence[str], quality: str) -> tuple[tuple[Setting, ...], tuple[Tally, ...]]:
-        """Measure the chosen settings, the defaults and the whole history on both sides of the split.
-
-        Return them with the replies of models on the held-out side.
-        """
-        default = []
-        with suppress(SpecError):  # no defaults
-            default.append(self.searched.at({}))
-        names = list(dict.fromkeys([*chosen, *default, WHOLE]))
-        train, held = (self._tried(names, part, (quality,)) for part in (TRAIN, HELD))
-        whole, units = held[names.index(WHOLE)], self._units
-        rows = (
-            Setting(
-                spec=spec,
-                chosen=spec in chosen,
-                whole=spec == WHOLE,
-                train=figures(before, quality, units),
-                held_out=figures(after, quality, units),
-                against=None if spec == WHOLE else against(after, whole, quality, units),
-                lacking=after.lacking,
-                calls=after.calls,
-                failed=after.failed,
-            )
-            for spec, before, after in zip(names, train, held, strict=True)
-        )
-        return tuple(rows), tuple(tally for tried in held for tally in tried.replies)
 
     @cached_property
     def _units(self) -> Mapping[str, str]:
