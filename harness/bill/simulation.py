@@ -96,7 +96,7 @@ def simulate(
     Schemes with the same rules share the work, and so do strategies that make the same requests. Each conversation and
     strategy has its own caches, which begin empty.
     """
-    by_log: dict[tuple[object, ...], list[_CachedResult]] = {}
+    by_log: dict[tuple[object, ...], list[tuple[Table, int]]] = {}
     results = []
     for conversation in counted:
         # A strategy with nothing to do sends what `none` sends: equal logs are simulated once.
@@ -108,19 +108,12 @@ def simulate(
     return [_usages([under[at] for under in results]) for at in range(len(schemes))]
 
 
-class _CachedResult(NamedTuple):
-    """The usage of one cache for the requests of one conversation and strategy."""
-
-    used: Table
-    """A row per request, a column per field of `CacheUsage`."""
-    least: int
-    """Tokens of the shortest prefix that is cached: anything shorter is neither read nor written."""
-
-
 def _under(
     counted: CountedRequests, schemes: Sequence[Scheme], conversation: ConversationRequests
-) -> list[_CachedResult]:
-    """Return what of a conversation's requests is read and written under each scheme."""
+) -> list[tuple[Table, int]]:
+    """Return what of a conversation's requests is read and written under each scheme: a row per request, and a column
+    per field of `CacheUsage`. The number is the least size: a shorter prefix is neither read nor written.
+    """
     # `smart` sends a system message among the others in three quarters of its calls: where the provider moves those to
     # the front, that order is what is cached (decision 18).
     as_sent = is_system_first(conversation.steps, conversation.messages)
@@ -131,7 +124,7 @@ def _under(
     least = [
         rule.rules.least if rule and isinstance(rule.rules, (ExplicitRules, AutomaticRules)) else 0 for rule in rules
     ]
-    return [_CachedResult(through[line], size) for line, size in zip(lines, least, strict=True)]
+    return [(through[line], size) for line, size in zip(lines, least, strict=True)]
 
 
 class _Line(NamedTuple):
@@ -214,10 +207,10 @@ def _alike(counted: CountedRequests, conversation: ConversationRequests) -> Shar
     return None if encoding == "chars4" else SharedStarts(text, text_encoder(encoding), FRAME + ROLE)
 
 
-def _usages(results: Sequence[_CachedResult]) -> Usages:
+def _usages(results: Sequence[tuple[Table, int]]) -> Usages:
     """Return all usages, one after the other, without what is too short to be cached."""
-    used = np.concatenate([result.used for result in results]) if results else np.empty((0, len(CacheUsage._fields)))
-    least = np.repeat([result.least for result in results], [len(result.used) for result in results])
+    used = np.concatenate([np.empty((0, len(CacheUsage._fields))), *(table for table, _ in results)])
+    least = np.repeat([size for _, size in results], [len(table) for table, _ in results])
     read, written, written_1h, fresh, _, created = used[:, :6].T.astype(np.int64)
     tokens = read + written + written_1h + fresh
     ends = np.array([read, read + written_1h, read + written_1h + written])  # of what is read, of each lifetime
