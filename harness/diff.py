@@ -119,7 +119,7 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
         _tokens(run, conversation, strategy),
         Request(contexts[number], tools, row["marks"], model),
         tuple(tool.name for tool in tools[len(conversation.tools) :]),
-        *(row[column] for column in _TOKENS),
+        *(row["tokens_full"], row["tokens_sent"], row["tokens_kept"]),
         tuple(event for at, event in events if at == number),
     )
 

@@ -230,8 +230,8 @@ class Part:
                 if key in known:
                     rows.append(known[key])
                 else:  # in the order in which they were asked
-                    is_missing = isinstance(question, Missing)
-                    rows.append(_row(conversation, key, Answer(question) if is_missing else next(answers)))
+                    made = Answer(question) if isinstance(question, Missing) else next(answers)
+                    rows.append(_row(conversation, key, made))
         return rows
 
     def _grade(self, answers: Rows) -> Rows:

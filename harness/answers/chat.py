@@ -249,9 +249,10 @@ class ByModel:
         except ModelError as error:
             text = Missing("unusable" if isinstance(error, Unanswerable) else "failed", str(error))
         costs = [reply.cost for reply in charged if reply.cost is not None]
-        tokens = (sum(getattr(reply, name) for reply in charged) for name in ("input_tokens", "output_tokens"))
+        sent, written = (sum(getattr(reply, name) for reply in charged) for name in ("input_tokens", "output_tokens"))
         cost, live = sum(costs) if len(costs) == len(charged) else None, tools.live
-        return Answer(text, "", len(charged), *tokens, cost, tuple(tools.called), live.events() if live else ())
+        called, events = tuple(tools.called), live.events() if live else ()
+        return Answer(text, "", len(charged), sent, written, cost, called, events)
 
     def _talk(self, form: ChatForm | TextForm, charged: list[Reply], tools: _Tools) -> str:
         """Return the model's answer after as many rounds of tools as it takes."""

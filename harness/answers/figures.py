@@ -214,8 +214,9 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
     worth: Value = correct
     if own is not None and not isinstance(correct, Missing):
         about = of_share(correct, about, len(own))
-        worth = drawn
-        if not isinstance(drawn, Missing):
+        if isinstance(drawn, Missing):
+            worth = drawn
+        else:
             # The standard error of a share p of n independent answers is the root of p (1 - p) / n, solved for n: 50 %
             # with an error of 5 points is worth 0.25 / 0.0025 = 100 answers, however many were given. Where no
             # conversation differs, it is their number.

@@ -111,14 +111,15 @@ class Models:
             from .local import Local, local_name
             from .recorded import Recorded
 
-            full, model, purse = name, None, None
+            full, purse = name, self.purse if not self.settings.replay else None
+            model: Local | Provider | None = None
             if self.settings.replay:  # needs neither weights nor a key
                 full = self.settings.local()[0] if name == "local" else name
             elif name == "local" or name.startswith("local:"):  # loaded once, under whatever name
                 full, path = local_name(self.settings.access_of("local").gguf)
-                model, purse = self._locals.setdefault(full, Local(path)), self.purse
+                model = self._locals.setdefault(full, Local(path))
             else:
-                model, purse = self._provider(name), self.purse
+                model = self._provider(name)
             self._chats[name] = Recorded(full, model, self.cassette, purse)
         return self._chats[name]
 

@@ -344,7 +344,7 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         return Failure(f"{what}: set its provider's variable in the environment (OPENAI_API_KEY …)", final=True)
     if status == 404:
         return Failure(f"there is no such model at the provider, or the api base is wrong (404): {text}", final=True)
-    after = None
+    after: float | None = None
     with suppress(ValueError):  # no number
         seconds = float("nan" if response is None else response.headers.get("retry-after", "nan"))
         after = seconds if 0 <= seconds < math.inf else None

@@ -152,10 +152,10 @@ def policy_row(load: Load, capacity: int, policy: str, preload: bool = False) ->
     recipe, samples = parse(policy), load.samples
     replays = [replay(trace, recipe, capacity, Successors() if preload else None) for trace in samples]
     both = [rates(result.hits, trace.tokens, trace.counted) for result, trace in zip(replays, samples, strict=True)]
-    intervals = (of_seeds(getattr(rate, name) for rate in both) for name in ("hits", "tokens"))
+    hits, tokens = of_seeds(rate.hits for rate in both), of_seeds(rate.tokens for rate in both)
     columns = ("evictions", "loaded", "preloaded")
-    means = (sum(getattr(result, name) for result in replays) / len(samples) for name in columns)
-    return PolicyRow(str(recipe), preload, *intervals, *means)
+    means = [sum(getattr(result, name) for result in replays) / len(samples) for name in columns]
+    return PolicyRow(str(recipe), preload, hits, tokens, *means)
 
 
 def bounds(load: Load, capacity: int) -> Bounds:

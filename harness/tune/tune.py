@@ -276,7 +276,8 @@ def _frozen(space: SearchSpace, trial: Trial) -> FrozenTrial:
 
     is_choice = {name: isinstance(range_, Choices) for name, range_ in space.ranges.items()}
     params = {name: repr(value) if is_choice[name] else value for name, value in trial.values.items()}
-    state, values = (TrialState.COMPLETE, list(trial.point)) if trial.point else (TrialState.FAIL, None)
+    state = TrialState.COMPLETE if trial.point else TrialState.FAIL
+    values = list(trial.point) if trial.point else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return create_trial(state=state, values=values, params=params, distributions=_distributions(space))
