@@ -295,9 +295,10 @@ class _Copying:
         if state is None and not is_plain:
             raise _refused(value)  # a type of C, whose state nobody sees
         try:
-            copied = self._copies[id(value)] = object.__new__(kind)
+            copied: object = object.__new__(kind)
         except TypeError:
             raise _refused(value) from None
+        self._copies[id(value)] = copied
         for attributes in state if isinstance(state, tuple) else (state,):
             for name, attribute in (attributes or {}).items():
                 # A frozen dataclass refuses setattr.
