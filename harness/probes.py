@@ -26,7 +26,6 @@ import numpy as np
 
 from ctxbench.metrics.probes import PlacedProbe, SentText, State, placed
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
-from ctxbench.scenarios.errors import Stopped
 from ctxbench.scenarios.model import Conversation, Message, Probe, Tool
 from ctxbench.scenarios.view import Messages, shared_prefix
 from ctxbench.strategies.base import (
@@ -51,9 +50,9 @@ from .replay import (
     ConversationIndex,
     ModelCalls,
     RecordedContext,
+    attempted,
     check_context,
     check_well_formed,
-    failure_reason,
     replay_view,
     start_view,
 )
@@ -374,12 +373,8 @@ class _ProbeRun:
             "failed": "",
             "evidence": [message.id for message in probe.evidence],
         }
-        try:
-            return row | self._sent(probe, question, step, self._ask(probe, question))
-        except Stopped:
-            raise
-        except (Exception, SystemExit) as error:  # of a plug-in, which may raise anything
-            return row | {"failed": failure_reason(error)}
+        sent = attempted(lambda: self._sent(probe, question, step, self._ask(probe, question)))
+        return row | ({"failed": sent} if isinstance(sent, str) else sent)
 
     def _sent(self, probe: PlacedProbe, question: Message, step: int | None, reply: ProbeReply) -> ProbeRow:
         """Return the columns that are null where the probe failed."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter_ns
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -21,7 +21,7 @@ from ctxbench.metrics.probes import PlacedProbe, placed_probes
 from ctxbench.metrics.structure import Structure
 from ctxbench.metrics.survival import FollowedFact, facts_in, shown
 from ctxbench.metrics.tokens import Ledger, TokenCounter
-from ctxbench.scenarios.errors import UserError
+from ctxbench.scenarios.errors import Stopped, UserError
 from ctxbench.scenarios.model import (
     Compaction,
     ContextEdit,
@@ -39,6 +39,8 @@ from ctxbench.strategies.base import Context, Prompt, Strategy, StrategyTypeErro
 from ctxbench.strategies.events import Called, Event
 
 from .models import OFFLINE, Embedded, Reply, Unusable
+
+T = TypeVar("T")
 
 
 class Step(NamedTuple):
@@ -397,6 +399,16 @@ class ContextLog:
 _HARNESS = Path(__file__).parent
 OURS = {_HARNESS, _HARNESS / "engine", Path(base.__file__).parent}
 """Folders where errors about a strategy are raised: a traceback that ends here does not name the place to mend."""
+
+
+def attempted(action: Callable[[], T]) -> T | str:
+    """Return what an action of a strategy returns, or, if it raises, why."""
+    try:
+        return action()
+    except Stopped:
+        raise
+    except (Exception, SystemExit) as error:  # a plug-in may raise, or exit, as it likes
+        return failure_reason(error)
 
 
 def failure_reason(error: Exception | SystemExit) -> str:

@@ -7,11 +7,10 @@ any order, by any worker. The answers to its probes come last, since they read a
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.errors import RunError, Stopped
+from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.base import Strategy, budget_of
 from ctxbench.strategies.bounds import EvidenceOnly, LastTurn
@@ -33,10 +32,8 @@ from ..folder.schema import SCHEMAS
 from ..folder.store import ResultPart, parts_of, read_conversations, unwritable
 from ..models import Models, Settings
 from ..probes import CEILING, FLOOR, ProbeRow, ask_bounds, ask_probes, write_probes
-from ..replay import ContextLog, ConversationIndex, RecordedContext, failure_reason, replay
+from ..replay import ContextLog, ConversationIndex, RecordedContext, attempted, replay
 from .tables import write_cells, write_recordings
-
-T = TypeVar("T")
 
 OWN, ANSWERS = -1, -2
 """Parts of a shard that are no strategy's."""
@@ -172,7 +169,7 @@ class _OpenShard:
             return None
         part.remove()
         strategy = parse(spec)
-        budget = _attempted(lambda: budget_of(strategy))
+        budget = attempted(lambda: budget_of(strategy))
         outcomes = [
             budget if isinstance(budget, str) else _replayed(index, strategy, self.models, work.probes)
             for index in self._indexes
@@ -250,16 +247,6 @@ def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
 _counter, _models = cache(TokenCounter), cache(Models)
 
 
-def _attempted(action: Callable[[], T]) -> T | str:
-    """Return what an action of a strategy returns, or, if it raises, why."""
-    try:
-        return action()
-    except Stopped:
-        raise
-    except (Exception, SystemExit) as error:  # a plug-in may raise, or exit, as it likes
-        return failure_reason(error)
-
-
 def _replayed(
     index: ConversationIndex, strategy: Strategy, models: Models, probes: bool
 ) -> tuple[ContextLog, list[ProbeRow]] | str:
@@ -273,4 +260,4 @@ def _replayed(
             log.add(step)
         return log, []
 
-    return _attempted(outcome)
+    return attempted(outcome)
