@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:  # whatever may be missing needs this module, and importing pandas takes a quarter of a second
@@ -20,12 +21,14 @@ if TYPE_CHECKING:  # whatever may be missing needs this module, and importing pa
 class Missing:
     """No figure, and why.
 
-    `unusable` is of models: there is a reply, and asking again would bring the same. `fixed` is of intervals: the
-    figure has one value by construction, so there is none.
+    `unusable` is of models: there is a reply, and asking again would bring the same. `fixed` and `few` are of
+    intervals: the figure has one value by construction, or too few independent units carry it.
     """
 
-    why: Literal["failed", "unusable", "unsupported", "undefined", "fixed"]
+    why: Literal["failed", "unusable", "unsupported", "undefined", "fixed", "few"]
     detail: str = ""
+    across: tuple[float, float] | UnsetType = UNSET
+    """The lowest and highest figure of a single unit, in place of an interval; only of `few`, and not in other JSON."""
 
     def __bool__(self) -> bool:
         raise TypeError("a missing value is neither true nor false: match on it")

@@ -2,73 +2,140 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, zip_longest
+from math import floor, log10
+from textwrap import wrap
 from typing import Any
 from urllib.parse import urlencode
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from ctxbench.harness.answers.figures import BOUNDS
 from ctxbench.harness.compare.compare import Comparison, MetricChange, RunComparison, Unpaired
-from ctxbench.harness.compare.gate import FAILS, Gate, Result
-from ctxbench.metrics.statistics.comparison import Difference, Margin, Word
+from ctxbench.harness.compare.figures import billed_model
+from ctxbench.harness.compare.gate import Gate
+from ctxbench.metrics.figures import display_name
+from ctxbench.metrics.statistics.comparison import Word
 from ctxbench.metrics.statistics.intervals import Ends
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.errors import printable
 
 from .render import (
+    MARKS,
     STRATEGY,
     Column,
     Table,
     about,
     amount,
     count,
+    dollars,
     exact,
     independent,
-    integer,
-    library_column,
     sample,
     table_of,
+    tokens,
 )
 
 # Verdicts, those that need a look first.
 _WORDS: tuple[Word, ...] = ("worse", "lost", "incomparable", "cannot tell", "better", "new", "same")
-# Names that stand in a line of prose.
-_MOST_NAMES = 4
+# Names that stand in a line of prose; lines of rows, and characters of a line, of a table that is to fit a screen.
+_MOST_NAMES, _MOST_LINES, _WIDEST = 4, 44, 120
+# Characters of a metric's name, and of a strategy's, on one line of such a table.
+_OF_METRIC, _OF_STRATEGY = 12, 32
 _PLURALS = {"conversation": "conversations", "strategy": "strategies"}
-HOW = (
-    ("difference", "of the figure over all conversations that both sides have"),
-    ("interval", "95 %, over independent units, mostly conversations: the wider of a BCa bootstrap's and Student's"),
-    ("better, worse", "interval on one side of 0, difference beyond the margin, significant after Holm's correction"),
-    ("same", "the 90 % interval lies within the margin (two one-sided tests at 5 %)"),
-    ("cannot tell", "everything else"),
-    ("detects", "the smallest change that this sample would find four times in five"),
-)
-"""Terms of a comparison with their meaning."""
 
 
-def how_to_read() -> Table:
-    """Return the meaning of the terms of a comparison."""
-    return Table("How to read it", ("term", "meaning"), HOW, prose=True)
+def tables(
+    compared: RunComparison, titles: tuple[str, str] = ("before", "after"), every: bool = False
+) -> Iterator[Table]:
+    """Yield one table of what moved beyond its threshold, the strategies first in which each metric moved most.
 
-
-def tables(compared: RunComparison, titles: tuple[str, str] = ("before", "after")) -> Iterator[Table]:
-    """Yield every table that has something to show. `titles` are the heads of the two figures."""
+    `titles` are the heads of the two figures. `every`: all that moved at all, in as many lines as it takes.
+    """
     rows, pairs = compared.comparisons, count(compared.conversations, "pair of conversations", "pairs of conversations")
     title = f"{compared.after} against {compared.before}, in {pairs}"
     title += independent(compared.conversations, compared.units)
     if any(row.strategy != row.against for row in rows):
         title = f"Strategies of {compared.before}, in {sample(compared.conversations, compared.units)}"
-    by, still = Counter(row.verdict.word for row in rows), sum(map(_is_still, rows))
+    moved = [row for row in rows if (_change(row) if every else _is_beyond(row))]
+    shown = moved if every else _most(moved)
+    shown = sorted(shown, key=lambda row: _WORDS.index(row.verdict.word))
+    by, still = Counter(row.verdict.word for row in rows), sum(not _change(row) for row in rows)
     counts = ", ".join(f"{by[word]:,} {word}" for word in _WORDS if by[word])
-    counted = f"{count(len(rows), 'comparison')}: {counts}." + (f" In {still:,} nothing moved." if still else "")
-    yield Table(title, (), (), (counted if rows else "Nothing was compared.", *unpaired(compared.unpaired)))
-    for metric in dict.fromkeys(row.metric for row in rows):
-        of_metric = [row for row in rows if row.metric == metric]
-        if not all(map(_is_still, of_metric)):
-            yield _of_metric(metric, of_metric, titles, compared.libraries)
-    if still < len(rows):
-        yield how_to_read()
+    notes = [
+        f"{count(len(rows), 'comparison')}: {counts}; {still:,} did not move." if rows else "Nothing was compared."
+    ]
+    if rest := len(moved) - len(shown):
+        notes.append(f"{rest:,} more moved beyond their thresholds: --all.")
+    notes += [*_apart(rows), *unpaired(compared.unpaired)]
+    names = {row.strategy: None for row in shown}
+    notes += [f"{name}: {compared.libraries[name]}." for name in names if name in compared.libraries]
+    if (model := _first_model(shown)) is not None:
+        title += f", billed under {model}"
+    if shown:
+        notes.append(about("comparison") + " " + about("comparison_range") * any(map(_is_range, shown)))
+        yield table_of(title, _columns(titles, model), shown, notes, names=2, widest=_WIDEST)
+    else:
+        yield Table(title, (), (), ("Nothing moved beyond its threshold.", *notes))
+
+
+def _change(row: Comparison) -> float:
+    """Return by how much a figure moved; 0 where that is not known."""
+    return 0.0 if row.found is None or isinstance(row.found.value, Missing) else float(row.found.value)
+
+
+def _is_beyond(row: Comparison) -> bool:
+    """Return whether a figure moved by more than its margin: any change is more than a share of what was 0."""
+    change, limit = abs(_change(row)), row.rule.margin
+    same_scale = limit is not None and row.found is not None and row.found.relative >= limit.relative
+    return change > limit.amount if same_scale and limit is not None else change > 0
+
+
+def _most(rows: Sequence[Comparison], most: int = _MOST_LINES) -> list[Comparison]:
+    """Return the largest change of each metric, then the second largest of each, and so on, up to so many lines."""
+    by_metric: dict[str, list[Comparison]] = {}
+    for row in sorted(rows, key=lambda row: (row.strategy in BOUNDS, -abs(_change(row)))):
+        by_metric.setdefault(row.metric, []).append(row)
+    first = _first_model(rows)
+    order = {row.metric: at for at, row in enumerate(rows)}
+
+    def ranked_of(*models: str | None) -> Iterator[Comparison]:
+        groups = [
+            by_metric[name]
+            for model in models
+            for name in sorted(by_metric, key=order.__getitem__)
+            if billed_model(name) == model
+        ]
+        return (row for group in zip_longest(*groups) for row in group if row is not None)
+
+    others = dict.fromkeys(model for name in by_metric if (model := billed_model(name)) and model != first)
+    ranked = [*ranked_of(*dict.fromkeys((first, None))), *ranked_of(*others)]
+    lines = accumulate(
+        max(len(wrap(_metric(row, first), _OF_METRIC)), -(-len(row.strategy) // _OF_STRATEGY)) for row in ranked
+    )
+    return [row for row, last in zip(ranked, lines, strict=True) if last <= most]
+
+
+def _first_model(rows: Iterable[Comparison]) -> str | None:
+    """Return the model that the rows of a bill are of, the first of several."""
+    return next((model for row in rows if (model := billed_model(row.metric))), None)
+
+
+def _metric(row: Comparison, model: str | None = None) -> str:
+    """Return the display name of a row's metric; the model of a bill is left out where the title has it."""
+    return display_name(row.metric).removesuffix(f" ({model})")
+
+
+def _apart(rows: Iterable[Comparison], words: Sequence[Word] = ("lost", "incomparable", "new")) -> Iterator[str]:
+    """Yield in words which metrics only one side has, or each as something else."""
+    for word in words:
+        if group := [row for row in rows if row.verdict.word == word]:
+            metrics, reasons = (
+                some(sorted(set(part))) for part in zip(*((row.metric, row.verdict.why) for row in group), strict=True)
+            )
+            yield f"{word.capitalize()}: {metrics} ({reasons})."
 
 
 def unpaired(groups: Iterable[Unpaired]) -> Iterator[str]:
@@ -86,63 +153,47 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def _is_still(comparison: Comparison) -> bool:
-    return comparison.found is not None and comparison.found.nothing
-
-
-def says_all(comparison: Comparison) -> bool:
-    """Return whether the row needs no reason in words: its interval has both signs."""
-    found = comparison.found
-    if found is None or isinstance(found.shown, Missing) or comparison.verdict.word != "cannot tell":
-        return False
-    return found.shown.low <= 0 <= found.shown.high
-
-
-def _of_metric(
-    metric: str, comparisons: Sequence[Comparison], titles: tuple[str, str], libraries: Mapping[str, str]
-) -> Table:
-    first = comparisons[0]
-    still = [comparison.strategy for comparison in comparisons if _is_still(comparison)]
-    rows = [comparison for comparison in comparisons if not _is_still(comparison)]
-    by_reason: dict[str, dict[str, None]] = {}
-    for comparison in rows:
-        if comparison.verdict.why and not says_all(comparison):
-            by_reason.setdefault(comparison.verdict.why, {})[comparison.strategy] = None
-    notes = [f"{', '.join(names)}: {why}." for why, names in by_reason.items()]
-    notes += [f"Nothing moved: {', '.join(still)}."] * bool(still)
-    title = f"{metric} ({first.rule.better} is better, {margin(first.rule.margin, first.about.unit)})"
-    library = library_column(libraries, [comparison.strategy for comparison in rows])
-    return table_of(title, (STRATEGY, *library, *columns(titles)), rows, notes)
-
-
-def columns(titles: tuple[str, str] = ("was", "is")) -> list[Column]:
-    """Return the columns of a comparison. `titles` are the heads of the two figures."""
-
-    def column(head: str, spare: int, text: Callable[[Difference, str], str]) -> Column:
-        def cell(row: Comparison) -> str:
-            return "–" if row.found is None else text(row.found, row.about.unit)
-
-        return Column(head, cell, spare=spare)
-
-    def typical(found: Difference, unit: str) -> str:
-        change = found.typical
-        return "–" if change is None else f"{moved(change.value, unit, True)} ({between(change.shown, unit, True)})"
-
-    def detects(row: Comparison) -> str:
-        if row.found is None or isinstance(row.detects, Missing):
-            return "–"
-        return f"±{moved(row.detects, row.about.unit, row.found.relative)[1:]}"
-
+def _columns(titles: tuple[str, str], model: str | None) -> list[Column]:
+    """Return the columns of a comparison. `titles` are the heads of the two figures, `model` is that of the title."""
+    figures = [_figure(titles[0], "before"), _figure(titles[1], "after")]
+    metric = Column("metric", lambda row: _metric(row, model))
     return [
-        column(titles[0], 3, lambda found, unit: amount(unit, whole(unit, found.before))),
-        column(titles[1], 4, lambda found, unit: amount(unit, whole(unit, found.after))),
-        column("difference", 0, lambda found, unit: moved(found.value, unit, found.relative)),
-        column("95 % interval", 6, lambda found, unit: between(found.shown, unit, found.relative)),
-        column("typical conversation", 5, typical),
+        metric,
+        STRATEGY,
+        *figures,
+        _CHANGE,
+        Column("95 % interval", _interval, mark=_is_range),
         Column("verdict", "verdict.word"),
-        Column("detects", detects, spare=2),
-        column("conversations", 1, lambda found, _: integer(found.conversations)),
     ]
+
+
+def _figure(head: str, side: str) -> Column:
+    def cell(row: Comparison) -> str:
+        value = getattr(row.found, side, "–")
+        if isinstance(value, float) and row.about.unit in ("tokens", "usd"):
+            return tokens(value) if row.about.unit == "tokens" else dollars(value)
+        return value if isinstance(value, str) else amount(row.about.unit, whole(row.about.unit, value))
+
+    return Column(head, cell)
+
+
+def _moved_by(row: Comparison) -> str:
+    return "–" if row.found is None else moved(row.found.value, row.about.unit, row.found.relative)
+
+
+def _interval(row: Comparison) -> str:
+    """Return the interval, or the range over conversations where too few of them carry the figure."""
+    if row.found is None:
+        return "–"
+    ends = row.found.across if isinstance(row.found.shown, Missing) else row.found.shown
+    return between(ends, row.about.unit, row.found.relative)
+
+
+def _is_range(row: Comparison) -> str:
+    return MARKS[0] * (row.found is not None and isinstance(row.found.shown, Missing))
+
+
+_CHANGE = Column("change", _moved_by)
 
 
 def whole(unit: str, value: Value) -> Value:
@@ -184,11 +235,6 @@ def between(ends: Ends | Missing, unit: str, relative: bool) -> str:
     return f"{low} to {high}"
 
 
-def margin(limit: Margin, unit: str) -> str:
-    """Return a margin in words."""
-    return f"margin {_size(limit.amount, unit, limit.relative)}" if limit.amount else "no margin"
-
-
 def as_json(compared: RunComparison) -> dict[str, Any]:
     """Return all exact figures. A missing figure is `{"why": "undefined", "detail": …}`."""
     return {
@@ -211,7 +257,7 @@ def _row(comparison: Comparison, library: str | None) -> dict[str, Any]:
     row = {
         **named(comparison, "strategy", "against", "metric"),
         **named(comparison.about, "unit", "version"),
-        **named(comparison.rule, "better", "margin"),
+        **named(comparison.rule, "better", "margin", "each"),
         "verdict": verdict.word,
         "why": verdict.why,
         "no_worse": verdict.no_worse,
@@ -219,126 +265,104 @@ def _row(comparison: Comparison, library: str | None) -> dict[str, Any]:
     }
     if found is None:
         return row
+    row |= named(found, "conversations", "before", "after", "relative") | named(comparison, "moved", "beyond")
+    row |= {"difference": found.value, "across": found.across}
+    if comparison.rule.exact:
+        return row
     return row | {
-        **named(found, "conversations", "before", "after", "relative", "error", "p"),
-        **named(comparison, "moved", "beyond"),
+        **named(found, "error", "p"),
         "independent_units": found.units,
-        "difference": found.value,
         "interval_95": found.shown,
         "interval_90": found.tested,
         "typical": typical and {"difference": typical.value, "interval_95": typical.shown},
         "p_adjusted": comparison.p,
-        "finds": comparison.detects,
     }
 
 
-_TITLES: dict[Result, str] = {
-    "passes": "The gate passes",
-    "fails": "The gate FAILS",
-    "must be mended": "The gate cannot decide: baseline and run measure different things",
-}
-# Conversations that are listed, and metrics whose detectable change is listed.
 _MOST_CONVERSATIONS = 12
-_MOST_SIZES = 6
-_RENEW = "`ctxbench gate RUN --update` renews it"
-Step = Callable[[str, str, str], int | None]
-"""Function from metric, conversation and strategy to the step that worsens the figure most."""
+Look = Callable[[str, str, str], str]
+"""Function from metric, conversation and strategy to a link to the step that worsens the figure most."""
 
 
-def gate_tables(gate: Gate, step: Step) -> Iterator[Table]:
-    """Yield the result, failures, the conversations that moved most, what is unknown, and what got better."""
-    yield Table(_TITLES[gate.result], (), (), tuple(_summary(gate)))
-    shown = gate.failing
-    sections = [_of("Fails", shown)] * bool(shown)
-    # The worst conversation of each comparison, then the second worst of each.
-    worse = [[(row, change) for change in row.moved if change.gain < 0] for row in shown]
-    if named := [pair for rank in zip_longest(*worse) for pair in rank if pair is not None]:
-        sections.append(_moved_table(named, step))
-    for word in ("cannot tell", "better"):
-        rows = [row for row in gate.compared.comparisons if row.verdict.word == word and row not in shown]
-        if rows := [row for row in rows if not _is_nothing(row)]:
-            sections.append(_of(word.capitalize(), rows))
-    yield from sections
-    if sections:
-        yield how_to_read()
+def gate_tables(gate: Gate, look: Look) -> Iterator[Table]:
+    """Yield the result, what fails and where it moved most, how to accept it, and what got better."""
+    failing, compared = gate.failing, gate.compared
+    yield Table(_title(gate), (), (), tuple(_summary(gate)))
+    if worse := [row for row in failing if row.found is not None]:
+        shown = _most(worse, _MOST_LINES // 2)
+        notes = [f"{len(worse) - len(shown):,} more in --json."] * (len(worse) > len(shown))
+        yield table_of("What got worse?", _GATE_COLUMNS, shown, notes, names=2)
+        # The worst conversation of each comparison, then the second worst of each.
+        changes = ([(row, change) for change in row.moved if change.gain < 0] for row in shown)
+        pairs = [pair for rank in zip_longest(*changes) for pair in rank if pair is not None][:_MOST_CONVERSATIONS]
+        heads = ("conversation", "strategy", "metric", "was", "is", "look at it")
+        if rows := [_conversation(*pair, look) for pair in pairs]:
+            yield Table("Which conversations moved most?", heads, tuple(rows), prose=True)
+    if gate.result == "fails":
+        yield Table("How to accept it?", ("if", "then"), tuple(_accept(gate)), prose=True)
+    if better := [row for row in compared.comparisons if row.verdict.word == "better"]:
+        shown = _most(better, _MOST_LINES // 3)
+        notes = [f"{len(better) - len(shown):,} more in --json."] * (len(better) > len(shown))
+        yield table_of("What got better?", _GATE_COLUMNS[:-1], shown, notes, names=2)
+
+
+_GATE_COLUMNS = (
+    STRATEGY,
+    Column("metric", _metric),
+    _figure("was", "before"),
+    _figure("is", "after"),
+    _CHANGE,
+    Column("conversations", lambda row: row.verdict.why if row.beyond else row.verdict.word),
+)
+
+
+def _title(gate: Gate) -> str:
+    if gate.result == "passes":
+        return "The gate passes"
+    if worse := [row for row in gate.failing if row.verdict.word == "worse"]:
+        names, metrics = dict.fromkeys(row.strategy for row in worse), dict.fromkeys(map(_metric, worse))
+        return f"The gate FAILS: {some(list(names))} got worse in {some(list(metrics))}"
+    if gate.gone or any(row.verdict.word == "lost" for row in gate.failing):
+        return "The gate FAILS: what was measured before is gone, or is not the same"
+    return "The gate FAILS: baseline and run measure different things"
 
 
 def _summary(gate: Gate) -> Iterator[str]:
     compared = gate.compared
-    words: tuple[Word, ...] = (*FAILS, "incomparable", "cannot tell", "better", "same", "new")
-    of: dict[Word, list[Comparison]] = {word: [] for word in words}
-    for row in compared.comparisons:
-        of[row.verdict.word].append(row)
-    counts = ", ".join(f"{len(rows):,} {word}" for word, rows in of.items() if rows)
-    pairs = count(compared.conversations, "pair")
-    yield f"{compared.after} against {compared.before}: {pairs} of conversations; {counts or 'nothing compared'}."
-    if single := [row for row in of["cannot tell"] if _is_nothing(row, of=1)]:
-        names = some(list(dict.fromkeys(row.metric for row in single)))
-        yield about("gate_single", number=len(single), names=names)
-    yield power(gate)
+    by = Counter(row.verdict.word for row in compared.comparisons)
+    counts = ", ".join(f"{by[word]:,} {word}" for word in _WORDS if by[word])
+    pairs = count(compared.conversations, "conversation")
+    yield f"{compared.after} against {compared.before}, in each of {pairs}: {counts or 'nothing compared'}."
+    yield from _apart(compared.comparisons)
     yield from unpaired(compared.unpaired)
-    whys: tuple[tuple[Word, str], ...] = (("incomparable", _RENEW), ("new", f"not guarded until {_RENEW}"))
-    for word, why in whys:
-        if group := of[word]:
-            named, reasons = (
-                some(sorted(set(part))) for part in zip(*((r.metric, r.verdict.why) for r in group), strict=True)
-            )
-            yield f"{word.capitalize()}: {named} ({reasons}); {why}."
+    for name, (was, now) in gate.settings.items():
+        yield f"{name} was `{was}` and is `{now}`."
     if gate.unknown:
-        yield about("gate_unknown", names=some(gate.unknown), renew=_RENEW)
+        yield about("gate_unknown", names=some(gate.unknown))
     if gate.not_guarded:
         yield about("gate_not_guarded", names=some(gate.not_guarded))
 
 
-def _is_nothing(comparison: Comparison, of: int = 0) -> bool:
-    """Return whether a figure did not move at all; with `of`, one that so many conversations have."""
-    found = comparison.found
-    if found is None or isinstance(found.value, Missing) or found.value:
-        return False
-    return not of or found.conversations == of
+def _accept(gate: Gate) -> Iterator[tuple[str, str]]:
+    """Yield how to make the baseline anew, how to loosen the policy, and how to compare a strategy that was renamed."""
+    run, baseline = (shlex.quote(name) for name in (gate.compared.after, gate.compared.before))
+    yield "it is wanted", f"ctxbench gate {run} --update --baseline {baseline}"
+    worst = next(((row, change) for row in gate.failing for change in row.moved if change.gain < 0), None)
+    if worst is not None and not any(isinstance(side, Missing) for side in worst[1][1:3]):
+        row, change = worst
+        size = abs(float(change.after) - float(change.before))  # type: ignore[arg-type]
+        digits = 1 - floor(log10(size)) if size else 0
+        limit = round(size + 0.5 * 10**-digits, digits)
+        yield "so much is no harm", f'a policy with [metrics."{row.metric}"] each = {limit:g}'
+    if {group.word for group in gate.compared.unpaired if group.what == "strategy"} == {"lost", "new"}:
+        yield "a strategy has new settings", "a name for it in both runs, -s 'NAME=SPEC': names are compared"
 
 
-def power(gate: Gate) -> str:
-    """Return the smallest detectable change of each metric that moved, under the strategy where it is largest."""
-    sizes: dict[str, tuple[float, str]] = {}
-    finer: dict[str, None] = {}
-    for row in gate.compared.comparisons:
-        found, detects, limit = row.found, row.detects, row.rule.margin
-        if found is None or isinstance(detects, Missing):
-            continue
-        text = f"{row.metric} ±{moved(detects, row.about.unit, found.relative)[1:]}"
-        sizes[row.metric] = max(sizes.get(row.metric, (0.0, "")), (float(detects), text))
-        if 0 < limit.amount < detects and found.relative == limit.relative:
-            finer[row.metric] = None
-    if not sizes:
-        return "Power: nothing moved in any conversation, so there is no spread to estimate it from."
-    texts = [text for _, text in sizes.values()]
-    more = f" and {len(texts) - _MOST_SIZES} more" if len(texts) > _MOST_SIZES else ""
-    text = about("gate_power", sizes="; ".join(texts[:_MOST_SIZES]) + more)
-    return f"{text} {about('gate_finer', names=some(list(finer)))}" if finer else text
-
-
-def _of(title: str, rows: Sequence[Comparison]) -> Table:
-    reasons = (
-        f"{row.strategy}, {row.metric}: {row.verdict.why}." for row in rows if row.verdict.why and not says_all(row)
-    )
-    margins = {row.metric: margin(row.rule.margin, row.about.unit) for row in rows}
-    notes = [*dict.fromkeys(reasons), "; ".join(f"{metric}: {text}" for metric, text in margins.items()) + "."]
-    shown = (STRATEGY, Column("metric", "metric"), *columns())
-    return table_of(f"{title}: {len(rows):,}", shown, rows, notes, names=2)
-
-
-def _moved_table(pairs: Sequence[tuple[Comparison, MetricChange]], step: Step) -> Table:
-    """Return the conversations that moved most."""
-    shown = []
-    for row, change in pairs[:_MOST_CONVERSATIONS]:
-        unit, where = row.about.unit, (change.conversation, row.strategy)
-        figures = (amount(unit, whole(unit, value)) for value in (change.before, change.after))
-        shown.append((*where, row.metric, *figures, anchor(*where, step(row.metric, *where))))
-    left = len(pairs) - len(shown)
-    notes = [f"{left:,} more in --json."] * (left > 0) + ["The link opens the step that worsens the figure most."]
-    heads = ("conversation", "strategy", "metric", "was", "is", "look at it")
-    return Table("Which conversations moved most?", heads, tuple(shown), tuple(notes), prose=True)
+def _conversation(row: Comparison, change: MetricChange, look: Look) -> tuple[str, ...]:
+    unit = row.about.unit
+    figures = (amount(unit, whole(unit, value)) for value in (change.before, change.after))
+    link = look(row.metric, change.conversation, row.strategy)
+    return (change.conversation, row.strategy, display_name(row.metric), *figures, link)
 
 
 def anchor(conversation: str, strategy: str, step: int | None) -> str:
@@ -347,46 +371,44 @@ def anchor(conversation: str, strategy: str, step: int | None) -> str:
     return f"report/report.html#{urlencode(where)}"
 
 
-def gate_json(gate: Gate, step: Step) -> dict[str, Any]:
+def gate_json(gate: Gate, look: Look) -> dict[str, Any]:
     """Return the result with all exact figures."""
     result = as_json(gate.compared)
     for row in result["comparisons"]:
         for change in row.get("moved", ()):
-            at = step(row["metric"], change["conversation"], row["strategy"])
-            change["look"] = anchor(change["conversation"], row["strategy"], at)
+            change["look"] = look(row["metric"], change["conversation"], row["strategy"])
     return {
         "result": gate.result,
         "failing": [{"strategy": comparison.strategy, "metric": comparison.metric} for comparison in gate.failing],
         "not_in_the_baseline": list(gate.unknown),
         "not_guarded": list(gate.not_guarded),
-        "power": power(gate),
+        "settings": {name: {"was": was, "is": now} for name, (was, now) in gate.settings.items()},
         **result,
     }
 
 
 def _in_a_line(comparison: Comparison) -> str:
     """Return a comparison in one line, for formats without tables."""
-    found, unit, verdict = comparison.found, comparison.about.unit, comparison.verdict
+    found, verdict = comparison.found, comparison.verdict
     if found is None:
         return f"{verdict.word}: {verdict.why}"
-    size, ends = moved(found.value, unit, found.relative), between(found.shown, unit, found.relative)
-    reason = f"; {verdict.why}" if verdict.why else ""
-    return f"{verdict.word}: {size} (95 % {ends}; {margin(comparison.rule.margin, unit)}){reason}"
+    return f"{verdict.word}: {_moved_by(comparison)}{f' ({verdict.why})' if verdict.why else ''}"
 
 
 def as_junit(gate: Gate) -> str:
-    """Return JUnit XML: failures, errors for what cannot be compared, skipped for new or undecided figures."""
+    """Return JUnit XML: failures, and skipped for what is new or undecided."""
     suites: dict[str, list[tuple[str, str, str]]] = {}
-    kinds = {"lost": "failure", "incomparable": "error", "cannot tell": "skipped", "new": "skipped"}
+    failing = {(row.strategy, row.metric) for row in gate.failing}
     for row in gate.compared.comparisons:
-        kind = "failure" if row in gate.failing else kinds.get(row.verdict.word, "")
-        more = f"; {_RENEW}" if kind == "error" else ""
-        suites.setdefault(row.strategy, []).append((row.metric, kind, f"{_in_a_line(row)}{more}"))
+        skipped = "skipped" * (row.verdict.word in ("cannot tell", "new"))
+        kind = "failure" if (row.strategy, row.metric) in failing else skipped
+        suites.setdefault(row.strategy, []).append((row.metric, kind, _in_a_line(row)))
     apart = []
     for group in gate.compared.unpaired:
         name = f"{group.word} {group.what}" + (f" under {group.strategy}" if group.strategy else "")
-        apart.append((name, kinds[group.word], f"{some(group.names)}: {group.why}"))
-    apart += [(metric, "error", f"not in the baseline; {_RENEW}") for metric in gate.unknown]
+        kind = "skipped" if group.word == "new" else "failure"
+        apart.append((name, kind, f"{some(group.names)}: {group.why}"))
+    apart += [(metric, "failure", "not in the baseline") for metric in gate.unknown]
     if apart:
         suites["what was measured"] = apart
     top = Element("testsuites", name="ctxbench gate")

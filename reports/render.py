@@ -62,6 +62,8 @@ class Table:
     """True if all columns are text, which may be broken into lines."""
     page: bool = False
     """True if no line is to be longer than 100 characters, however wide the terminal is."""
+    widest: int = 0
+    """Characters of the longest line, however wide the terminal is; 0 = no such limit."""
     model: str = ""
     """The billed model that the figures are of; the page shows one at a time."""
 
@@ -234,7 +236,7 @@ def _show_prose(console: Console, table: Table) -> None:
 
 
 def _show_figures(console: Console, table: Table) -> None:
-    width = min(console.width, _LINE) if table.page else console.width
+    width = min(console.width, table.widest or (_LINE if table.page else WIDE))
     rows = [[printable(cell).replace("\n", "·") for cell in row] for row in table.rows]
     columns = [_Fitted(head, [row[at] for row in rows]) for at, head in enumerate(table.heads)]
     names, figures = columns[: table.names], columns[table.names :]

@@ -170,15 +170,20 @@ def answered(run: Run) -> AnswerSet:
     """Return all answers and grades of this run."""
     digests, whole, left_out = _digests(run), list[Answered](), list[str]()
     for grades in sorted((run.folder / "grades").glob("*/*/")):
-        by, grader = _first(run.folder / "answers" / grades.parent.name), _first(grades)
-        if not by or not grader:
+        answers = run.folder / "answers" / grades.parent.name
+        if unread := next((folder for folder in (answers, grades) if not _first(folder)), None):
+            left_out.append(f"{unread}: nothing in it can be read: `ctxbench lab answer` makes it again.")
             continue
+        by, grader = _first(answers), _first(grades)
         stored = _find(run.folder, digests, by, grader)
         if isinstance(stored, Answered):
             whole.append(stored)
             continue
-        what = f"Answers by {by}, graded by {grader}, are of {stored:,} of {len(digests):,} parts of this run"
-        left_out.append(f"{what}: `ctxbench lab answer` makes the rest.")
+        count = len(digests) - len(stored)
+        why = f"Answers by {by}, graded by {grader}, are of {count:,} of {len(digests):,} parts of this run"
+        if damaged := next(filter(Path.exists, stored), None):
+            why += f" ({damaged.relative_to(run.folder)} is damaged, or made from something else)"
+        left_out.append(f"{why}: `ctxbench lab answer` makes the rest.")
     whole.sort(key=lambda of: (of.answerer == USUAL[0], not of.grader.startswith(USUAL[1]), of.answerer, of.grader))
     return AnswerSet(tuple(whole), tuple(left_out))
 
@@ -199,18 +204,16 @@ def _first(folder: Path) -> str:
     return next((by for path in sorted(folder.glob("*.parquet")) if (by := made_by(path).get("by", ""))), "")
 
 
-def _find(folder: Path, digests: dict[str, str], answerer: str, grader: str) -> Answered | int:
-    """Return the answers and grades if all their parts are there, else the number of parts that are."""
+def _find(folder: Path, digests: dict[str, str], answerer: str, grader: str) -> Answered | list[Path]:
+    """Return the answers and grades if all their parts are there, else for each that is not the file that lacks."""
     parts = {part_paths(folder, answerer, grader, shard): contexts for shard, contexts in digests.items()}
     # Shards answered under other settings are stale: those of most shards count.
     identities = [made_by(answers).get("as", "") for answers, _ in parts]
     identity = max(identities, key=identities.count, default="")
-    whole = [
-        (answers, grades)
-        for (answers, grades), contexts in parts.items()
-        if read(answers, "answers", answers_of(answerer, identity, contexts)) is not None
-        and read(grades, "grades", grades_of(grader, answers)) is not None
-    ]
-    if len(whole) < len(parts) or not whole:
-        return len(whole)
-    return Answered(answerer, grader, identity, *zip(*whole, strict=True))
+    lacking = []
+    for (answers, grades), contexts in parts.items():
+        if read(answers, "answers", answers_of(answerer, identity, contexts)) is None:
+            lacking.append(answers)
+        elif read(grades, "grades", grades_of(grader, answers)) is None:
+            lacking.append(grades)
+    return lacking if lacking or not parts else Answered(answerer, grader, identity, *zip(*parts, strict=True))

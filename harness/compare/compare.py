@@ -1,20 +1,22 @@
 """Compare two runs conversation by conversation, for every strategy and metric, and give a verdict on each.
 
+A rule says how a metric is judged: by statistics, which is what to expect of other conversations, or exactly, which is
+what changed in these. Replays of the same recordings have no noise, so the gate compares them exactly.
+
 Whatever cannot be paired is listed: lost (there before, gone now), new (the other way round) or incomparable (another
 version of the metric, another recording under the same name).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ctxbench.metrics.figures import difference_unless_fixed
+from ctxbench.metrics.figures import difference_unless_fixed, metric_of
 from ctxbench.metrics.statistics.comparison import (
     Difference,
     Direction,
@@ -26,26 +28,37 @@ from ctxbench.metrics.statistics.comparison import (
     holm,
     in_both,
     judge,
+    usual_margin,
 )
-from ctxbench.metrics.statistics.intervals import ALPHA, detectable
-from ctxbench.metrics.value import Missing, Value
+from ctxbench.metrics.statistics.intervals import ALPHA, Ends
+from ctxbench.metrics.value import Form, Missing, Value, value
 from ctxbench.scenarios.errors import RunError
 
+from ..folder.run import Floats
 from .figures import About, MeasuredRun
 
 MOST_MOVED = 3
 """Conversations that are named with a comparison: as many that got worse as got better."""
 STILL = Missing("undefined", "nothing moved")
+NOISELESS = Missing("undefined", "compared exactly: a replay has no noise")
+"""Takes the place of the interval of an exact comparison."""
+NO_FIGURE = Missing("undefined", "nothing to measure here")
+# What sums of whole numbers may differ by, as a share of the figure, and other sums: those of floating embeddings
+# differ between machines.
+_WHOLE, _FLOATING = 1e-12, 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRule:
-    """The margin and direction that a metric is judged by."""
+    """How a metric is judged."""
 
-    margin: Margin
     better: Direction
+    margin: Margin | None = None
+    """How much worse it may get over all conversations; None = the usual margin, or no limit where it is exact."""
     each: float | None = None
-    """The most that it may get worse in any single conversation, in its own unit; None = no limit."""
+    """How much worse it may get in any single conversation, in its own unit; None = no limit."""
+    exact: bool = False
+    """Whether figures are compared as they are, without statistics."""
 
 
 class MetricChange(NamedTuple):
@@ -55,7 +68,7 @@ class MetricChange(NamedTuple):
     before: Value
     after: Value
     gain: float
-    """Contribution to the difference over all conversations, positive if it got better."""
+    """Contribution to the difference over all conversations, or its own where that is exact; positive if better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +86,6 @@ class Comparison:
     """None where nothing could be paired."""
     p: Value = STILL
     """P-value, adjusted for the comparisons beside it."""
-    detects: Value = STILL
-    """The smallest change that would have been detected with a probability of 80 %."""
     moved: tuple[MetricChange, ...] = ()
     """The conversations that got worse, those that weigh most first, then those that got better."""
     beyond: tuple[str, ...] = ()
@@ -104,8 +115,19 @@ class RunComparison:
         return sum(comparison.verdict.word == word for comparison in self.comparisons)
 
 
-Rules = Callable[[str, About], ComparisonRule | None]
-"""Maps a metric to its rule; None = the metric is not compared."""
+Rules = Callable[[str, str, About], ComparisonRule | None]
+"""Maps a strategy and a metric to a rule; None = the metric is not compared."""
+
+
+def usual_rules(metrics: Collection[str] = ()) -> Rules:
+    """Return rules by statistics, with the usual margins: of these metrics, or of all that do not restate others."""
+
+    def rule(_: str, metric: str, about: About) -> ComparisonRule | None:
+        described = metric_of(metric)
+        wanted = metric in metrics if metrics else not (described and described.restates)
+        return ComparisonRule(about.better, usual_margin(about.unit)) if wanted and about.better else None
+
+    return rule
 
 
 def compare(
@@ -139,7 +161,7 @@ def compare(
             libraries[strategy] = library
         unpaired += pairing.failures(strategy, against)
         for metric, description in about.items():
-            rule = rules(metric, description)
+            rule = rules(strategy, metric, description)
             if rule and (comparison := pairing.compared(strategy, against, metric, description, rule)):
                 comparisons.append(comparison)
     judged, family = _judged(comparisons)
@@ -158,19 +180,22 @@ class _Pairing:
     def compared(
         self, strategy: str, against: str, metric: str, about: About, rule: ComparisonRule
     ) -> Comparison | None:
-        """Return the comparison of a metric before it is judged, or None if neither side has the metric."""
+        """Return the comparison of a metric, or None if neither side has it. Statistics are judged later, together."""
         before, after = self.runs
         one, other = before.sums[against].get(metric), after.sums[strategy].get(metric)
         if one is None and other is None:
             return None
         comparison = Comparison(strategy, against, metric, about, rule, Verdict("cannot tell"))
-        versions = [run.metrics[metric].version for run in self.runs if metric in run.metrics]
-        if len(set(versions)) > 1:
-            why = f"version {versions[0]} in {before.source}, version {versions[1]} in {after.source}"
-            return replace(comparison, verdict=Verdict("incomparable", why))
         if before is after and (one is None or other is None):
             lacks = against if one is None else strategy
             return replace(comparison, verdict=Verdict("cannot tell", f"{lacks} has nothing to measure it by"))
+        versions = [run.metrics[metric].version for run in self.runs if metric in run.metrics]
+        is_other = len(set(versions)) > 1
+        if is_other:
+            why = f"version {versions[0]} in {before.source}, version {versions[1]} in {after.source}"
+            comparison = replace(comparison, verdict=Verdict("incomparable", why))
+            if one is None or other is None or not rule.exact:
+                return comparison
         if other is None:
             return replace(comparison, verdict=Verdict("lost", f"not measured in {after.source}"))
         if one is None:
@@ -184,8 +209,17 @@ class _Pairing:
             )
         names, units = (list(compress(every, measured)) for every in (self.names, self.units))
         pairs = Pairs(about.form, one[measured], other[measured], units)
-        moved_by = difference_unless_fixed(metric, (strategy, against), difference(pairs, rule.margin.relative))
-        return replace(comparison, found=moved_by, **_moved(pairs, names, rule))
+        if rule.exact:
+            unknown = np.isfinite(one).all(axis=1) & ~measured
+            failed = after.failed.get(strategy, {})  # they are listed apart, for all metrics at once
+            gone = [name for name in compress(self.names, unknown) if name not in failed]
+            exact = _exact(comparison, pairs, names, gone)
+            return replace(exact, verdict=comparison.verdict) if is_other else exact
+        rule = replace(rule, margin=rule.margin or usual_margin(about.unit))
+        change = difference_unless_fixed(metric, (strategy, against), difference(pairs, rule.margin.relative))
+        beyond = tuple(compress(names, _losses(pairs, rule) > (np.inf if rule.each is None else rule.each)))
+        gain = pairs.contributions() * (1 if rule.better == "higher" else -1)
+        return replace(comparison, rule=rule, found=change, moved=_moved(pairs, names, gain), beyond=beyond)
 
     def failures(self, strategy: str, against: str) -> list[Unpaired]:
         """Return the conversations in which the strategy has figures on one side only: it failed on the other."""
@@ -205,52 +239,87 @@ class _Pairing:
         return unpaired
 
 
+def _exact(comparison: Comparison, pairs: Pairs, names: Sequence[str], gone: Sequence[str]) -> Comparison:
+    """Judge figures as they are. `gone` are conversations that had a figure and are not among the pairs.
+
+    worse    a conversation, or all together, lost more than the rule allows: nothing, if it sets no limit
+    better   some gained and none lost
+    """
+    rule, form, some = comparison.rule, comparison.about.form, pairs.informative()
+    each = rule.each if rule.each is not None else np.inf if rule.margin else 0.0
+    losses, (before, after) = _losses(pairs, rule), pairs.figures()
+    sums = np.hstack([pairs.before, pairs.after])
+    is_whole = (sums == np.floor(sums)).all(axis=1)
+    noise = np.where(is_whole, _WHOLE, _FLOATING) * np.fmax(np.abs(before), np.abs(after))
+    is_gone = np.isfinite(before) & ~np.isfinite(after)
+    beyond = (*compress(names, (losses > each + noise) | is_gone), *gone)
+    was, now = (_figure(form, side.sum(axis=0)) for side in (some.before, some.after))
+    relative = usual_margin(comparison.about.unit).relative and was != 0.0
+    change: Value = NO_FIGURE
+    allowed = loss = 0.0
+    if not isinstance(was, Missing) and not isinstance(now, Missing):
+        change = now / was - 1 if relative else now - was
+        loss = (was - now) * (1 if rule.better == "higher" else -1)
+        if rule.margin is not None:
+            allowed = rule.margin.amount * (abs(was) if rule.margin.relative else 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        changes = after / before - 1 if relative else after - before
+    changes = changes[np.isfinite(changes)]
+    across = Ends(float(changes.min()), float(changes.max())) if len(changes) else NO_FIGURE
+    size, none = len(some.before), NOISELESS
+    verdict = Verdict("better" if (losses < -noise).any() and not (losses > noise).any() else "same")
+    if beyond:
+        verdict = Verdict("worse", f"in {len(beyond)} of {len(names) + len(gone)}")
+    elif rule.margin is not None and loss > allowed + float(noise.sum()):
+        verdict = Verdict("worse", "over all conversations")
+    found = Difference(size, size, was, now, relative, change, across, shown=none, tested=none, error=none, p=none)
+    moved = _moved(pairs, names, np.where(is_gone, -np.abs(before), -losses))
+    return replace(comparison, found=found, moved=moved, beyond=beyond, verdict=verdict)
+
+
+def _figure(form: Form, sums: Floats) -> Value:
+    return value(form, float(sums[0]), float(sums[1])) if form == "total" or sums[1] else NO_FIGURE
+
+
+def _losses(pairs: Pairs, rule: ComparisonRule) -> Floats:
+    """Return how much worse each conversation got, in the figure's unit; NaN where a side has no figure."""
+    before, after = pairs.figures()
+    return (before - after) * (1 if rule.better == "higher" else -1)
+
+
 def _judged(comparisons: Sequence[Comparison]) -> tuple[list[Comparison], int]:
     """Return the comparisons with verdicts, and in how many anything moved: p-values are adjusted for these."""
-    # Replays repeat themselves, so most comparisons do not move: Holm over all 473 of `smoke` would leave little power.
+    # Runs of one plan repeat each other, so most comparisons do not move: Holm over all would leave little power.
     family = [
         at
         for at, comparison in enumerate(comparisons)
         if comparison.found is not None and not (isinstance(comparison.found.p, Missing) or comparison.found.nothing)
     ]
     adjusted = dict(zip(family, holm([float(comparisons[at].found.p) for at in family]), strict=True))  # type: ignore[union-attr, arg-type]
-    level = ALPHA / max(len(family), 1)  # the strictest of Holm's levels
-    judged = []
+    judged = list(comparisons)
     for at, comparison in enumerate(comparisons):
-        if comparison.found is None:
-            judged.append(comparison)
+        rule, p = comparison.rule, adjusted.get(at)
+        if comparison.found is None or rule.exact or rule.margin is None:
             continue
-        p, error = adjusted.get(at), comparison.found.error
-        detects: Value = STILL
-        if p is not None and not isinstance(error, Missing):
-            detects = detectable(error, comparison.found.freedom, level)
-            if comparison.found.typical is not None:  # of a log ratio: as a relative change
-                detects = math.expm1(detects)
-        verdict = judge(comparison.found, comparison.rule.margin, comparison.rule.better, p, ALPHA)
+        verdict = judge(comparison.found, rule.margin, rule.better, p, ALPHA)
         if comparison.beyond:
-            why = f"in {len(comparison.beyond)} by more than {comparison.rule.each:g}, which none may"
-            verdict = Verdict("worse", why)
-        judged.append(replace(comparison, verdict=verdict, p=STILL if p is None else p, detects=detects))
+            verdict = Verdict("worse", f"in {len(comparison.beyond)} by more than {rule.each:g}, which none may")
+        judged[at] = replace(comparison, verdict=verdict, p=STILL if p is None else p)
     return judged, len(family)
 
 
-def _moved(pairs: Pairs, names: Sequence[str], rule: ComparisonRule) -> dict[str, Any]:
-    """Return the conversations that moved most, those that got worse first, and those that moved beyond the rule."""
-    sign = 1 if rule.better == "higher" else -1
-    gain = pairs.contributions() * sign
+def _moved(pairs: Pairs, names: Sequence[str], gain: Floats) -> tuple[MetricChange, ...]:
+    """Return the conversations that moved most, by what each gained, those that got worse first."""
     order = np.argsort(gain, kind="stable")
     worst = [at for at in order if gain[at] < 0][:MOST_MOVED]
     best = [at for at in order[::-1] if gain[at] > 0][:MOST_MOVED]
     before, after = pairs.figures()
     moved = [*worst, *best]
-    changes = (MetricChange(names[at], _value(before[at]), _value(after[at]), float(gain[at])) for at in moved)
-    # Both sides must have a figure: a comparison with NaN is false.
-    beyond = () if rule.each is None else compress(names, (before - after) * sign > rule.each)
-    return {"moved": tuple(changes), "beyond": tuple(beyond)}
+    return tuple(MetricChange(names[at], _value(before[at]), _value(after[at]), float(gain[at])) for at in moved)
 
 
 def _value(number: float) -> Value:
-    return Missing("undefined", "nothing to measure here") if np.isnan(number) else float(number)
+    return NO_FIGURE if np.isnan(number) else float(number)
 
 
 class Unpaired(NamedTuple):

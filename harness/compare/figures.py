@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import msgspec
@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 from ctxbench.metrics.figures import BILLED, METRICS, OF_ANSWERS, Metric
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.value import Form, Missing, Ratio, Summed, Value, value
+from ctxbench.scenarios.errors import RunError
 
 from ..answers.store import answered
+from ..answers.tally import run_tallies
 from ..bill import usual_prices
 from ..bill.bill import conversation_bills
 from ..bill.simulation import Scheme
@@ -64,6 +66,10 @@ class MeasuredRun:
     as paired conversations have the same content."""
     libraries: Mapping[str, str] = field(default_factory=dict)
     """By strategy of another package: that package and its version. A baseline has none."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """By strategy that goes by another name: its text, with its settings and digests of files."""
+    live: frozenset[str] = frozenset()
+    """Strategies that live models summarised for, and metrics of their answers: figures that have noise."""
 
 
 class SumGrid:
@@ -149,6 +155,31 @@ def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: 
     }
     about_run = (str(run.folder), run.manifest.plan.encoding, digests, metrics, sums, failed, run.units)
     return MeasuredRun(*about_run, run.manifest.libraries())
+
+
+def measured_by_name(run: Run, models: Sequence[str] = (), clock: bool = False) -> MeasuredRun:
+    """Measure a run, its strategies under their names: settings and digests of files are what may change under one.
+
+    Raises RunError, with the file, where answers are damaged or not whole: what guards a run must not miss them.
+    """
+    stored = answered(run)
+    if stored.left_out:
+        raise RunError(f"{run.folder}: {' '.join(stored.left_out)}")
+    measures, of = measured(run, models, clock), run.manifest.name_of
+    asked = {tally.strategy for tally in run_tallies(run) if tally.role == "summariser"}
+    return replace(
+        measures,
+        sums={of(text): sums for text, sums in measures.sums.items()},
+        failed={of(text): failed for text, failed in measures.failed.items()},
+        libraries={of(text): library for text, library in measures.libraries.items()},
+        settings={of(text): text for text in measures.sums if of(text) != text},
+        live=frozenset(
+            [
+                *map(of, asked),
+                *(answers.metric(name) for answers in stored.whole if not answers.is_usual for name in OF_ANSWERS),
+            ]
+        ),
+    )
 
 
 def _about(name: str, metric: Metric, run: Run) -> About:

@@ -1,8 +1,11 @@
 """Compare a run with a baseline under a policy, and decide whether it passes; printing and exit codes are elsewhere.
 
-fails       worse, lost; cannot tell, if the policy says so
-must mend   incomparable: whether it passes is not known until the baseline is made anew
-passes      better, same, new; cannot tell, if the policy does not say otherwise
+Replays of the same recordings have no noise, so figures are compared exactly, conversation by conversation; those of
+live models by statistics. Strategies are compared by name.
+
+fails       worse in any conversation, by more than the policy allows; lost; incomparable; named by the policy and not
+            in the baseline; cannot tell, of live models and if the policy says so
+passes      better, same, new
 
 A baseline has the figures of a run by conversation, as a small JSON file to be reviewed and kept in git:
 
@@ -11,6 +14,7 @@ A baseline has the figures of a run by conversation, as a small JSON file to be 
       "encoding": "o200k_base",
       "conversations": {"coding/en-0-2": "SHA-256 of its content", …},
       "metrics": {"grounding": {"unit": "share", "better": "higher", "form": "ratio", "version": "1"}, …},
+      "settings": {"mine": "my.py:mine@1f3a5c7e9b2d(turns=3)"},
       "figures": {
         "none": {
           "grounding": [[8,10],[1,2],null],
@@ -33,7 +37,7 @@ import msgspec
 import numpy as np
 
 from ctxbench.metrics.figures import METRICS, metric_of
-from ctxbench.metrics.statistics.comparison import Direction, Margin, Word, usual_margin
+from ctxbench.metrics.statistics.comparison import Direction, Margin, Word
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.files import LARGEST, read_file
 from ctxbench.scenarios.spec import nearest, suggestion
@@ -44,11 +48,9 @@ from ..folder.run import Floats
 from .compare import Comparison, ComparisonRule, RunComparison, Unpaired, compare, strategies
 from .figures import CLOCK, About, MeasuredRun
 
-FAILS: tuple[Word, ...] = ("worse", "lost")
+FAILS: tuple[Word, ...] = ("worse", "lost", "incomparable")
 
-Result = Literal["passes", "fails", "must be mended"]
-CODES: dict[Result, int] = {"passes": 0, "fails": 1, "must be mended": 2}
-"""Exit codes."""
+Result = Literal["passes", "fails"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class Gate:
     """Metrics of the baseline that the policy does not name."""
     unknown: tuple[str, ...]
     """Metrics and strategies that the policy names and the baseline does not have: nothing can be said of them."""
+    settings: Mapping[str, tuple[str, str]]
+    """By strategy whose text is another than in the baseline: both texts."""
 
     @property
     def failing(self) -> tuple[Comparison, ...]:
@@ -70,28 +74,25 @@ class Gate:
 
     @property
     def gone(self) -> tuple[Unpaired, ...]:
-        """Conversations and strategies that were measured before and are not any more: they fail the gate too."""
-        return tuple(unpaired for unpaired in self.compared.unpaired if unpaired.word == "lost")
-
-    @property
-    def incomparable(self) -> tuple[Comparison | Unpaired, ...]:
-        """Metrics and conversations that are another thing than in the baseline."""
-        metrics = [comparison for comparison in self.compared.comparisons if comparison.verdict.word == "incomparable"]
-        return (*metrics, *(unpaired for unpaired in self.compared.unpaired if unpaired.word == "incomparable"))
+        """Conversations and strategies that are not what they were, or are not there any more: they fail the gate."""
+        return tuple(unpaired for unpaired in self.compared.unpaired if unpaired.word != "new")
 
     @property
     def result(self) -> Result:
-        """Whether the gate passes. A failure is reported first: it stays when the baseline is made anew."""
-        if self.failing or self.gone:
-            return "fails"
-        return "must be mended" if self.incomparable or self.unknown else "passes"
+        """Whether the gate passes."""
+        return "fails" if self.failing or self.gone or self.unknown else "passes"
 
 
 def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
     """Compare a run with a baseline under a policy. Raises RunError if there is nothing to compare."""
+
+    def rule(strategy: str, metric: str, about: About) -> ComparisonRule | None:
+        asked = policy.rule(metric, about)
+        return asked and replace(asked, exact=run.live.isdisjoint({strategy, metric}))
+
     guarded = policy.strategies or tuple(baseline.sums)
-    pairs = [(name, name) for name in guarded if name in baseline.sums and name in run.sums]
-    compared = compare(baseline, run, pairs, policy.rule)
+    names = [name for name in guarded if name in baseline.sums and name in run.sums]
+    compared = compare(baseline, run, [(name, name) for name in names], rule)
     unpaired = [
         group._replace(names=tuple(name for name in group.names if group.word == "new" or name in guarded))
         for group in strategies(baseline, run)
@@ -100,7 +101,10 @@ def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
     not_guarded = () if REST in policy.metrics else tuple(sorted(baseline.metrics.keys() - named))
     unknown = (*sorted(named - baseline.metrics.keys()), *(name for name in guarded if name not in baseline.sums))
     unpaired = [group for group in unpaired if group.names]
-    return Gate(replace(compared, unpaired=(*unpaired, *compared.unpaired)), policy, not_guarded, unknown)
+    texts = {name: (baseline.settings.get(name, name), run.settings.get(name, name)) for name in names}
+    settings = {name: (was, now) for name, (was, now) in texts.items() if was != now}
+    compared = replace(compared, unpaired=(*unpaired, *compared.unpaired))
+    return Gate(compared, policy, not_guarded, unknown, settings)
 
 
 REST = "*"
@@ -108,28 +112,32 @@ _Margin = Annotated[float, msgspec.Meta(ge=0, le=1e308)]  # no infinity
 
 
 class MetricPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The policy on one metric, as it is written in the file."""
+    """How much worse a metric may get, as it is written in the file. Without any limit it may not get worse at all."""
 
     absolute: _Margin | None = None
+    """Over all conversations, in its own unit."""
     relative: _Margin | None = None
-    better: Direction | None = None
+    """Over all conversations, as a share of what it was."""
     each: _Margin | None = None
+    """In any single conversation, in its own unit."""
+    better: Direction | None = None
 
     def rule(self, about: About) -> ComparisonRule | None:
         """Return the rule that it comes to, or None for a metric without a direction of its own or a given one."""
         better = self.better or about.better
         if better == "":
             return None
-        relative = usual_margin(about.unit) if self.relative is None else Margin(self.relative, relative=True)
-        return ComparisonRule(relative if self.absolute is None else Margin(self.absolute), better, self.each)
+        share = None if self.relative is None else Margin(self.relative, relative=True)
+        return ComparisonRule(better, share if self.absolute is None else Margin(self.absolute), self.each)
 
 
 @dataclass(frozen=True, slots=True)
 class GatePolicy:
-    """The policy of a gate: which metrics and strategies are guarded, and by what margin."""
+    """The policy of a gate: which metrics and strategies are guarded, and how much worse they may get."""
 
     metrics: Mapping[str, MetricPolicy] = field(default_factory=lambda: {REST: MetricPolicy()})
     cannot_tell: Literal["pass", "fail"] = "pass"
+    """What becomes of a figure of live models of which nothing is sure."""
     strategies: tuple[str, ...] = ()
     """The strategies that are guarded; empty = all."""
 
@@ -210,6 +218,7 @@ class _BaselineFile(msgspec.Struct, forbid_unknown_fields=True):
     conversations: dict[str, str]
     metrics: dict[str, About]
     figures: dict[str, dict[str, Literal[0] | list[float | tuple[float, float] | None]]]
+    settings: dict[str, str] = {}
 
 
 def write_baseline(run: MeasuredRun, file: Path) -> None:
@@ -239,6 +248,7 @@ def baseline_text(run: MeasuredRun) -> str:
         "encoding": run.encoding,
         "conversations": {name: run.digests[name] for name in names},
         "metrics": {name: run.metrics[name] for name in sorted(run.metrics)},
+        **({"settings": dict(sorted(run.settings.items()))} if run.settings else {}),
         "figures": figures,
     }
     return _text(baseline, 3) + "\n"
@@ -297,4 +307,6 @@ def read_baseline(file: Path) -> MeasuredRun:
                 raise RunError(f"{place}: {wrong[0]!r} is not {expected}: {NEW}")
             pairs = [(row, 1.0) if isinstance(row, float) else row or (np.nan, np.nan) for row in rows]
             sums[strategy][name] = np.array(pairs).reshape(size, 2)
-    return MeasuredRun(str(file), baseline.encoding, baseline.conversations, baseline.metrics, sums)
+    return MeasuredRun(
+        str(file), baseline.encoding, baseline.conversations, baseline.metrics, sums, settings=baseline.settings
+    )

@@ -6,7 +6,7 @@ import os
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,7 +30,7 @@ from ctxbench.scenarios.secrets import has_secret, without_secrets
 from ctxbench.scenarios.source import Problems
 from ctxbench.scenarios.spec import nearest
 from ctxbench.strategies.bounds import EvidenceOnly
-from ctxbench.strategies.chain import RECIPES, Chain, packages, parse, spec
+from ctxbench.strategies.chain import RECIPES, Chain, packages, parse, spec, split_name
 
 from ..folder import store
 from ..folder.files import file_digests, joint_digest, placed
@@ -86,6 +86,8 @@ class Plan:
     """Whether probes are asked."""
     answers: bool = True
     """Whether they are answered by `offline` and graded by `rules`. What else is in the folder is the same without."""
+    given_names: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """The name that the user gave to a strategy, by its text: strategies may be written `NAME=TEXT`."""
 
     def __post_init__(self) -> None:
         """Raise a UserError for what cannot be run, before anything is."""
@@ -94,7 +96,8 @@ class Plan:
             if has_secret(text):
                 what = "a strategy's text stands in every table, so no secret may be in it"
                 raise SpecError(f"{without_secrets(text)}: {what}: have its code read the environment")
-        parsed = [parse(text) for text in self.strategies]
+        named_texts = [split_name(text) for text in self.strategies]
+        parsed = [parse(text) for _, text in named_texts]
         # The ceiling is told the evidence: in a table of strategies it would win.
         stages = [stage for each in parsed for stage in (each.stages if isinstance(each, Chain) else (each,))]
         if any(isinstance(stage, EvidenceOnly) for stage in stages):
@@ -102,7 +105,20 @@ class Plan:
             raise SpecError(f"{what}. Every run asks it its probes: leave it out")
         object.__setattr__(self, "models", self.models.checked(named(parsed, self.models.summariser)))
         _tokens(self.window)
-        object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
+        texts = [spec(strategy) for strategy in parsed]
+        object.__setattr__(self, "strategies", tuple(dict.fromkeys(texts)))
+        object.__setattr__(self, "given_names", _given_names([name for name, _ in named_texts], texts))
+
+
+def _given_names(names: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
+    """Map strategies to the names that they were given. Raises SpecError where two share a name, or one has two."""
+    given, text_by_name = dict[str, str](), dict[str, str]()
+    for name, text in zip(names, texts, strict=True):
+        if (other := text_by_name.setdefault(name or text, text)) != text:
+            raise SpecError(f"{name or text} is the name of {other} and of {text}: give each a name of its own")
+        if name and given.setdefault(text, name) != name:
+            raise SpecError(f"{text} has two names, {given[text]} and {name}: leave one out")
+    return given
 
 
 class Watcher(Protocol):
@@ -252,6 +268,7 @@ def _unfinished(plan: Plan) -> Manifest:
             embedder=plan.models.embedder,
         ),
         window=_tokens(plan.window),
+        strategy_names=dict(plan.given_names),
         versions={
             "ctxbench": version("ctxbench"),
             "python": platform.python_version(),

@@ -128,6 +128,7 @@ class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Calls that were not made because of the spend limit."""
 
 
+_FILE_DIGEST = re.compile(r"(?<=\w)@[0-9a-f]{12}(?=['(\s|]|\Z)")
 _BY = "strategy "
 """Start of the names of `Manifest.versions` that stand for packages of strategies."""
 
@@ -143,6 +144,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     versions: dict[str, str]
     """Versions of ctxbench, Python, libraries, the model map, and the packages of the strategies."""
     complete: bool
+    strategy_names: dict[str, str] = {}
+    """The name that the user gave to a strategy, by its text."""
     conversations: int = 0
     shards: int = 0
     digest: str = ""
@@ -157,6 +160,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Digest of each file of the run but the times, by its path in the folder."""
     blake2b: str = ""
     """Digest of all that stands above."""
+
+    def name_of(self, strategy: str) -> str:
+        """Return the name of a strategy in comparisons: the given one, or its text without digests of files."""
+        return self.strategy_names.get(strategy) or _FILE_DIGEST.sub("", strategy)
 
     def libraries(self) -> dict[str, str]:
         """Map each strategy of other packages to these, with their versions: `langchain 1.5.2`."""

@@ -116,8 +116,10 @@ class Difference(NamedTuple):
     after: Value
     relative: bool
     value: Value
+    across: Ends | Missing
+    """The least and the greatest change of a single unit."""
     shown: Ends | Missing
-    """The 95 % interval."""
+    """The 95 % interval; Missing `few` where too few units carry the figure (`intervals.enough`)."""
     tested: Ends | Missing
     """The 90 % interval: within the margin, the two are equivalent at 5 %."""
     error: Value
@@ -131,7 +133,7 @@ class Difference(NamedTuple):
     @property
     def nothing(self) -> bool:
         """Whether not one conversation moved."""
-        return self.shown in (Ends(0.0, 0.0), BY_CONSTRUCTION)
+        return self.across == (0, 0)
 
 
 def difference(pairs: Pairs, relative: bool = False, draws: int = DRAWS) -> Difference:
@@ -147,23 +149,25 @@ def difference(pairs: Pairs, relative: bool = False, draws: int = DRAWS) -> Diff
     if not np.isfinite(before) or not np.isfinite(after):
         none = Missing("undefined", "nothing to measure on one of the two sides" if size else "nothing to measure")
         sides: list[Value] = [none if np.isnan(number) else float(number) for number in (before, after)]
-        return Difference(size, units, sides[0], sides[1], relative, none, none, none, none, none)
+        return Difference(size, units, sides[0], sides[1], relative, none, none, none, none, none, none)
     # From 0 on there is no relative change, and `judge` then takes no relative margin either.
     relative = relative and bool(before)
     # A ratio of sums, not a sum of differences over a fixed total: 2 % more in conversations of any size is then 2 %
     # without any spread (decision 27).
     value = float(after / before - 1 if relative else after - before)
-    figures = partial(Difference, size, units, float(before), float(after), relative)
-    if units > 1 and still:
-        return figures(0.0, Ends(0.0, 0.0), Ends(0.0, 0.0), 0.0, 1.0)
     # Columns: upper and lower sum before, upper and lower sum after. A draw takes both sides of a conversation, which
     # is what makes it paired.
     sums = np.hstack([some.before, some.after])
+    across = _across(some.form, sums, relative)
+    figures = partial(Difference, size, units, float(before), float(after), relative)
+    if units > 1 and still:
+        return figures(value, across, Ends(0.0, 0.0), Ends(0.0, 0.0), 0.0, 1.0)
+    figures = partial(figures, value, across)
     drawn = resampled(sums, lambda resample: _moved(some.form, resample, relative), draws)
     if isinstance(drawn, Missing) and relative:  # draws without what few conversations have: by what it was in all
         drawn = resampled(sums, lambda resample: _moved(some.form, resample, False) / before, draws)
     if isinstance(drawn, Missing):
-        return figures(value, drawn, drawn, drawn, drawn)
+        return figures(drawn, drawn, drawn, drawn)
     if relative:  # nothing falls by more than all of it
         least = -1.0 if (sums >= 0).all() else -np.inf
         shown, tested = (drawn.interval(level, least) for level in (TWO_SIDED, EQUIVALENCE))
@@ -174,9 +178,16 @@ def difference(pairs: Pairs, relative: bool = False, draws: int = DRAWS) -> Diff
         )
     typical = _typical(some) if relative else None
     if typical is not None:
-        return figures(value, shown, tested, typical.error, typical.p, units - 1, typical)
+        return figures(shown, tested, typical.error, typical.p, units - 1, typical)
     p = p_value(value, drawn.error, drawn.freedom)
-    return figures(value, shown, tested, drawn.error, p, drawn.freedom)
+    return figures(shown, tested, drawn.error, p, drawn.freedom)
+
+
+def _across(form: Form, sums: Floats, relative: bool) -> Ends | Missing:
+    """Return the least and the greatest change of a single unit, of those that have one."""
+    moved = _moved(form, sums, relative)
+    moved = moved[np.isfinite(moved)]
+    return Ends(float(moved.min()), float(moved.max())) if len(moved) else Missing("undefined", FEW)
 
 
 def _typical(pairs: Pairs) -> TypicalChange | None:

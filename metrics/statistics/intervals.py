@@ -31,6 +31,8 @@ from numpy.typing import NDArray
 from ..value import Missing, Value
 
 LEVEL = 0.95
+FEWEST, HEAVIEST = 8, 1 / 3
+"""Independent units from which on an interval is shown, and the most that one of them may weigh (decision 27)."""
 
 
 class Ends(NamedTuple):
@@ -54,6 +56,25 @@ def ends_of(figure: Interval | Missing) -> Ends | Missing:
         return figure
     _, low, high = figure
     return low if isinstance(low, Missing) else high if isinstance(high, Missing) else Ends(low, high)
+
+
+def enough(weights: Floats, across: Ends | Missing | None = None) -> Missing | None:
+    """Return why too few independent units carry a figure for an interval; None where they are enough.
+
+    `weights` is what each unit (a row) has of the whole, in one column or several, of which the most lopsided counts.
+    `across` is the range over the units, which the reason takes along.
+    """
+    table = np.abs(np.asarray(weights, np.float64)).reshape(len(weights), -1)
+    whole = table.sum(axis=0)
+    heaviest = float((table / np.where(whole > 0, whole, 1)).max(initial=0.0))
+    if len(table) < FEWEST:
+        number = f"{len(table)} independent conversations are" if len(table) != 1 else "one conversation is"
+        why = f"{number} too few for an interval"
+    elif heaviest > HEAVIEST + 1e-9:
+        why = f"one conversation is {heaviest:.0%} of the whole: too much for an interval"
+    else:
+        return None
+    return Missing("few", why, *([tuple(across)] if isinstance(across, Ends) else []))
 
 
 _NORMAL = NormalDist()

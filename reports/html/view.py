@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote
 
 from ctxbench.harness.bill.requests import billed_models
-from ctxbench.harness.compare.compare import compare, strategies
-from ctxbench.harness.compare.figures import measured
-from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
+from ctxbench.harness.compare.compare import compare, strategies, usual_rules
+from ctxbench.harness.compare.figures import measured_by_name
 from ctxbench.harness.folder.run import load, load_so_far
 from ctxbench.harness.folder.schema import LEFT_OUT, Manifest
 from ctxbench.harness.folder.store import read_manifest, whole_shards
@@ -148,7 +147,7 @@ class Site:
 
     def _compare(self, before: ListedRun, after: ListedRun) -> Response:
         opened = [load(run.folder) for run in (before, after)]
-        sides = (measured(run, billed_models(run, self._models)) for run in opened)
+        sides = (measured_by_name(run, billed_models(run, self._models)) for run in opened)
         one, two = (
             side
             if self._text
@@ -156,7 +155,7 @@ class Site:
             for side in sides
         )
         pairs = [(name, name) for name in two.sums if name in one.sums]
-        compared = compare(one, two, pairs, GatePolicy({REST: MetricPolicy()}).rule)
+        compared = compare(one, two, pairs, usual_rules())
         compared = replace(compared, unpaired=(*strategies(one, two), *compared.unpaired))
         return _page(f"{after.folder} against {before.folder}", "comparison.html", tables=list(tables(compared)))
 

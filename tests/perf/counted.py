@@ -78,7 +78,7 @@ def compared(run: Path) -> object:
     figures = measured(load(run))
     names = list(figures.sums)
     return compare(
-        figures, figures, [(name, names[0]) for name in names[1:]], lambda *_: ComparisonRule(Margin(0.01), "lower")
+        figures, figures, [(name, names[0]) for name in names[1:]], lambda *_: ComparisonRule("lower", Margin(0.01))
     )
 
 

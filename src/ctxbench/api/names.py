@@ -49,7 +49,8 @@ def find_strategy(run: Run, text: str | None) -> str:
     names = run.manifest.plan.strategies
     if text is None:
         return next((name for name in names if name != "none"), names[0])
-    matches = [name for name in names if name in (text, _normal_form(text))]
+    given = run.manifest.strategy_names
+    matches = [name for name in names if name in (text, _normal_form(text)) or given.get(name) == text]
     matches = matches or [name for name in names if _is_part(_stages(text), _stages(name))]
     if len(matches) == 1:
         return matches[0]

@@ -21,7 +21,7 @@ from ctxbench.harness.bill import check_priced
 from ctxbench.harness.bill.bill import conversation_bills
 from ctxbench.harness.bill.requests import billed_models
 from ctxbench.harness.bill.simulation import Scheme
-from ctxbench.harness.compare.figures import measured
+from ctxbench.harness.compare.figures import measured_by_name
 from ctxbench.harness.compare.gate import write_baseline
 from ctxbench.harness.engine.plan import Plan, RunInputs, default_strategies, execute
 from ctxbench.harness.folder.remote import fetched, located
@@ -322,7 +322,7 @@ class BenchmarkRun:
     def write_baseline(self, file: PathText) -> Path:
         """Write the run's figures as a baseline for `gate`: a small JSON file to review and commit."""
         path = Path(file).expanduser()
-        write_baseline(measured(self.reader, self.models), path)
+        write_baseline(measured_by_name(self.reader, self.models), path)
         return path
 
     def gate(self, baseline: PathText, *, policy: PathText | None = None) -> BenchmarkGate:

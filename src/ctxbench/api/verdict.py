@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from math import isnan, nan
 from pathlib import Path
 
 import pandas as pd
 
 from ctxbench.harness.bill.requests import billed_models
-from ctxbench.harness.compare.compare import Rules, RunComparison, compare
+from ctxbench.harness.compare.compare import Rules, RunComparison, compare, usual_rules
 from ctxbench.harness.compare.compare import strategies as on_one_side
-from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured, worst_step
-from ctxbench.harness.compare.gate import REST, Gate, GatePolicy, MetricPolicy, Result, gate, read_baseline, read_policy
+from ctxbench.harness.compare.figures import MeasuredRun, billed_model, measured_by_name, worst_step
+from ctxbench.harness.compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy
 from ctxbench.harness.folder.run import Run
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.reports.compare import Step, as_json, gate_tables
+from ctxbench.reports.compare import Look, anchor, as_json, gate_tables
 from ctxbench.reports.render import Table, html, percent, plain
 from ctxbench.reports.tables import incomplete
 from ctxbench.reports.verdict import FEWEST, SURE, WHOLE, RunVerdict
@@ -173,12 +173,12 @@ def _number(value: Value) -> float:
 class BenchmarkGate(_Shown):
     """The answer of the gate: whether a run is as good as its baseline."""
 
-    def __init__(self, decision: Gate, step: Step) -> None:
-        self.decision, self.step = decision, step
+    def __init__(self, decision: Gate, look: Look) -> None:
+        self.decision, self.look = decision, look
 
     @property
     def result(self) -> Result:
-        """`passes`, `fails`, or `must be mended`: the baseline and the run measure different things."""
+        """`passes` or `fails`."""
         return self.decision.result
 
     @property
@@ -194,7 +194,7 @@ class BenchmarkGate(_Shown):
     @property
     def tables(self) -> list[Table]:
         """The tables that `ctxbench gate` prints."""
-        return list(gate_tables(self.decision, self.step))
+        return list(gate_tables(self.decision, self.look))
 
     def __repr__(self) -> str:
         failing = ", ".join(f"{each.strategy}: {each.metric}" for each in self.decision.failing[:4])
@@ -204,12 +204,17 @@ class BenchmarkGate(_Shown):
 def gate_of(run: Run, baseline: Path, policy: Path | None = None) -> BenchmarkGate:
     """Compare a run with a baseline file under a policy file, as `ctxbench gate` does."""
     before = read_baseline(baseline)
-    strategies = [*before.sums, *run.manifest.plan.strategies]
-    rules = GatePolicy() if policy is None else read_policy(policy, before.metrics, strategies)
+    texts = {run.manifest.name_of(text): text for text in run.manifest.plan.strategies}
+    rules = GatePolicy() if policy is None else read_policy(policy, before.metrics, [*before.sums, *texts])
     models = {name: billed_model(name) for name in before.metrics}
     guarded = [model for name, model in models.items() if model and rules.rule(name, before.metrics[name])]
-    after = measured(run, list(dict.fromkeys(guarded)))  # a bill that nothing guards is not made
-    return BenchmarkGate(gate(before, after, rules), partial(worst_step, run))
+    after = measured_by_name(run, list(dict.fromkeys(guarded)))  # a bill that nothing guards is not made
+
+    def look(metric: str, conversation: str, strategy: str) -> str:
+        text = texts[strategy]
+        return anchor(conversation, text, worst_step(run, metric, conversation, text))
+
+    return BenchmarkGate(gate(before, after, rules), look)
 
 
 def compared_models(run: Run, named: Sequence[str] = ()) -> tuple[str, ...]:
@@ -231,15 +236,16 @@ def comparison_of(
     Raises RunError for a strategy that was not run, SpecError for an unknown metric.
     """
     later = before if after is None else after
-    names = list(dict.fromkeys(find_strategy(later, name) for name in strategies)) or later.manifest.plan.strategies
-    one = measured(before, compared_models(before, models), clock)
+    texts = [find_strategy(later, name) for name in strategies] or later.manifest.plan.strategies
+    names = list(dict.fromkeys(map(later.manifest.name_of, texts)))
+    one = measured_by_name(before, compared_models(before, models), clock)
     if after is None:
-        base = find_strategy(before, against)
+        base = before.manifest.name_of(find_strategy(before, against))
         pairs = [(name, base) for name in names if name != base]
         if not pairs:
             raise RunError(f"{before.folder}: {base} alone has nothing to be compared with: name another run")
         return compare(one, one, pairs, _rules(one, metrics)), (base, "this one")
-    two = measured(after, compared_models(after, models), clock)
+    two = measured_by_name(after, compared_models(after, models), clock)
     compared = compare(one, two, [(name, name) for name in names if name in one.sums], _rules(two, metrics))
     # A strategy that only one run has is no news to who named the strategies to compare.
     apart = [] if strategies else on_one_side(one, two)
@@ -252,7 +258,7 @@ def _rules(figures: MeasuredRun, metrics: Sequence[str]) -> Rules:
     for name in metrics:
         if name not in known:
             raise SpecError(f"unknown metric {name!r}{suggestion(name, known)}")
-    return GatePolicy({name: MetricPolicy() for name in metrics or [REST]}).rule
+    return usual_rules(metrics)
 
 
 def comparison_frame(compared: RunComparison) -> pd.DataFrame:

@@ -19,12 +19,14 @@ def compare(
     metric: list[str] | None = None,
     model: list[str] | None = None,
     clock: bool = False,
+    every: bool = False,
     markdown: Path | None = None,
     as_json: bool = False,
 ) -> None:
     """Compare two runs of the same recordings, or the strategies of one run: better, same, worse, or cannot tell.
 
-    Differences are in pairs of conversations, and intervals over conversations. What only one side has is counted.
+    Prints one table of what moved beyond its threshold. Differences are in pairs of conversations, and intervals over
+    conversations. Strategies of two runs are compared by name. What only one side has is counted.
 
     Args:
         run (RUN): The run folder to compare with, or the only one.
@@ -35,6 +37,7 @@ def compare(
         model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: the recorded
             one, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
         clock: Compare latency too, for runs on the same idle machine.
+        every (--all): Print all that moved, not what moved most alone.
     """
     from ctxbench.api.verdict import comparison_of
     from ctxbench.harness.folder.remote import fetched
@@ -47,7 +50,7 @@ def compare(
     check_form(as_json, markdown)
     before, after = load(fetched(run)), None if other is None else load(fetched(other))
     compared, titles = comparison_of(before, after, against, strategy or (), metric or (), model or (), clock)
-    put(lambda: exact(compared), lambda: tables(compared, titles), as_json, markdown)
+    put(lambda: exact(compared), lambda: tables(compared, titles, every), as_json, markdown)
 
 
 def gate(
@@ -62,26 +65,26 @@ def gate(
     as_json: bool = False,
     model: list[str] | None = None,
 ) -> None:
-    """Compare a run with a baseline: exit code 0 if it passes, 1 if it fails, 2 if it cannot decide.
+    """Compare a run with a baseline: exit code 0 if it passes, 1 if it fails, 2 for a mistake or damage.
 
     --update writes the baseline instead, billed under --model: a small JSON file with a line for each strategy and
     metric, with the figure of every conversation. Latency is not in it, because it differs between machines.
 
-    The gate fails if a metric is worse or is no longer measured. If it cannot tell, it passes, unless the policy says
-    otherwise. It cannot decide if the recordings, a metric's formula or a model's prices differ from the baseline.
+    Figures are compared exactly: the gate fails if any metric got worse in any conversation, unless the policy allows
+    it, and if something is no longer measured or measured differently. Strategies are compared by name.
 
     Args:
         baseline (-b FILE): The file of the baseline.
         update: Write the baseline from the run, to be reviewed and committed.
-        policy (FILE): File of guarded metrics and their margins (docs/ci.md). [default: everything in the baseline,
-            with the usual margins]
+        policy (FILE): File of guarded metrics, and how much worse each may get (docs/ci.md). [default: everything in
+            the baseline, and not at all]
         junit (FILE): Write JUnit XML to this file.
         model (-m MODEL): A model whose bill is compared; repeat it. `none` leaves the bill out. [default: the recorded
             one, claude-sonnet-5, gpt-5.6, gemini-2.5-pro]
     """
     from ctxbench.api.verdict import compared_models, gate_of
-    from ctxbench.harness.compare.figures import measured
-    from ctxbench.harness.compare.gate import CODES, baseline_text, write_baseline
+    from ctxbench.harness.compare.figures import measured_by_name
+    from ctxbench.harness.compare.gate import baseline_text, write_baseline
     from ctxbench.harness.folder.run import load
     from ctxbench.reports.compare import as_junit, gate_json
     from ctxbench.reports.render import count
@@ -100,7 +103,7 @@ def gate(
             raise UserError(f"{parameter.opts[0]}: {why}: leave it out{'' if update else ', or add --update'}")
     opened = load(run_folder(run))
     if update:
-        figures = measured(opened, compared_models(opened, model or ()))
+        figures = measured_by_name(opened, compared_models(opened, model or ()))
         if str(baseline) == "-":
             typer.echo(baseline_text(figures), nl=False)
             return
@@ -115,7 +118,7 @@ def gate(
     if markdown is not None:
         write_text(markdown_of(answer.tables), markdown)
     if as_json:
-        print_json(gate_json(answer.decision, answer.step))
+        print_json(gate_json(answer.decision, answer.look))
     elif str(markdown) != "-":
         print_tables(answer.tables)
-    raise typer.Exit(CODES[answer.result])
+    raise typer.Exit(0 if answer.passes else 1)

@@ -145,6 +145,8 @@ class Configuration:
                 value = ", ".join(f"{name}={parameter!r}" for name, parameter in value.items())
             self._keep("", VARIABLES[key], (key,), self._located(str(value)) if key == "prices" else str(value))
         elif key in SHARED:
+            if key == "strategies" and isinstance(value, dict):  # by their names
+                value = [f"{name}={text}" if isinstance(text, str) else text for name, text in value.items()]
             name, paths = SHARED[key]
             for path in paths:
                 parameter = next(each for each in command_at(self._app, path).params if each.name == name)

@@ -58,7 +58,7 @@ def run(
 
     Args:
         strategy (-s SPEC): A strategy, e.g. 'window(max_tokens=8000)', chained with |, or @libraries for those of all
-            installed libraries; repeat it. [default: every strategy and recipe]
+            installed libraries; NAME=SPEC gives it a name for the gate; repeat it. [default: every strategy and recipe]
         out (-o FOLDER): The run folder, or its address: s3://bucket/run. [default: runs/NAME]
         window (MODEL|TOKENS): The context window that a request may fill: a model's, or a number of tokens. [default:
             the recorded model's]

@@ -73,4 +73,4 @@ class Steps:
                 "rejected_openai": sums[:, 3].tolist(),
                 "cost(claude-sonnet-5)": sums[:, 4].tolist(),
             }
-        return made(figures)
+        return made(figures, live=frozenset(figures))
