@@ -34,10 +34,8 @@ from .language import FENCE, HAN, either, sentences, word_lists
 from .measure import Runs
 from .values import Ints, places
 
-LONGEST = 400
-"""Characters of the longest sentence that can be a constraint."""
-FEWEST = 3
-"""Words, or Han characters, of the shortest one."""
+LONGEST = 400  # characters of the longest sentence that can be a constraint
+FEWEST = 3  # words, or Han characters, of the shortest one
 
 _LISTS = word_lists(__package__, "constraints")
 _EN, _ZH = _LISTS["en"], _LISTS["zh"]

@@ -299,14 +299,10 @@ METRICS: Mapping[str, Metric] = {
         table="answers",
     ),
     "latency_p50": _latency(
-        "latency p50",
-        "median time the strategy takes to build a context",
-        lambda s: _percentile(s, 50),
+        "latency p50", "median time the strategy takes to build a context", lambda s: _percentile(s, 50)
     ),
     "latency_p99": _latency(
-        "latency p99",
-        "99th percentile of the time the strategy takes to build a context",
-        lambda s: _percentile(s, 99),
+        "latency p99", "99th percentile of the time the strategy takes to build a context", lambda s: _percentile(s, 99)
     ),
 }
 """Every metric by its key: the name it has in JSON, in Parquet columns and on the command line."""
@@ -368,8 +364,7 @@ def display_name(name: str) -> str:
     return f"{metric.name} ({by}" if bracket else metric.name
 
 
-# Strategies that send every recorded message as it is, and nothing else.
-_WHOLE = ("none", "cache_marks")
+_WHOLE = ("none", "cache_marks")  # strategies that send every recorded message as it is, and nothing else
 _NOT_SENT = ("evidence_partial", "evidence_summary", "evidence_loadable", "evidence_absent")
 _FIXED: Mapping[str, Mapping[str, float]] = {
     **{

@@ -34,8 +34,7 @@ from .language import is_name
 from .measure import Runs
 from .values import Ints, Spellings, Value, exact_values, places, spellings, values
 
-LONGEST = 200
-"""Characters of the longest argument that can be a demand."""
+LONGEST = 200  # characters of the longest argument that can be a demand
 
 Of = Literal["call", "answer"]
 
@@ -43,8 +42,7 @@ _ANSWERED = frozenset(["identifier", "number", "date", "path"])
 _TRIVIAL = frozenset(["true", "false", "null", "none", "yes", "no"])
 # A value and a message in one number, so that one sorted array and one binary search serve both.
 _STRIDE = 1 << 32
-# Pairs of a demand and a run that are looked at together, which bounds the memory.
-_PAIRS = 1 << 20
+_PAIRS = 1 << 20  # pairs of a demand and a run that are looked at together, which bounds the memory
 # Numbers stay as the model wrote them: 1.50 is not 1.5.
 _decode = msgspec.json.Decoder(float_hook=str).decode
 

@@ -45,8 +45,7 @@ _END = re.compile(
     r"[.!?。！？；…]"
     r"(?:(?<=[.!?])(?<![.!?]{2})[.!?]*+[\"'”’)\]*_`]{0,4}(?=\s)|(?<=[。！？；…])[。！？；…]*+[”’』」）》\"')]{0,4})"
 )
-FENCE = re.compile(r"\s*(?:```|~~~)")
-"""The start of a line that opens or closes a block of code."""
+FENCE = re.compile(r"\s*(?:```|~~~)")  # the start of a line that opens or closes a block of code
 _CODE = re.compile(r"\t| {4}|[<{}|$>#@]|(?:def|class|import|from|return|if|for|while) .*[:=(]|[\w.]+\(.*\)$|[\w.]+ = ")
 _CODE_ENDS = frozenset(";{}[](|\\")
 _MARK = re.compile(r"\s*(?:[-*•·>#]+|\(?\d{1,3}[.)、]|\(?[A-Za-z][.)])$")  # the bullet or number of a list item
@@ -56,8 +55,7 @@ _ENDS_TOO = re.compile(rf"(?:{either(_LISTS['closing_abbreviations'])})$", re.IG
 
 STOP_WORDS = frozenset(word for language in LANGUAGES for word in _LISTS["stop_words"][language].split())
 """Words that say nothing about the subject of a text."""
-SHORT = 1_000
-"""Characters of the longest text whose words, terms and values are cached."""
+SHORT = 1_000  # characters of the longest text whose words, terms and values are cached
 
 
 def language_of(text: str) -> Language:
@@ -114,7 +112,7 @@ def parts(sentence: str, most: int, marks: Sequence[Sequence[str]]) -> Iterator[
 Read = TypeVar("Read")
 
 
-def _of_short_texts(size: int) -> Callable[[Callable[[str], Read]], Callable[[str], Read]]:
+def of_short_texts(size: int) -> Callable[[Callable[[str], Read]], Callable[[str], Read]]:
     """Return a decorator that caches what is read of texts up to SHORT characters."""
 
     def decorate(read: Callable[[str], Read]) -> Callable[[str], Read]:
@@ -130,7 +128,7 @@ def _of_short_texts(size: int) -> Callable[[Callable[[str], Read]], Callable[[st
 
 
 # Strategies, probes and readers ask for the words of the same sentences: six of seven times they are known.
-@_of_short_texts(1 << 15)
+@of_short_texts(1 << 15)
 def words(text: str) -> tuple[str, ...]:
     """Return the words in order, in lower case and without punctuation. Chinese is segmented.
 
@@ -140,14 +138,11 @@ def words(text: str) -> tuple[str, ...]:
         return tuple(_PLAIN_WORD.findall(text.lower()))
     result: list[str] = []
     for match in _WORD.finditer(text.lower()):
-        if match.lastindex:
-            result += cut(match[0])
-        else:
-            result.append(match[0])
+        result += cut(match[0]) if match.lastindex else [match[0]]
     return tuple(result)
 
 
-@_of_short_texts(1 << 13)
+@of_short_texts(1 << 13)
 def terms(text: str) -> tuple[str, ...]:
     """Return the words of a text in order without stop words, English ones cut to their stems.
 

@@ -56,10 +56,8 @@ class MeasuredResult:
     ledger: Ledger
     structure: Structure
     runs: Runs
-    tools: Sequence[int]
-    """Tokens of the tool schemas at each step."""
-    tools_full: int
-    """Tokens of the recording's own tools."""
+    tools: Sequence[int]  # tokens of the tool schemas at each step
+    tools_full: int  # tokens of the recording's own tools
     budget: int | None
 
 

@@ -24,10 +24,8 @@ class Grid(_Rule, frozen=True, tag="grid"):
     """Anthropic's: a token for each patch of the image, scaled down to the largest size within both limits."""
 
     patch: int
-    edge: int
-    """Most pixels of a side, padded to whole patches."""
-    budget: int
-    """Most tokens."""
+    edge: int  # most pixels of a side, padded to whole patches
+    budget: int  # most tokens
 
     def tokens(self, width: int, height: int, _detail: str) -> int | None:
         if self._fits(width, height):
@@ -54,8 +52,7 @@ class Patches(_Rule, frozen=True, tag="patches"):
 
     budget: int
     multiplier: float
-    details: tuple[str, ...]
-    """Details that these limits are published for."""
+    details: tuple[str, ...]  # details that these limits are published for
     edge: int = 2048
 
     def tokens(self, width: int, height: int, detail: str) -> int | None:
@@ -116,12 +113,9 @@ class MediaRule(FamilyRule, frozen=True, forbid_unknown_fields=True):
 
     source: str
     image: Grid | Patches | Tiles | Crops | Flat
-    audio: float | None = None
-    """Tokens a second."""
-    video: float | None = None
-    """Tokens a second."""
-    page: int | None = None
-    """Tokens a page of a PDF file."""
+    audio: float | None = None  # tokens a second
+    video: float | None = None  # tokens a second
+    page: int | None = None  # tokens a page of a PDF file
 
     def tokens(self, medium: Media) -> int | Missing:
         """Return the tokens of one image, sound, film or file, or why they are not known."""

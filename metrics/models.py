@@ -42,8 +42,7 @@ def plain_name(model: str) -> str:
 class FamilyRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A rule of a family of models, from a file of `data/`."""
 
-    models: str
-    """Regular expression of the models' names, without a host's prefix."""
+    models: str  # regular expression of the models' names, without a host's prefix
 
 
 Rule = TypeVar("Rule", bound=FamilyRule)
@@ -84,19 +83,15 @@ class PriceTier(NamedTuple):
 
     above: int
     plain: Mapping[str, float]
-    batch: Mapping[str, float]
-    """Prices of batch calls, which may be answered hours later."""
+    batch: Mapping[str, float]  # prices of batch calls, which may be answered hours later
 
 
 class Peak(NamedTuple):
     """Hours of the week at which a model costs more."""
 
-    hours: tuple[tuple[int, int], ...]
-    """First and last second of the day, in UTC."""
-    days: tuple[int, ...]
-    """Days of the week; 1 is Monday."""
-    zone: str
-    """Time zone in which the days begin and end."""
+    hours: tuple[tuple[int, int], ...]  # first and last second of the day, in UTC
+    days: tuple[int, ...]  # days of the week; 1 is Monday
+    zone: str  # time zone in which the days begin and end
 
     def holds(self, when: float) -> bool:
         """Return whether a time, in seconds since 1970, falls in these hours."""
@@ -128,17 +123,13 @@ class _Figure(msgspec.Struct, forbid_unknown_fields=True):
     """A figure of ours, for the models whose id in genai-prices fits a pattern."""
 
     models: str
-    tokens: int = 0
-    """Window."""
-    price: float = 0.0
-    """Of storage."""
+    tokens: int = 0  # window
+    price: float = 0.0  # of storage
     prices: dict[str, float] = {}
-    read: float = 0.0
-    """Price of reading as a share of the price of input, until a day."""
+    read: float = 0.0  # price of reading as a share of the price of input, until a day
     since: date | None = None
     until: date | None = None
-    days: tuple[int, ...] = ()
-    """Days of the week that have peak hours, in a time zone."""
+    days: tuple[int, ...] = ()  # days of the week that have peak hours, in a time zone
     zone: str = "UTC"
 
 
@@ -195,10 +186,9 @@ def find_model(model: str) -> tuple[str, ModelInfo] | None:
     if provider is not None:
         info = provider.find_model(rest, all_providers=list(providers.values()))
         return None if info is None else (provider.id, info)
-    for maker in () if slash or not model else ("aws",) if _BEDROCK.match(model) else _figures().makers:
-        if (info := providers[maker].find_model(model)) is not None:
-            return maker, info
-    return None
+    makers = () if slash or not model else ("aws",) if _BEDROCK.match(model) else _figures().makers
+    models = ((maker, providers[maker].find_model(model)) for maker in makers)
+    return next(((maker, info) for maker, info in models if info is not None), None)
 
 
 @cache

@@ -28,10 +28,8 @@ from ctxbench.scenarios.toml import Keys, Toml, dotted
 
 from .models import MILLION, Listing, Peak, PriceTier, listed, model_names, names, own, prices_version
 
-LEAST = 1e-4
-"""Least price for a million tokens: a smaller number is a price for one token, by mistake."""
-SHORTEST = 1000
-"""Least size at which a tier begins: a smaller number counts thousands, by mistake."""
+LEAST = 1e-4  # least price for a million tokens: a smaller number is a price for one token, by mistake
+SHORTEST = 1000  # least size at which a tier begins: a smaller number counts thousands, by mistake
 
 
 class Overrides(NamedTuple):
@@ -146,15 +144,11 @@ HOUR_MULTIPLE = 2.0
 class TokenUsage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens of a call as the provider reported them."""
 
-    input: int
-    """Tokens of the whole prompt, cached ones included."""
+    input: int  # tokens of the whole prompt, cached ones included
     output: int
-    cached: int = 0
-    """Input tokens read from the provider's cache."""
-    written: int = 0
-    """Input tokens written to the provider's cache."""
-    written_1h: int = 0
-    """The part of `written` that was written for an hour."""
+    cached: int = 0  # input tokens read from the provider's cache
+    written: int = 0  # input tokens written to the provider's cache
+    written_1h: int = 0  # the part of `written` that was written for an hour
 
 
 class Price(NamedTuple):
@@ -262,8 +256,7 @@ class Prices:
         return next((given[name] for name in names(model) if name in given), None) or listed(model)
 
 
-BUNDLED = Prices()
-"""The listed prices, without overrides."""
+BUNDLED = Prices()  # the listed prices, without overrides
 
 
 def _tariff(listing: Listing, batch: bool) -> Tariff | None:

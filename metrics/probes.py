@@ -41,20 +41,16 @@ from .values import occurs, places
 State = Literal["verbatim", "partial", "summary", "loadable", "absent"]
 """States of evidence, from best to worst."""
 
-LEAST = 3
-"""Words that a sentence must have to be looked for."""
+LEAST = 3  # words that a sentence must have to be looked for
 
 
 class RetainedEvidence(NamedTuple):
     """State of one message that an answer rests on, in one context."""
 
     state: State
-    share: float = 0.0
-    """Share of its text, in characters, that stands word for word in the context."""
-    tokens: int = 0
-    """Tokens of that part."""
-    place: float = 0.0
-    """Position of its middle among the tokens sent: 0 = at the start, 1 = at the end."""
+    share: float = 0.0  # share of its text, in characters, that stands word for word in the context
+    tokens: int = 0  # tokens of that part
+    place: float = 0.0  # position of its middle among the tokens sent: 0 = at the start, 1 = at the end
 
 
 class Evidence:
@@ -74,15 +70,11 @@ class Evidence:
 class PlacedProbe:
     """A probe at its place, with its evidence and the messages that answer it (`placed_probes`)."""
 
-    number: int
-    """In the conversation's list, from 0."""
+    number: int  # in the conversation's list, from 0
     probe: Probe
-    stop: int
-    """Messages said before it."""
-    evidence: tuple[Evidence, ...] = ()
-    """Messages it rests on, as far as they precede it."""
-    answers: frozenset[int] = frozenset()
-    """Places of the messages that say an accepted answer."""
+    stop: int  # messages said before it
+    evidence: tuple[Evidence, ...] = ()  # messages it rests on, as far as they precede it
+    answers: frozenset[int] = frozenset()  # places of the messages that say an accepted answer
 
 
 def placed(conversation: Conversation) -> list[PlacedProbe]:
@@ -116,14 +108,11 @@ class _Written(NamedTuple):
     """A message that the strategy wrote, at its place in the context."""
 
     message: Message
-    before: int
-    """Tokens sent before it."""
+    before: int  # tokens sent before it
     tokens: int
     plain: str
-    folded: str
-    """Its text without cases."""
-    lines: frozenset[str]
-    """Its lines, and their parts behind the first colon."""
+    folded: str  # its text without cases
+    lines: frozenset[str]  # its lines, and their parts behind the first colon
 
 
 class SentText:

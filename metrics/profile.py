@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -25,25 +26,12 @@ class Feature(NamedTuple):
 
     name: str
     unit: Literal["conversations", "messages", "tokens", "share", "ratio", "seconds", "probes"]
-    of: str
-    """Name of its numbers (`_numbers`)."""
-    how: Callable[[np.ndarray], float]
-    lacking: str = ""
-    """Reason to give where there are none."""
+    of: str  # name of its numbers (`_numbers`)
+    how: Callable[[np.ndarray], Any]
+    lacking: str = ""  # reason to give where there are none
 
 
-def _mean(values: np.ndarray) -> float:
-    return float(np.mean(values))
-
-
-def _median(values: np.ndarray) -> float:
-    return float(np.quantile(values, 0.5))
-
-
-def _p90(values: np.ndarray) -> float:
-    return float(np.quantile(values, 0.9))
-
-
+_mean, _median, _p90 = np.mean, partial(np.quantile, q=0.5), partial(np.quantile, q=0.9)
 _EMPTY, _NONE, _TIMES, _EVIDENCE = "no conversation", "no such message", "no times", "no evidence is known"
 
 FEATURES: dict[str, Feature] = {

@@ -48,42 +48,31 @@ from .language import (
 from .times import day_of, relative_times, written
 from .values import Value, values
 
-VERSION = 2
-"""Version of the answers, raised whenever one can change."""
+VERSION = 2  # version of the answers, raised whenever one can change
 UNKNOWN = "UNKNOWN"
 PAGES = 8
 """Contexts kept as they were read: many questions are asked of one, and strategies that cut nothing share it."""
 KEPT = 1 << 20
 """Numbers kept with a context: how near its sentences are to the words of questions, which many questions share."""
-LEAST = 0.4
-"""Support below which the reader abstains."""
-BEST = 24
-"""Sentences that are searched for spans."""
-OTHER = 0.5
-"""Factor for a sentence by another speaker than the one in the question."""
-MISSING = 0.4
-"""Factor for all sentences where a name or identifier of the question stands nowhere."""
-RIVAL = 0.8
-"""Share of the best score from which a statement counts as another one about the same thing."""
+LEAST = 0.4  # support below which the reader abstains
+BEST = 24  # sentences that are searched for spans
+OTHER = 0.5  # factor for a sentence by another speaker than the one in the question
+MISSING = 0.4  # factor for all sentences where a name or identifier of the question stands nowhere
+RIVAL = 0.8  # share of the best score from which a statement counts as another one about the same thing
 NEW, NEWER = 0.05, 0.12
 """Bonus of the newest place over the oldest; and where the question asks for the present state."""
-ASKS = 0.7
-"""Factor for an answer that is a question itself."""
+ASKS = 0.7  # factor for an answer that is a question itself
 OLD, OTHERWISE = 0.75, 0.95
 """Factor for a span that was replaced; and for one that was not, where the question asks for the first state."""
-TOLD = 0.6
-"""Fit of a message's own day as the answer to when something happened."""
+TOLD = 0.6  # fit of a message's own day as the answer to when something happened
 
 
 class ReaderAnswer(NamedTuple):
     """An answer as it stands in the context."""
 
-    text: str
-    """The answer; UNKNOWN if nothing supports one."""
-    support: str
-    """Id of the message that has it; empty for UNKNOWN."""
-    score: float
-    """Support, about 0 to 1."""
+    text: str  # the answer; UNKNOWN if nothing supports one
+    support: str  # id of the message that has it; empty for UNKNOWN
+    score: float  # support, about 0 to 1
 
 
 Wanted = Literal["date", "duration", "money", "number", "identifier", "person", "place", "reason", "yesno", "phrase"]
@@ -295,11 +284,9 @@ class _Offer(NamedTuple):
 
     says: str
     fits: float
-    near: dict[str, float]
-    """How near it stands to each word of the question that is in the sentence, 0 to 1."""
+    near: dict[str, float]  # how near it stands to each word of the question that is in the sentence, 0 to 1
     newly: float
-    replaced: bool
-    """The words before it say that it was replaced."""
+    replaced: bool  # the words before it say that it was replaced
 
 
 def _gap(places: list[int], start: int, stop: int) -> float:
@@ -384,22 +371,16 @@ class Library:
         return start[places], start[places + 1]
 
 
-NEAR = 4.0
-"""Distance in sentences over which a neighbour's words fade to a third."""
-BESIDE = 0.8
-"""Factor for a word that a neighbour has, before it fades."""
-GAP = 2
-"""Distance in sentences that the border of a message adds."""
-SAME = 0.3
-"""Least factor for a word in the same message, however far."""
-MOST = 400
-"""Least number of sentences that the rarity of a word assumes."""
+NEAR = 4.0  # distance in sentences over which a neighbour's words fade to a third
+BESIDE = 0.8  # factor for a word that a neighbour has, before it fades
+GAP = 2  # distance in sentences that the border of a message adds
+SAME = 0.3  # least factor for a word in the same message, however far
+MOST = 400  # least number of sentences that the rarity of a word assumes
 COMMON, EXACT = 0.4, 1.6
 """Weight of a word that every sentence has, relative to one that none has; factor for a word with a digit or `_`."""
 
 # With it the evidence alone answers .09 to .12 more of LoCoMo than the whole history, without it .05 (decision 24).
-ABSENT = 0.4
-"""Factor for a word that is nowhere: otherwise little would be supported in a small context."""
+ABSENT = 0.4  # factor for a word that is nowhere: otherwise little would be supported in a small context
 
 
 class Page:
@@ -501,10 +482,8 @@ class AnswerSpan(NamedTuple):
 
     text: str
     start: int
-    fits: float
-    """How well it is of the kind asked for, 0 to 1."""
-    says: str = ""
-    """The answer, where it is not the piece itself: the day that "yesterday" means."""
+    fits: float  # how well it is of the kind asked for, 0 to 1
+    says: str = ""  # the answer, where it is not the piece itself: the day that "yesterday" means
 
 
 _AMOUNT = re.compile(r"(?<![\w.-])\d[\d,]*\.\d\d(?!\d)")

@@ -24,11 +24,9 @@ from .language import STOP_WORDS, is_constraint, is_decision, sentences, words
 from .value import Missing, Value
 from .values import exact_values, occurs, spellings, values
 
-SHARE = 0.6
-"""Share of a sentence's content words that the summary must have."""
+SHARE = 0.6  # share of a sentence's content words that the summary must have
 
-START = 24
-"""Characters at the start of a text that cannot be in the material by chance."""
+START = 24  # characters at the start of a text that cannot be in the material by chance
 
 
 class FollowedFact(NamedTuple):
@@ -47,18 +45,15 @@ class FollowedFact(NamedTuple):
 class Round(NamedTuple):
     """One round of summarising."""
 
-    replaced: Sequence[FollowedFact]
-    """The facts (`facts_in`) of the messages that it newly replaced."""
-    summary: str
-    """All summary text that is in force after it."""
+    replaced: Sequence[FollowedFact]  # the facts (`facts_in`) of the messages that it newly replaced
+    summary: str  # all summary text that is in force after it
 
 
 class Survival(NamedTuple):
     """Facts of one kind that were followed to an age, and how many of them were still there. Rows may be added up."""
 
     kind: str
-    age: int
-    """Rounds since the fact was replaced; 0 = in the first summary that stands for it."""
+    age: int  # rounds since the fact was replaced; 0 = in the first summary that stands for it
     values: int
     kept: int
 

@@ -28,8 +28,7 @@ class ThinkingRule(FamilyRule, frozen=True, forbid_unknown_fields=True):
     """Holds which earlier reasoning the provider of a family of models keeps in prompts."""
 
     source: str
-    keeps: Keeps | None = None
-    """None = not documented, and not seen in recordings."""
+    keeps: Keeps | None = None  # None = not documented, and not seen in recordings
 
 
 @cache

@@ -30,15 +30,14 @@ from ctxbench.scenarios.model import Message, Tool
 from ctxbench.scenarios.spec import suggestion
 from ctxbench.scenarios.view import Messages
 
-from .language import Language, language_of
+from .language import FENCE, Language, language_of
 from .models import FamilyRule, family_rule
 
 FRAME = 3
 ROLE = 1
 NAME = 1
 CALL = 3
-PRIMING = 3
-"""Tokens of a request beyond its messages and tools."""
+PRIMING = 3  # tokens of a request beyond its messages and tools
 
 ENCODINGS = {
     "o200k_base": "OpenAI since gpt-4o, exact",
@@ -71,8 +70,7 @@ class TokenFactor(FamilyRule, frozen=True, forbid_unknown_fields=True):
     """How many tokens the providers of a family of models count for each of ours in `o200k_base`."""
 
     factor: float
-    low: float
-    """Factor of the recording with the least."""
+    low: float  # factor of the recording with the least
     high: float
     source: str
 
@@ -267,7 +265,6 @@ class Ledger:
 
 Content = Literal["prose", "code", "json", "tool result"]
 
-_FENCE = re.compile(r"\s*(?:```|~~~)")
 _NUMBER = re.compile(r"\s*\d+(?:[\t→|:]|(?= {2}))")
 _CODE = re.compile(
     r"(?:\t| {4})\s*\S"
@@ -285,14 +282,12 @@ class EstimateError(NamedTuple):
     language: Language
     content: Content
     texts: int
-    tokens: int
-    """Exact count over all texts."""
+    tokens: int  # exact count over all texts
     p10: float
     p50: float
     p90: float
     absolute: float
-    total: float
-    """Error of the summed estimates: long texts count for more."""
+    total: float  # error of the summed estimates: long texts count for more
 
 
 def estimates(messages: Iterable[Message], count: Callable[[str], int]) -> list[EstimateError]:
@@ -333,7 +328,7 @@ def content_of(text: str, by_tool: bool = False) -> Content:
     for line in text.splitlines():
         if not line.strip():
             continue
-        if _FENCE.match(line):
+        if FENCE.match(line):
             fenced = not fenced
             continue
         number = _NUMBER.match(line)

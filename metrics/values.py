@@ -14,13 +14,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .language import SHORT, names
+from .language import names, of_short_texts
 
 Kind = Literal["number", "date", "identifier", "path", "url", "name"]
 
@@ -120,14 +119,10 @@ _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _BARE = re.compile(r"[-+]?\d+$")
 
 
+# Strategies and bounds read the same sentences: five of seven times their values are known.
+@of_short_texts(1 << 15)
 def values(text: str) -> tuple[Value, ...]:
     """Return the different values of a text, in the order they first occur."""
-    return _values(text) if len(text) <= SHORT else _values.__wrapped__(text)
-
-
-# Strategies and bounds read the same sentences: five of seven times their values are known.
-@lru_cache(1 << 15)
-def _values(text: str) -> tuple[Value, ...]:
     placed = list(_exact(text))
     spans = [(start, start + len(value.text)) for start, value in placed]
     placed += [(start, Value("name", name)) for start, name in names(text, spans)]
@@ -207,8 +202,7 @@ def _is_path(text: str) -> bool:
 
 
 Ints = NDArray[np.int64]
-Spellings = tuple[str, ...]
-"""Ways to write one value."""
+Spellings = tuple[str, ...]  # ways to write one value
 
 # Translates text to be split into runs of ASCII letters, digits and underscores.
 _ATOMS = bytes(at if at < 128 and (chr(at).isalnum() or chr(at) == "_") else 32 for at in range(256))

@@ -41,10 +41,8 @@ from .render import (
     with_reach,
 )
 
-# Follows a strategy of which too little is graded to compare it.
-_TOO_FEW = "†"
-# Calibrations of a grader that stand beside its grades.
-_MOST_PROFILES = 2
+_TOO_FEW = "†"  # follows a strategy of which too little is graded to compare it
+_MOST_PROFILES = 2  # calibrations of a grader that stand beside its grades
 _NAME = 32
 _WHOLE = "none"
 
@@ -53,10 +51,7 @@ _SHARE = (
     Column("correct", "correct", percent),
     Column("95 %", "correct_interval", share_range),
 )
-_GAIN = (
-    Column("normalised gain", "normalised_gain", percent),
-    Column("95 %", "normalised_gain_interval", share_range),
-)
+_GAIN = (Column("normalised gain", "normalised_gain", percent), Column("95 %", "normalised_gain_interval", share_range))
 _REST = (
     Column("not found", "unknown", integer),
     Column("abstained", "abstained", percent, spare=2),

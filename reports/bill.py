@@ -20,25 +20,11 @@ from ctxbench.metrics.value import Missing, Value
 from ctxbench.scenarios.media import media_counts
 from ctxbench.scenarios.model import MediaKind
 
-from .render import (
-    LACKING,
-    MARKS,
-    STRATEGY,
-    Column,
-    Table,
-    about,
-    count,
-    dollars,
-    integer,
-    percent,
-    table_of,
-    tokens,
-)
+from .render import LACKING, MARKS, STRATEGY, Column, Table, about, count, dollars, integer, percent, table_of, tokens
 
 _KEYS = ["model", "placement", "strategy"]
 _MOST_CAUSES = 3
-# Share of a cost below which a range is none.
-_NARROW = 0.01
+_NARROW = 0.01  # share of a cost below which a range is none
 
 
 def totals(bills: pd.DataFrame) -> pd.DataFrame:

@@ -21,8 +21,7 @@ from .render import Column, Table, about, count, percent, reasons, shares, table
 
 _GROUPS = {"language": "language", "kind": "kind", "system": "system", "answer": "kind of answer"}
 """Groups of a profile, with the words for them in tables."""
-# Labelled sets that shares are corrected by.
-_MOST_SETS = 2
+_MOST_SETS = 2  # labelled sets that shares are corrected by
 _VARIANT = re.compile(r"(?:, )?\bvariant='(\w+)'")
 _UNKNOWN = "How far {} agrees with people is not known: `ctxbench lab calibrate` measures it."
 
@@ -50,11 +49,6 @@ def interval(estimate: Estimate) -> str:
     return f"{whole} ({low:.{digits}f} to {high:.{digits}f})".replace("-", "−")
 
 
-def _alone(estimate: Estimate) -> str:
-    """Return a figure without its interval."""
-    return figure(estimate.value)
-
-
 def _columns(show: Callable[[Any], str], **heads: str) -> dict[str, Column]:
     """Return columns by their keys, which may be lacking in a row."""
     return {
@@ -67,7 +61,7 @@ _integer = "{:,}".format
 _GRADER, _ANSWERS = Column("grader", "grader"), Column("answers", "answers", _integer)
 _FIGURES = {
     **_columns(interval, accuracy="accuracy", kappa="kappa", wrong_accepted="wrong accepted", auc="AUC"),
-    **_columns(_alone, precision="precision", recall="recall", f1="F1", specificity="specificity"),
+    **_columns(lambda of: figure(of.value), precision="precision", recall="recall", f1="F1", specificity="specificity"),
 }
 """Columns of an agreement's figures (`_row`)."""
 _CONFUSION = {
@@ -210,22 +204,14 @@ def _notes(calibrated: Calibrated) -> Iterator[str]:
         yield "A model wrote the labels: this is agreement of one grader with another, not with people."
     for profile in calibrated.profiles:
         if profile.held_out is not None:
-            yield (
-                f"{profile.grader} was fitted on answers of this set. Held out: the other "
-                f"{profile.held_out.answers:,}, whose figures other reports use."
-            )
-        if profile.less_exact:
-            yield (
-                f"{profile.grader} calls {count(profile.less_exact, 'answer')} wrong "
-                f"({percent(profile.less_exact / profile.graded)}), whose date fits but is less exact than the gold."
-            )
+            yield about("calibration_held_out", grader=profile.grader, answers=profile.held_out.answers)
+        if wrong := profile.less_exact:
+            answers, share = count(wrong, "answer"), percent(wrong / profile.graded)
+            yield about("calibration_less_exact", grader=profile.grader, answers=answers, share=share)
     if (raters := calibrated.raters) is not None:
         least, most = raters.raters
         several = f"{most}" if least == most else f"{least} to {most}"
-        yield (
-            f"{_who(labels).capitalize()}: {raters.answers:,} answers were labelled {several} times. Accuracy is how "
-            "often two labels of an answer agree, kappa is Fleiss'."
-        )
+        yield about("calibration_raters", who=_who(labels).capitalize(), answers=raters.answers, several=several)
 
 
 def _who(labels: LabelledSet) -> str:
@@ -264,8 +250,7 @@ def _effort(calibrated: Calibrated) -> Table:
         size, unit, digits = (1, "s", 2) if seconds >= 1 else (1e3, "ms", 1) if seconds >= 1e-3 else (1e6, "µs", 0)
         rows.append((profile.grader, f"{seconds * size:,.{digits}f} {unit}", *money))
     heads = ("grader", "time per answer", "cost per 1,000", "model calls", "tokens per answer")
-    note = "Times differ from run to run, and replies from a cassette take almost none. Costs count replayed calls too."
-    return Table(f"{calibrated.labels.name}: time and cost", heads, tuple(rows), (note,))
+    return Table(f"{calibrated.labels.name}: time and cost", heads, tuple(rows), (about("calibration_effort"),))
 
 
 def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator[Table]:

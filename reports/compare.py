@@ -86,6 +86,11 @@ def _change(row: Comparison) -> float:
     return 0.0 if row.found is None or isinstance(row.found.value, Missing) else float(row.found.value)
 
 
+def _is_mixed(row: Comparison) -> bool:
+    is_better = _change(row) > 0 if row.rule.better == "higher" else _change(row) < 0
+    return row.verdict.word == "worse" and is_better
+
+
 def _is_beyond(row: Comparison) -> bool:
     """Return whether a figure moved by more than its margin: any change is more than a share of what was 0."""
     change, limit = abs(_change(row)), row.rule.margin
@@ -94,9 +99,12 @@ def _is_beyond(row: Comparison) -> bool:
 
 
 def _most(rows: Sequence[Comparison], most: int = _MOST_LINES) -> list[Comparison]:
-    """Return the largest change of each metric, then the second largest of each, and so on, up to so many lines."""
+    """Return the largest change of each metric, then the second largest of each, and so on, up to so many lines.
+
+    Bounds come last, and what got worse in some conversations but better in all of them together.
+    """
     by_metric: dict[str, list[Comparison]] = {}
-    for row in sorted(rows, key=lambda row: (row.strategy in BOUNDS, -abs(_change(row)))):
+    for row in sorted(rows, key=lambda row: (row.strategy in BOUNDS, _is_mixed(row), -abs(_change(row)))):
         by_metric.setdefault(row.metric, []).append(row)
     first = _first_model(rows)
     order = {row.metric: at for at, row in enumerate(rows)}
@@ -296,7 +304,7 @@ def gate_tables(gate: Gate, look: Look) -> Iterator[Table]:
         changes = ([(row, change) for change in row.moved if change.gain < 0] for row in shown)
         pairs = [pair for rank in zip_longest(*changes) for pair in rank if pair is not None][:_MOST_CONVERSATIONS]
         heads = ("conversation", "strategy", "metric", "was", "is", "look at it")
-        if rows := [_conversation(*pair, look) for pair in pairs]:
+        if rows := [_conversation(row, change, look) for row, change in pairs]:
             yield Table("Which conversations moved most?", heads, tuple(rows), prose=True)
     if gate.result == "fails":
         yield Table("How to accept it?", ("if", "then"), tuple(_accept(gate)), prose=True)
@@ -312,7 +320,7 @@ _GATE_COLUMNS = (
     _figure("was", "before"),
     _figure("is", "after"),
     _CHANGE,
-    Column("conversations", lambda row: row.verdict.why if row.beyond else row.verdict.word),
+    Column("conversations", lambda row: row.verdict.why if row.verdict.word == "worse" else row.verdict.word),
 )
 
 
@@ -324,7 +332,8 @@ def _title(gate: Gate) -> str:
         return f"The gate FAILS: {some(list(names))} got worse in {some(list(metrics))}"
     if gate.gone or any(row.verdict.word == "lost" for row in gate.failing):
         return "The gate FAILS: what was measured before is gone, or is not the same"
-    return "The gate FAILS: baseline and run measure different things"
+    others = dict.fromkeys(map(_metric, gate.failing)) or dict.fromkeys(gate.unknown)
+    return f"The gate FAILS: {some(list(others))}: the baseline has another measure of it, or none"
 
 
 def _summary(gate: Gate) -> Iterator[str]:

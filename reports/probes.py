@@ -39,8 +39,7 @@ _COLUMNS = [
     *("evidence_state", "evidence_tokens", "evidence_place", "answer"),
 ]
 
-# Category of probes whose recording does not say what kind they are.
-_NO_KIND = "(no kind)"
+_NO_KIND = "(no kind)"  # category of probes whose recording does not say what kind they are
 
 ProbeFigures = dict[str, Value]
 """Figures of a strategy over some probes: their number `probes`, the metrics `OF_PROBES`, and `normalised_gain`."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from ctxbench.metrics.profile import FEATURES
 from ctxbench.metrics.value import Missing, Value
+from ctxbench.scenarios.coverage import COUNTS
 
-from .render import Column, Table, about, percent, table_of
+from .render import Column, Table, about, integer, percent, table_of
 
 
 def profile_table(profiles: Mapping[str, Mapping[str, Value]]) -> Table:
@@ -35,29 +36,42 @@ def profile_table(profiles: Mapping[str, Mapping[str, Value]]) -> Table:
     return Table("What are the recordings like?", heads, rows, (about("profile"),))
 
 
-_INTEGER = "{:,}".format
+_SPARE = ("keys never looked at", "not shown, characters", "shown, characters", "compactions", "cache reads")
+"""Heads of columns that a narrow terminal leaves out."""
+_HEADS = {"usage": "with usage", "cache_reads": "cache reads"}
 _COVERAGE = (
     Column("format", "format"),
-    *(Column(key, key, _INTEGER) for key in ("files", "conversations", "messages", "calls")),
-    Column("with usage", "usage", _INTEGER),
-    Column("text read", lambda sums: percent(1 - sums["missing"] / sums["shown"]) if sums["shown"] else "–"),
+    *(Column(_HEADS.get(key, key), key, integer) for key in ("files", *COUNTS)),
+    Column("not shown, characters", "not_shown", integer),
+    Column("shown, characters", "shown", integer),
+    Column("text read", lambda sums: "–" if sums["share"] is None else f"{100 * sums['share']:.2f} %"),
+    Column("keys never looked at", "keys", integer),
 )
+
+
+def coverage_by_format(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the sums of rows of `scenarios.coverage.compared` by format, with the `share` of the shown text read."""
+    groups = defaultdict[str, list[Mapping[str, Any]]](list)
+    for row in rows:
+        groups[row["format"]].append(row)
+    sums: list[dict[str, Any]] = []
+    for name, group in sorted(groups.items()):
+        missing, unshown = (sum(sum(row[key].values()) for row in group) for key in ("not_read", "not_shown"))
+        shown = sum(row["characters"] for row in group) - unshown
+        counts = {key: sum(row[key] for row in group) for key in ("files", *COUNTS)}
+        keys = len({key for row in group for key in row["keys_not_looked_at"]})
+        share = 1 - missing / shown if shown else None
+        sums.append({"format": name, **counts, "not_shown": unshown, "shown": shown, "share": share, "keys": keys})
+    return sums
 
 
 def coverage_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Return how much of the files' text was read, by format, and the keys of what was not, most first."""
-    by_format = defaultdict[str, Counter[str]](Counter)
+    note = "– where the file is no JSON."
+    read = table_of("What was read of the files?", _COVERAGE, coverage_by_format(rows), [note], _SPARE)
     keys = Counter[str]()
     for row in rows:
-        sums = by_format[row["format"]]
-        sums.update({key: row[key] for key in ("files", "conversations", "messages", "calls", "usage")})
-        sums["missing"] += sum(row["not_read"].values())
-        sums["shown"] += row["characters"] - sum(row["not_shown"].values())
         keys.update(row["not_read"])
-    read = [{"format": name, **sums} for name, sums in sorted(by_format.items())]
-    most = tuple((key, _INTEGER(number)) for key, number in keys.most_common(12))
+    most = tuple((key, integer(number)) for key, number in keys.most_common(12))
     unread = Table("Under which keys is text that no message has?", ("key", "characters"), most)
-    return [
-        table_of("What was read of the files?", _COVERAGE, read, ["– where the file is no JSON."]),
-        *[unread] * bool(most),
-    ]
+    return [read, *[unread] * bool(most)]

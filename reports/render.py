@@ -29,14 +29,10 @@ if TYPE_CHECKING:
 WIDE = 100_000
 """A width that fits any row."""
 
-# Characters of a line of prose, at least and at most, whatever the terminal.
-_SHORT, _LINE = 20, 100
-# Spaces between columns.
-_GAP = 2
-# A name is broken within its words only where one is longer than this.
-_NAME = 32
-# Reasons for missing figures that stand under a table.
-_MOST_REASONS = 4
+_SHORT, _LINE = 20, 100  # characters of a line of prose, at least and at most, whatever the terminal
+_GAP = 2  # spaces between columns
+_NAME = 32  # a name is broken within its words only where one is longer than this
+_MOST_REASONS = 4  # reasons for missing figures that stand under a table
 OF_FEW = ("compression_ratio", "lru_k_hit_rate", "constraint_recall")
 """Metrics that most strategies, or runs, have nothing to measure of (`figure_of_few`)."""
 MARKS = ("*", "†")

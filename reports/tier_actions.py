@@ -5,9 +5,10 @@ Counted from the events of strategies whose tiers have quotas (`focus`, `tiered`
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -16,40 +17,31 @@ import pandas as pd
 
 from ctxbench.metrics.value import Value
 
-from .render import Column, Table, figure_of_few, table_of
+from .render import Column, Table, about, figure_of_few, integer, table_of
 
 TIERS = ("focus", "working", "archive", "rag")
 LEVELS = ("warning", "soft", "hard")
-
-
-@dataclass(slots=True)
-class Moves:
-    """Moves from one tier to another."""
-
-    messages: int = 0
-    tokens: int = 0
-    queue_time: float = 0.0
-    """Recorded seconds that all moves waited, together."""
-    times: int = 0
+_MOVED = ("times", "messages", "tokens", "queue_time")
 
 
 @dataclass(slots=True)
 class TierActions:
     """Actions of one strategy's tiers, over all conversations that are compared."""
 
-    hit_rate: Value
-    """The metric `working_hit_rate`."""
-    hits: Counter[str] = field(default_factory=Counter)
+    working_hit_rate: Value
+    """The metric of this name."""
+    found: Counter[str] = field(default_factory=Counter)
     """Number of messages that were looked up, by the tier that had them."""
-    moves: dict[tuple[str, str], Moves] = field(default_factory=dict)
-    limits_reached: Counter[tuple[str, str]] = field(default_factory=Counter)
+    moves: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    """From one tier to another: `times`, `messages`, `tokens`, and `queue_time`, recorded seconds that all waited."""
+    limit_reached: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often each tier reached each of its limits."""
     alarms: Counter[str] = field(default_factory=Counter)
 
     @property
     def has_quotas(self) -> bool:
         """True if its tiers are counted in tokens: other strategies do not say where they looked."""
-        return bool(self.limits_reached)
+        return bool(self.limit_reached)
 
 
 def tier_actions(events: pd.DataFrame, hit_rates: Mapping[str, Value]) -> dict[str, TierActions]:
@@ -62,16 +54,15 @@ def tier_actions(events: pd.DataFrame, hit_rates: Mapping[str, Value]) -> dict[s
         actions = by_strategy.setdefault(name, TierActions(hit_rates[name]))
         if kind == "recalled":
             if event.get("kind") in TIERS:
-                actions.hits[event["kind"]] += len(event["sources"])
+                actions.found[event["kind"]] += len(event["sources"])
         elif kind == "moved":
-            edge = actions.moves.setdefault((event["source"], event.get("to", "")), Moves())
-            edge.times += 1
-            edge.messages += len(event["sources"])
-            edge.tokens += event.get("tokens", 0)
-            edge.queue_time += event.get("queue_time", 0.0)
+            edge = actions.moves.setdefault((event["source"], event.get("to", "")), defaultdict(int))
+            moved = {"times": 1, "messages": len(event["sources"]), "tokens": 0, "queue_time": 0.0, **event}
+            for key in _MOVED:
+                edge[key] += moved[key]
         elif event.get("up", True):
             if kind == "limit_reached":
-                actions.limits_reached[event["tier"], event["level"]] += 1
+                actions.limit_reached[event["tier"], event["level"]] += 1
             else:
                 actions.alarms[event["reading"]] += 1
     return by_strategy
@@ -86,32 +77,24 @@ def tier_action_tables(by_strategy: dict[str, TierActions]) -> Iterator[Table]:
         yield _moved(by_strategy)
 
 
-def _looked_up(by_strategy: dict[str, TierActions]) -> Table:
-    def hits(tier: str) -> Callable[[tuple[str, TierActions]], str]:
-        return lambda row: f"{row[1].hits[tier]:,}"
-
-    def limits(level: str) -> Callable[[tuple[str, TierActions]], str]:
-        def cell(row: tuple[str, TierActions]) -> str:
-            counts = ((tier[0].upper(), row[1].limits_reached[tier, level]) for tier in TIERS)
-            return " ".join(f"{letter} {times:,}" for letter, times in counts if times) or "none"
-
-        return cell
+def _looked_up(by_strategy: Mapping[str, TierActions]) -> Table:
+    def limits(level: str, row: tuple[str, TierActions]) -> str:
+        counts = ((tier[0].upper(), row[1].limit_reached[tier, level]) for tier in TIERS)
+        return " ".join(f"{letter} {times:,}" for letter, times in counts if times) or "none"
 
     columns = (
         Column("strategy", itemgetter(0)),
-        *(Column("RAG" if tier == "rag" else tier.capitalize(), hits(tier)) for tier in TIERS),
-        Column("Working hit rate", lambda row: figure_of_few("working_hit_rate", row[1].hit_rate)),
-        *(Column(level, limits(level)) for level in LEVELS),
+        *(Column("RAG" if tier == "rag" else tier.capitalize(), partial(_found, tier)) for tier in TIERS),
+        Column("Working hit rate", lambda row: figure_of_few("working_hit_rate", row[1].working_hit_rate)),
+        *(Column(level, partial(limits, level)) for level in LEVELS),
         Column("alarms", lambda row: ", ".join(f"{at} {n:,}" for at, n in sorted(row[1].alarms.items())) or "none"),
     )
-    notes = (
-        "Focus to RAG: messages that were looked up, by the tier that had them. Working hit rate: the share of those "
-        "below Focus that Working had, from its first eviction on.",
-        "Warning, soft, hard: limits reached by Focus, Working, Archive and RAG (F W A R). Alarms: readings that went "
-        "beyond their limit, and how often.",
-    )
-    title = "Which tier had what was looked up?"
+    notes, title = map(about, ("tiers_looked_up", "tiers_limits")), "Which tier had what was looked up?"
     return table_of(title, columns, by_strategy.items(), notes, spare=("warning", "soft", "alarms"))
+
+
+def _found(tier: str, row: tuple[str, TierActions]) -> str:
+    return integer(row[1].found[tier])
 
 
 def _moved(by_strategy: dict[str, TierActions]) -> Table:
@@ -123,35 +106,33 @@ def _moved(by_strategy: dict[str, TierActions]) -> Table:
     columns = (
         Column("strategy", itemgetter(0)),
         Column("move", itemgetter(1)),
-        Column("messages", lambda row: f"{row[2].messages:,}"),
-        Column("tokens", lambda row: f"{row[2].tokens:,}" if row[3] else "not counted"),
-        Column("queue time", lambda row: f"{row[2].queue_time / max(row[2].messages, 1):,.1f} s" if row[3] else "–"),
+        Column("messages", lambda row: f"{row[2]['messages']:,}"),
+        Column("tokens", lambda row: f"{row[2]['tokens']:,}" if row[3] else "not counted"),
+        Column(
+            "queue time", lambda row: f"{row[2]['queue_time'] / max(row[2]['messages'], 1):,.1f} s" if row[3] else "–"
+        ),
     )
-    note = (
-        "Queue time: recorded seconds from the request of a move until it was done, on average. The work of the move "
-        "itself counts as latency of the strategy."
-    )
-    return table_of("What moved between the tiers?", columns, rows, [note], names=2)
+    return table_of("What moved between the tiers?", columns, rows, [about("tiers_moved")], names=2)
 
 
-def _place(edge: tuple[tuple[str, str], Moves]) -> tuple[int, int]:
+def _place(edge: tuple[tuple[str, str], object]) -> tuple[int, int]:
     source, to = edge[0]
     return tuple((*TIERS, "", to, source).index(tier) for tier in (source, to))  # type: ignore[return-value]
 
 
-def tier_actions_json(by_strategy: dict[str, TierActions]) -> dict[str, Any]:
+def tier_actions_json(by_strategy: Mapping[str, TierActions]) -> dict[str, Any]:
     """Return the exact figures."""
     return {
         name: {
-            "found": {tier: actions.hits[tier] for tier in TIERS},
-            "working_hit_rate": actions.hit_rate,
+            "found": {tier: actions.found[tier] for tier in TIERS},
+            "working_hit_rate": actions.working_hit_rate,
             "moves": [
-                {"from": source, "to": to} | {key: getattr(edge, key) for key in ("messages", "tokens", "queue_time")}
+                {"from": source, "to": to} | {key: edge[key] for key in ("messages", "tokens", "queue_time")}
                 for (source, to), edge in sorted(actions.moves.items(), key=_place)
             ],
             "limit_reached": [
                 {"tier": tier, "level": level, "times": times}
-                for (tier, level), times in sorted(actions.limits_reached.items())
+                for (tier, level), times in sorted(actions.limit_reached.items())
             ],
             "alarms": dict(sorted(actions.alarms.items())),
         }

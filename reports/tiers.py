@@ -21,6 +21,7 @@ from .render import (
     REACH,
     Column,
     Table,
+    about,
     count,
     exact,
     figure_of_few,
@@ -71,7 +72,7 @@ def overview_table(overview: OverviewMeasurement) -> Table:
     peers = [f"{_PEER_NAMES[row.policy]} {_mean(row.hit_rate)}" for row in others]
     coders = [f"{size.name} {size.bytes:,}" for size in archive.coders if not isinstance(size.bytes, Missing)]
     moves = _overview_actions(overview).moves.items()
-    edges = [f"{source[0]}→{to[0]}".upper() + f" {edge.messages:,}" for (source, to), edge in moves]
+    edges = [f"{source[0]}→{to[0]}".upper() + f" {edge['messages']:,}" for (source, to), edge in moves]
     hit_rate = figure_of_few("lru_k_hit_rate", overview.figures["lru_k_hit_rate"])
     beside = "exact search" if index.index == "exact" else f"{index.index} · exact search {_mean(index.exact)}"
     rows = (
@@ -97,12 +98,6 @@ def _times(value: Value) -> str:
     return f"({value.why})" if isinstance(value, Missing) else f"{value:.2f}"
 
 
-_WORKING_HOW = (
-    "Hit rate: the share of look-ups of items in the cache; token hit rate: of their tokens. ± is half the 95 % "
-    "t-interval over the samples; evictions, loaded and preloaded tokens are means of a sample.",
-    "Bound: no policy without preload has more. Popularity known: what to expect of a cache that knows how popular "
-    "every item is; belady knows the future, is optimal for items of one size, and no bound for tokens.",
-)
 _POLICY_COLUMNS = (
     Column("policy", lambda row: f"{row.policy} + preload" if row.preload else row.policy),
     Column("hit rate", "hit_rate", with_reach),
@@ -124,10 +119,7 @@ def _working(measured: WorkingMeasurement) -> list[Table]:
     if not isinstance(bounds.hit_rate, Missing) and bounds.hit_rate < _PROMISED_HIT_RATE:
         notes.append(f"A hit rate over {promised} is impossible here: no policy can exceed {percent(bounds.hit_rate)}.")
     elif not isinstance(expected, Missing) and expected < _PROMISED_HIT_RATE:
-        notes.append(
-            f"A hit rate over {promised} is out of reach here without seeing the future: with all popularities known, "
-            f"{percent(expected)} can be expected."
-        )
+        notes.append(about("tiers_out_of_reach", promised=promised, expected=percent(expected)))
     columns = (*_POLICY_COLUMNS, *([_PRELOADED] if any(row.preload for row in measured.rows) else []))
     sizes = f"{measured.look_ups:,.0f} look-ups and {tokens(measured.tokens)} tokens each"
     samples = count(measured.samples, measured.of)
@@ -138,7 +130,7 @@ def _working(measured: WorkingMeasurement) -> list[Table]:
     if not isinstance(expected, Missing):
         rows.append(("popularity known", percent(expected), "", *rest))
     with_bounds = Table(table.title, table.heads, (*table.rows, *rows), table.notes, spare=table.spare)
-    return [with_bounds, Table("How to read it", (), (), _WORKING_HOW)]
+    return [with_bounds, Table("How to read it", (), (), (about("tiers_hit_rates"), about("tiers_bounds")))]
 
 
 def _archive(measured: ArchiveMeasurement) -> list[Table]:
@@ -168,17 +160,12 @@ def _lossless(measured: ArchiveMeasurement, corpus: Corpus, *archive: Size) -> T
         Column(f"below {PLAIN}", of_bytes(lambda size: percent(saving(plain, size)))),
         Column("bytes/token", of_bytes(lambda size: f"{size / measured.tokens:.3f}" if measured.tokens else "–")),
     )
-    notes = (
-        f"{count(measured.conversations, 'conversation')}, {count(measured.messages, 'message')}, "
-        f"{measured.tokens:,} tokens, {corpus.original:,} bytes, in blocks of {coding.block_tokens:,} tokens. Every "
-        "coder gets the same.",
-        "Computed: what an arithmetic coder with a learning model would take, an upper bound of the entropy. It sees "
-        "no repeats longer than its order, so zstd can be below it on repetitive JSON.",
-        f"archive counts blocks, tables, dictionary and index (level {coding.level}, dictionary {coding.dictionary}). "
-        "Lossless compression saves no tokens: what is read back is sent whole.",
-    )
-    rows = (*corpus.sizes, *archive)
-    return table_of(f"Lossless: {corpus.name}", columns, rows, notes[: 2 + len(archive)], names=2)
+    sizes = {"tokens": measured.tokens, "bytes": corpus.original, "block": coding.block_tokens}
+    counts = {"conversations": measured.conversations, "messages": measured.messages}
+    words = {name: count(number, name.removesuffix("s")) for name, number in counts.items()}
+    notes = [about("tiers_coders", **sizes, **words), about("tiers_computed")]
+    notes += [about("tiers_archive", level=coding.level, dictionary=coding.dictionary)] * len(archive)
+    return table_of(f"Lossless: {corpus.name}", columns, (*corpus.sizes, *archive), notes, names=2)
 
 
 def _summaries(lossy: Lossy | Missing) -> Table:
@@ -192,11 +179,7 @@ def _summaries(lossy: Lossy | Missing) -> Table:
         Column("saving (bytes)", lambda row: saving(row.original, row.stored), percent),
         Column("values kept", "values_kept", percent),
     )
-    note = (
-        "Values kept: the share of the numbers, dates, names, identifiers and paths of a block that its summary has. "
-        "The original blocks stay beside their summaries and are not counted; bytes are compressed."
-    )
-    return table_of("Lossy: summaries", columns, [lossy], [note])
+    return table_of("Lossy: summaries", columns, [lossy], [about("tiers_summaries")])
 
 
 def _coded(coded: Coded | Missing) -> Table:
@@ -210,11 +193,8 @@ def _coded(coded: Coded | Missing) -> Table:
         Column("recall@10", lambda row: percent(row[1])),
         Column("loss", lambda row: percent(1 - row[1])),
     )
-    note = (
-        f"{coded.vectors:,} texts under the offline embedder ({coded.width:,} coordinates), searched with "
-        f"{count(coded.questions, 'question')} of the probes. Recall@10 is against an exact search; bytes kept to "
-        "re-rank come on top of the codes."
-    )
+    questions = count(coded.questions, "question")
+    note = about("tiers_codes", vectors=coded.vectors, width=coded.width, questions=questions)
     return table_of("Lossy: embeddings, product quantisation", columns, coded.recall.items(), [note])
 
 
@@ -230,11 +210,7 @@ def _speed(measured: ArchiveMeasurement) -> Table:
         ("one message, longest", f"{gets[-1] * 1e3:.2f} ms"),
         ("open", f"{speed.open * 1e3:.1f} ms"),
     )
-    note = (
-        "On this machine, now: no two runs have the same times. MB are bytes before compression; blocks that the "
-        "dictionary comes from decompress fastest."
-    )
-    return Table("Speed", ("what", "figure"), rows, (note,))
+    return Table("Speed", ("what", "figure"), rows, (about("tiers_speed"),))
 
 
 def _rag(measured: RagMeasurement) -> list[Table]:
@@ -277,12 +253,7 @@ def _rag(measured: RagMeasurement) -> list[Table]:
         ("entities", f"{sum(tier.entities for tier in built):,}"),
         ("edges", f"{sum(tier.edges for tier in built):,}"),
     )
-    how = (
-        f"Recall: the share of a probe's evidence among the first {k} or {twice} messages found, with intervals over "
-        "conversations. p50, p95 and p99: time of a search in one conversation with the embedding of the question.",
-        "rrf: reciprocal rank fusion; weighted: scores divided by their retriever's best, added; reranked: the first "
-        f"{RERANKED} by rrf, ordered by exact scores. `vector` is as good as its embedder: `offline` compares words.",
-    )
+    how = about("tiers_recall", k=k, twice=twice), about("tiers_fusion", reranked=RERANKED)
     return [
         table_of(title, columns, measured.ways, notes),
         table_of(f"Recall@{k} by category of the probes", by_category, measured.ways, [REACH]),
@@ -331,11 +302,6 @@ _FOCUS_COLUMNS = (
     Column("latency p50", "latency_us", _micros("p50"), spare=1),
     Column("latency p99", "latency_us", _micros("p99")),
 )
-_FOCUS_HOW = (
-    "Over the limit: requests larger than the limit, with tool schemas; over budget: calls where the strategy says "
-    "that its limit cannot be kept. ± is half the 95 % interval over independent units.",
-    "Bound: the most evidence that fits within the limit beside system messages, tool schemas and the question.",
-)
 
 
 def _focus(measured: FocusMeasurement) -> list[Table]:
@@ -343,7 +309,8 @@ def _focus(measured: FocusMeasurement) -> list[Table]:
     whole = next(row for row in measured.rows if row.strategy == WHOLE)
     counts = count(measured.conversations, "conversation"), count(whole.calls, "call"), count(whole.probes, "probe")
     title = f"Focus, {measured.limit:,} tokens: {', '.join(counts)}"
-    shown = [table_of(title, _FOCUS_COLUMNS, measured.rows), Table("How to read it", (), (), _FOCUS_HOW)]
+    how = about("tiers_focus"), about("tiers_focus_bound")
+    shown = [table_of(title, _FOCUS_COLUMNS, measured.rows), Table("How to read it", (), (), how)]
     if measured.failed:
         columns = [Column(name, name) for name in ("conversation", "strategy", "why")]
         note = "These conversations count in no figure."

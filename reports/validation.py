@@ -5,26 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ctxbench.metrics.validation.comparison import UNKNOWN, ComparedCall
+from ctxbench.metrics.validation.comparison import UNKNOWN, CacheReplay, ComparedCall
 from ctxbench.metrics.validation.validation import Figures, Validation
 from ctxbench.metrics.value import Missing, Value
 
 from .render import Column, Table, about, count, percent, table_of
 
-# Calls that are listed.
-_MOST_CALLS = 20
-
-_ASSUMED = {
-    "no start": "calls without a recorded start began when the message before them was there, or, where that has no "
-    "time, when they were answered",
-    "no time": "conversations without any time came one after the other, their calls a second apart, under the latest "
-    "rules",
-    "marks": "where a recording reports cache writes and no breakpoints, there was one at the end of each prompt",
-    "head marks": "where the tokens read or written are always the same while prompts grow, and no breakpoints are "
-    "recorded, there was one at the end of what stands before the messages",
-    "constant": "what the first prompt of a model has over our own count (a system prompt or tools that the recording "
-    "lacks, and what the provider puts around them) stands before its messages",
-}
+_MOST_CALLS = 20  # calls that are listed
 
 
 def _or_why(show: Callable[[float], str]) -> Callable[[Value], str]:
@@ -173,7 +160,7 @@ def _calls(rows: Sequence[ComparedCall]) -> Table:
 
 def _notes(validation: Validation) -> Iterator[str]:
     replayed, prices = validation.replayed, validation.prices
-    yield from (f"Assumed: {_ASSUMED[agreement]}." for agreement in sorted(replayed.assumed))
+    yield from (f"Assumed: {text}." for text in _assumed(replayed).values())
     if replayed.left_out:
         yield "Calls that cannot be compared are named on standard error, all of them in --json."
     for model, calls in replayed.without_rule.items():
@@ -191,6 +178,10 @@ def _notes(validation: Validation) -> Iterator[str]:
         yield f"{model} is counted in {validation.counters[model].encoding}: {what}."
 
 
+def _assumed(replayed: CacheReplay) -> dict[str, str]:
+    return {name: about(f"assumed_{name.replace(' ', '_')}") for name in sorted(replayed.assumed)}
+
+
 def as_json(validation: Validation) -> dict[str, Any]:
     """Return the exact figures of `tables`."""
     replayed = validation.replayed
@@ -198,7 +189,7 @@ def as_json(validation: Validation) -> dict[str, Any]:
         "models": validation.agreements,
         "costs": validation.costs,
         "calls": [_call(row) for row in validation.rows],
-        "assumed": {agreement: _ASSUMED[agreement] for agreement in sorted(replayed.assumed)},
+        "assumed": _assumed(replayed),
         "without_rule": dict(replayed.without_rule),
         "left_out": [str(error) for error in replayed.left_out],
         "prices": validation.prices.source,

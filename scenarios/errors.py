@@ -82,10 +82,10 @@ class WorkerError(UserError):
 
 
 class MissingExtra(UserError):
-    """A library that is not installed, and the extra that brings it; `also` is what else would help."""
+    """A library that is not installed or has another `problem`, and the extra that brings it; `also` would help too."""
 
-    def __init__(self, library: str, extra: str, also: str = "") -> None:
-        super().__init__(f"{library} is not installed: pip install 'ctxbench[{extra}]'{also}")
+    def __init__(self, library: str, extra: str, also: str = "", problem: str = "is not installed") -> None:
+        super().__init__(f"{library} {problem}: pip install 'ctxbench[{extra}]'{also}")
         self.extra = extra
 
 

@@ -26,8 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "tests" / "instructions.json"
 BENCHMARKS = (sys.executable, "-m", "tests.perf.counted")
-MARK = "getpgid"
-"""The function of the C library that a benchmark program calls as a mark."""
+MARK = "getpgid"  # the function of the C library that a benchmark program calls as a mark
 MOST = 0.10
 
 

@@ -27,8 +27,7 @@ from ctxbench.scenarios.embedded import scenario
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/bench.md", "docs/quality.md", "docs/cost.md")
 FEW = ("window(max_tokens=8000)", "window(max_tokens=32000)", "summary(every=5)", "retrieval", "archive", "none")
-ROWS = 8
-"""Rows of the last table of `make bench` that the README has."""
+ROWS = 8  # rows of the last table of `make bench` that the README has
 WRITTEN_FROM, BASELINE = ROOT / "docs" / "tables.json", ROOT / "tests" / "baseline.smoke.json"
 _PLACE = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

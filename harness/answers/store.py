@@ -208,7 +208,7 @@ def _find(folder: Path, digests: dict[str, str], answerer: str, grader: str) -> 
     """Return the answers and grades if all their parts are there, else for each that is not the file that lacks."""
     parts = {part_paths(folder, answerer, grader, shard): contexts for shard, contexts in digests.items()}
     # Shards answered under other settings are stale: those of most shards count.
-    identities = [made_by(answers).get("as", "") for answers, _ in parts]
+    identities = [by for answers, _ in parts if (by := made_by(answers).get("as"))]
     identity = max(identities, key=identities.count, default="")
     lacking = []
     for (answers, grades), contexts in parts.items():

@@ -192,7 +192,7 @@ class _Pairing:
         versions = [run.metrics[metric].version for run in self.runs if metric in run.metrics]
         is_other = len(set(versions)) > 1
         if is_other:
-            why = f"version {versions[0]} in {before.source}, version {versions[1]} in {after.source}"
+            why = f"was version {versions[0]}, is version {versions[1]}"
             comparison = replace(comparison, verdict=Verdict("incomparable", why))
             if one is None or other is None or not rule.exact:
                 return comparison
@@ -203,10 +203,8 @@ class _Pairing:
         one, other = one[self._at[0]], other[self._at[1]]
         measured = in_both(one, other)
         if not measured.any():
-            gone = bool(np.isnan(other).all()) and not np.isnan(one).all()
-            return replace(
-                comparison, verdict=Verdict("lost" if gone else "cannot tell", "no conversation has it on both sides")
-            )
+            word: Word = "lost" if np.isnan(other).all() and not np.isnan(one).all() else "cannot tell"
+            return replace(comparison, verdict=Verdict(word, "no conversation has it on both sides"))
         names, units = (list(compress(every, measured)) for every in (self.names, self.units))
         pairs = Pairs(about.form, one[measured], other[measured], units)
         if rule.exact:
@@ -215,8 +213,9 @@ class _Pairing:
             gone = [name for name in compress(self.names, unknown) if name not in failed]
             exact = _exact(comparison, pairs, names, gone)
             return replace(exact, verdict=comparison.verdict) if is_other else exact
-        rule = replace(rule, margin=rule.margin or usual_margin(about.unit))
-        change = difference_unless_fixed(metric, (strategy, against), difference(pairs, rule.margin.relative))
+        margin = rule.margin or usual_margin(about.unit)
+        rule = replace(rule, margin=margin)
+        change = difference_unless_fixed(metric, (strategy, against), difference(pairs, margin.relative))
         beyond = tuple(compress(names, _losses(pairs, rule) > (np.inf if rule.each is None else rule.each)))
         gain = pairs.contributions() * (1 if rule.better == "higher" else -1)
         return replace(comparison, rule=rule, found=change, moved=_moved(pairs, names, gain), beyond=beyond)

@@ -232,7 +232,7 @@ def worst_of(rows: pd.DataFrame, metric: Metric) -> int | None:
     """Return the step that weighs most against a metric, of the rows of one conversation under one strategy."""
     if "step" not in rows or rows.empty or not isinstance(metric.of, get_args(Summed)):
         return None
-    top, bottom = metric.of.parts(rows)
+    top, bottom = (np.asarray(part, np.float64) for part in metric.of.parts(rows))
     lacking = isinstance(metric.of, Ratio) and metric.of.form == "ratio" and metric.better == "higher"
     step = rows.step.iloc[int(np.argmax(bottom - top if lacking else top))]
     return None if pd.isna(step) else int(step)

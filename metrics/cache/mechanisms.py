@@ -61,7 +61,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from .prefixes import START, CacheMark, CacheRequest, CacheUsage, common
 
@@ -73,17 +72,11 @@ class TooManyMarks(ValueError):
     """A request that the provider answers with status 400."""
 
 
-class Cache(Protocol):
-    """A cache of one account at a provider."""
-
-    def request(self, request: CacheRequest, /) -> CacheUsage:
-        """Return what a request reads and writes."""
-
-
-class NoCache:
-    """A provider that caches nothing."""
+class Cache:
+    """A cache of one account at a provider. This one caches nothing."""
 
     def request(self, request: CacheRequest) -> CacheUsage:
+        """Return what a request reads and writes."""
         return CacheUsage(0, 0, 0, request.tokens)
 
 
@@ -113,7 +106,7 @@ class ExplicitRules:
     five places or, with a text, six."""
 
 
-class ExplicitCache:
+class ExplicitCache(Cache):
     """Cache with explicit breakpoints."""
 
     def __init__(self, rules: ExplicitRules = ExplicitRules()) -> None:
@@ -194,8 +187,7 @@ class AutomaticRules:
         return read if read >= self.least else 0
 
 
-NEGLIGIBLE = 1e-6
-"""Probability below which an older prefix is not looked for."""
+NEGLIGIBLE = 1e-6  # probability below which an older prefix is not looked for
 
 
 def mean_missed(rules: AutomaticRules | UnitRules, read: int, older: Iterable[int]) -> float:
@@ -217,7 +209,7 @@ def mean_missed(rules: AutomaticRules | UnitRules, read: int, older: Iterable[in
     return missed + unfound * read
 
 
-class AutomaticCache:
+class AutomaticCache(Cache):
     """Automatic prefix cache.
 
     Every request renews all prefixes on its path. Times are stored only for prefixes that the next request leaves, so
@@ -293,11 +285,10 @@ class BoundaryRules:
     """Parameters of boundary caches that differ by model and date."""
 
     least: int = 1024
-    lifetime: float = 1800.0
-    """Seconds after the last write or read; the provider promises no less."""
+    lifetime: float = 1800.0  # seconds after the last write or read; the provider promises no less
 
 
-class BoundaryCache:
+class BoundaryCache(Cache):
     """Cache that matches at boundaries alone."""
 
     def __init__(self, rules: BoundaryRules = BoundaryRules()) -> None:
@@ -355,7 +346,7 @@ class UnitRules:
         return shared // self.step * self.step
 
 
-class UnitCache:
+class UnitCache(Cache):
     """Cache of whole units."""
 
     def __init__(self, rules: UnitRules = UnitRules()) -> None:
@@ -408,12 +399,11 @@ class CachedContentRules:
     """Parameters of cached content that differ by model and date."""
 
     least: int
-    lifetime: float = 3600.0
-    """Seconds from its creation; reading does not prolong it."""
+    lifetime: float = 3600.0  # seconds from its creation; reading does not prolong it
     grow: float = 2.0
 
 
-class CachedContent:
+class CachedContent(Cache):
     """One caller's cached content."""
 
     def __init__(self, rules: CachedContentRules) -> None:

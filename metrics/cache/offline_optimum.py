@@ -49,12 +49,9 @@ Ints = npt.NDArray[np.intp]
 class Bound(NamedTuple):
     """Lowest bill of all requests of a result."""
 
-    cost: float
-    """US dollars of their input."""
-    read: int
-    """Tokens; read, written, written_1h and fresh add up to all of the input."""
-    written: int
-    """Tokens written for less than an hour."""
+    cost: float  # US dollars of their input
+    read: int  # tokens; read, written, written_1h and fresh add up to all of the input
+    written: int  # tokens written for less than an hour
     written_1h: int
     fresh: int
 
@@ -152,17 +149,12 @@ def _written(steps: _Steps, asking: Ints) -> tuple[float, tuple[int, int, int]]:
 class _Span:
     """Consecutive blocks used by the same requests."""
 
-    first: int
-    """Place of the first block."""
-    before: int
-    """Tokens before it."""
-    blocks: array[int]
-    """Prefixes, by their numbers."""
+    first: int  # place of the first block
+    before: int  # tokens before it
+    blocks: array[int]  # prefixes, by their numbers
     ends: array[int]
-    steps: list[int] = field(default_factory=list)
-    """Requests that end with the last block of the span."""
-    next: list[_Span] = field(default_factory=list)
-    """Spans that follow the last block in other requests."""
+    steps: list[int] = field(default_factory=list)  # requests that end with the last block of the span
+    next: list[_Span] = field(default_factory=list)  # spans that follow the last block in other requests
 
     @property
     def stop(self) -> int:

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from ctxbench.scenarios.model import Media, Message, ToolCall
 
-START = 0
-"""The number of the empty prefix."""
+START = 0  # the number of the empty prefix
 
 
 class Prefixes:
@@ -101,8 +100,7 @@ class CacheMark(NamedTuple):
     """A breakpoint of a request: the prefix up to the end of this block is to be cached."""
 
     block: int
-    lifetime: float = 300.0
-    """Seconds."""
+    lifetime: float = 300.0  # seconds
 
 
 @dataclass(slots=True)
@@ -143,10 +141,8 @@ class CacheRequest:
 class ContentBlocks(NamedTuple):
     """Content blocks of a message at Anthropic."""
 
-    each: int
-    """Its text and each tool call, at least one."""
-    runs: int
-    """The same where a run of tool calls is one."""
+    each: int  # its text and each tool call, at least one
+    runs: int  # the same where a run of tool calls is one
 
     @classmethod
     def of(cls, message: Message) -> ContentBlocks:
@@ -195,18 +191,14 @@ def common(one: Sequence[int], other: Sequence[int]) -> int:
     return low
 
 
-EDGE = 48
-"""Characters after the first difference that are encoded too, since a token may reach over it."""
+EDGE = 48  # characters after the first difference that are encoded too, since a token may reach over it
 
 
 class SharedStarts:
     """Index of the blocks that came after each prefix, by their texts."""
 
     def __init__(
-        self,
-        said: Callable[[Hashable], tuple[str, str] | None],
-        encode: Callable[[str], Sequence[int]],
-        frame: int,
+        self, said: Callable[[Hashable], tuple[str, str] | None], encode: Callable[[str], Sequence[int]], frame: int
     ) -> None:
         """`said` returns the role and text of a block, or None for a block that shares no start with another; `encode`
         the tokens of a text; `frame` are the tokens that a message has before its text."""

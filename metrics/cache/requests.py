@@ -29,26 +29,20 @@ from ..tokens import PRIMING
 from .mechanisms import HOUR, MOST_MARKS
 from .prefixes import START, CacheMark, CacheRequest, ContentBlocks, Prefixes, common, shared_start
 
-TOOLS = 2
-"""Blocks before the messages: the recorded tools, and those that the strategy offers beside them."""
+TOOLS = 2  # blocks before the messages: the recorded tools, and those that the strategy offers beside them
 
 
 class RequestStep(NamedTuple):
     """One request of a cell, as the context log has it."""
 
-    kept: int
-    """First messages that are those of the request before, under the same tools."""
-    added: Sequence[tuple[int, int]]
-    """Stretches of message numbers after them."""
-    tools: tuple[str, ...]
-    """Tools that the strategy offers beside the recorded ones."""
+    kept: int  # first messages that are those of the request before, under the same tools
+    added: Sequence[tuple[int, int]]  # stretches of message numbers after them
+    tools: tuple[str, ...]  # tools that the strategy offers beside the recorded ones
     tokens: int
-    marks: Sequence[int]
-    """Places of messages with a breakpoint after them."""
+    marks: Sequence[int]  # places of messages with a breakpoint after them
     started: float
     answered: float
-    answer: int
-    """The number of the recorded answer's message."""
+    answer: int  # the number of the recorded answer's message
     output: int
 
 
@@ -57,10 +51,8 @@ class MessageSizes(NamedTuple):
 
     tokens: Sequence[int]
     roles: Sequence[str]
-    tools: int
-    """Tokens of the recorded tools."""
-    blocks: Sequence[ContentBlocks] | None = None
-    """Content blocks of each; None = one each."""
+    tools: int  # tokens of the recorded tools
+    blocks: Sequence[ContentBlocks] | None = None  # content blocks of each; None = one each
 
 
 def requests(
@@ -226,8 +218,7 @@ class Boundaries:
 Placement = Callable[[CacheRequest], tuple[CacheMark, ...]]
 """Function from a request to its marks, called in the order of the requests of one result."""
 
-TAIL = 2
-"""Number of messages of the user or the tools at the end that are marked."""
+TAIL = 2  # number of messages of the user or the tools at the end that are marked
 
 DOCUMENT_LEAST = 1024
 """Least tokens of a message that design document 000 marks (it says 4 096 characters, at 4 a token)."""
@@ -282,8 +273,7 @@ PLACEMENTS: Mapping[str, Callable[[], Placement]] = {
 }
 """Placements by name, each made anew for every result."""
 
-BY_HAND = "by hand"
-"""Name of the placement that replaces `automatic` under rules without a look-back."""
+BY_HAND = "by hand"  # name of the placement that replaces `automatic` under rules without a look-back
 
 
 def _marks(*blocks: int) -> tuple[CacheMark, ...]:

@@ -34,7 +34,7 @@ _MECHANISMS: Mapping[str, tuple[type[Rules], Callable[[Any], Cache]]] = {
 
 def cache_of(rules: Rules | None) -> Cache:
     """Return an empty cache under these rules; None = nothing is cached."""
-    return next((cache(rules) for kind, cache in _MECHANISMS.values() if type(rules) is kind), mechanisms.NoCache())
+    return next((cache(rules) for kind, cache in _MECHANISMS.values() if type(rules) is kind), Cache())
 
 
 class CacheEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,13 +42,10 @@ class CacheEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     model: str
     seen: int
-    exact: int
-    """Calls whose tokens read are predicted to the token."""
+    exact: int  # calls whose tokens read are predicted to the token
     folder: str
-    recordings: str
-    """Names the recordings: agent, number, year."""
-    since: str = ""
-    """First day of the line that they were recorded under."""
+    recordings: str  # names the recordings: agent, number, year
+    since: str = ""  # first day of the line that they were recorded under
     host: str = ""
 
 
@@ -165,8 +162,7 @@ RULES = tuple(chain.from_iterable(_rules(file) for file in _FILES.values()))
 STORED = tuple(chain.from_iterable(_rules(file, stored=True) for file in _FILES.values()))
 """Rules of content that the caller creates, which replaces the automatic cache."""
 
-DOCUMENT = _rules(_read("document_000"))
-"""Rules as design document 000 assumes them."""
+DOCUMENT = _rules(_read("document_000"))  # rules as design document 000 assumes them
 
 
 def rule_for(model: str, when: float | None, rules: Sequence[CacheRule] = RULES, host: str = "") -> CacheRule | None:

@@ -35,12 +35,10 @@ _FIGURES: dict[str, tuple[str, tuple[int, ...]]] = {
     "specificity": ("people call no answer wrong", (1, 3)),
     "f1": ("neither people nor the grader call an answer right", ()),
 }
-FIGURES = tuple(_FIGURES)
-"""Figures of a confusion matrix, in the order of `figures`."""
+FIGURES = tuple(_FIGURES)  # figures of a confusion matrix, in the order of `figures`
 
 RESAMPLES, SEED = 2000, 0
-FEWEST = 30
-"""Least number of questions for a bootstrap: with fewer its intervals are too short."""
+FEWEST = 30  # least number of questions for a bootstrap: with fewer its intervals are too short
 GROUPS = 1000
 _Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
@@ -68,10 +66,8 @@ class Verdicts:
 
     people: NDArray[np.bool_]
     grader: NDArray[np.bool_]
-    score: NDArray[np.float64]
-    """The grader's scores; the higher, the surer that the answer is right."""
-    question: NDArray[np.intp]
-    """Number of each answer's question, from 0, without gaps."""
+    score: NDArray[np.float64]  # the grader's scores; the higher, the surer that the answer is right
+    question: NDArray[np.intp]  # number of each answer's question, from 0, without gaps
 
     @classmethod
     def of(
@@ -210,13 +206,15 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def agreement(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
     """Return every figure with its interval."""
-    cells = verdicts.cells()
+    cells, area, size = verdicts.cells(), auc_of(verdicts), verdicts.questions
+    [around] = intervals(area, size, resamples, seed, width=len(verdicts.people))
+    auc = estimate(float(area(np.ones((1, size)))[0, 0]), around, "people call all answers right, or none")
     return Agreement(
         len(verdicts.people),
-        verdicts.questions,
+        size,
         Confusion(*map(int, cells.sum(axis=0))),
         **of_verdicts(verdicts, resamples, seed),
-        auc=of_scores(verdicts, resamples, seed),
+        auc=auc,
         design_right=_design(cells[:, 0], cells[:, 0] + cells[:, 2]),
         design_wrong=_design(cells[:, 3], cells[:, 1] + cells[:, 3]),
     )
@@ -238,19 +236,10 @@ def of_verdicts(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED
     return estimates
 
 
-def of_scores(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) -> Estimate:
-    """Return the area under the ROC curve, with its interval."""
-    area, size = auc_of(verdicts), verdicts.questions
-    [around] = intervals(area, size, resamples, seed, width=len(verdicts.people))
-    return estimate(float(area(np.ones((1, size)))[0, 0]), around, "people call all answers right, or none")
-
-
 def estimate(value: float, interval: Ends | Missing, undefined: str) -> Estimate:
     """Return a figure with its interval; nan becomes Missing, with `undefined` as the reason."""
-    if math.isnan(value):
-        missing = Missing("undefined", undefined)
-        return Estimate(missing, missing)
-    return Estimate(float(value), interval)
+    missing = Missing("undefined", undefined)
+    return Estimate(missing, missing) if math.isnan(value) else Estimate(float(value), interval)
 
 
 def _design(hits: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
@@ -270,12 +259,9 @@ class Raters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Agreement of raters over the answers that at least two of them rated."""
 
     answers: int
-    raters: tuple[int, int]
-    """Least and most raters of an answer."""
-    verdicts: Estimate
-    """Fleiss' kappa of right and wrong, to compare a grader's kappa with."""
-    same: float
-    """Share of pairs of ratings of an answer that agree on right and wrong."""
+    raters: tuple[int, int]  # least and most raters of an answer
+    verdicts: Estimate  # Fleiss' kappa of right and wrong, to compare a grader's kappa with
+    same: float  # share of pairs of ratings of an answer that agree on right and wrong
 
 
 def raters(
@@ -308,8 +294,7 @@ class Known(NamedTuple):
     """Error rates of a grader from a calibration, and the numbers of independent answers behind them."""
 
     recall: float
-    right: float
-    """Answers that people call right, divided by their design effect."""
+    right: float  # answers that people call right, divided by their design effect
     specificity: float
     wrong: float
 
@@ -336,7 +321,7 @@ def corrected(share: float, answers: float, rates: Known) -> Estimate:
         return estimate(math.nan, Ends(0, 1), "the grader is no better than chance on the labelled answers")
     if not answers:
         return estimate(math.nan, Ends(0, 1), "there are no answers")
-    value = _within((share + rates.specificity - 1) / worth)
+    value = min(max((share + rates.specificity - 1) / worth, 0.0), 1.0)
     # Lang and Reiczigel add one right and one wrong answer to either rate, and z²/2 of each to the share: without that
     # an observed rate of 0 or 1 would count as certain.
     right, wrong, size = rates.right + 2, rates.wrong + 2, answers + _Z * _Z
@@ -349,8 +334,5 @@ def corrected(share: float, answers: float, rates: Known) -> Estimate:
     shift = 2 * _Z * _Z * (middle * of_recall - (1 - middle) * of_specificity)
     variance = seen * (1 - seen) / size + middle**2 * of_recall + (1 - middle) ** 2 * of_specificity
     half = _Z * variance**0.5 / worth
-    return Estimate(value, Ends(_within(middle + shift - half), _within(middle + shift + half)))
-
-
-def _within(share: float) -> float:
-    return min(1.0, max(0.0, share))
+    low, high = (min(max(middle + shift + side * half, 0.0), 1.0) for side in (-1, 1))
+    return Estimate(value, Ends(low, high))

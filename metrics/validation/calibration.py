@@ -132,8 +132,7 @@ class Calibration:
         return self._ends[call.context][: call.size]
 
 
-OTHERWISE = "o200k_base"
-"""Encoding of models whose own is not published."""
+OTHERWISE = "o200k_base"  # encoding of models whose own is not published
 
 
 class Counters(dict[str, TokenCounter]):

@@ -233,12 +233,9 @@ UNKNOWN = "unknown: "
 SILENT = "warmed by a call that reports no usage"
 OTHERS = "warmed by another run"
 EARLIER = "an earlier prefix was read: another server answered, or the cache was written late"
-LATE = 0.9
-"""Share of a lifetime after which an entry may be gone early."""
-STALE = 2.0
-"""Number of lifetimes after which an entry that is still there was written anew by somebody."""
-CLOSE = 16
-"""Tokens by which the end of a prefix that was never reported may be off."""
+LATE = 0.9  # share of a lifetime after which an entry may be gone early
+STALE = 2.0  # number of lifetimes after which an entry that is still there was written anew by somebody
+CLOSE = 16  # tokens by which the end of a prefix that was never reported may be off
 
 
 class ReplayedCache:

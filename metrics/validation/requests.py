@@ -23,16 +23,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ctxbench.scenarios.model import (
-    Call,
-    Compaction,
-    Conversation,
-    Message,
-    Tool,
-    compacted_start,
-    first_kept,
-    placed_compactions,
-)
+from ctxbench.scenarios.model import Call, Conversation, Message, Tool, compacted_start, first_kept, placed_compactions
 from ctxbench.scenarios.readers.messages import rising
 
 from ..cache.mechanisms import FIVE_MINUTES, HOUR, ExplicitRules
@@ -48,8 +39,7 @@ Assumed = Literal["no start", "no time", "marks", "head marks", "constant"]
 LIFETIMES = {"5m": FIVE_MINUTES, "1h": HOUR}
 BACKWARDS = "it began before an earlier call of its conversation: the clock ran backwards"
 NO_TIME = "it has no time, or one that runs backwards, among calls that have one"
-TOOLS = 1
-"""Blocks before the messages of a recorded prompt: the tools."""
+TOOLS = 1  # blocks before the messages of a recorded prompt: the tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +47,16 @@ class RecordedRequest:
     """A recorded call and its request."""
 
     conversation: Conversation
-    at: int
-    """Place of the answer in the conversation."""
+    at: int  # place of the answer in the conversation
     call: Call
     rule: CacheRule | None
     context: RecordedPrompt
     marks: tuple[CacheMark, ...]
     started: float
     answered: float
-    earliest: float
-    """Earliest possible start; before `started` where the recording has no start."""
-    dated: bool
-    """Whether the recording has its time."""
-    clock: str
-    """Fault in its time, for which it is not compared."""
+    earliest: float  # earliest possible start; before `started` where the recording has no start
+    dated: bool  # whether the recording has its time
+    clock: str  # fault in its time, for which it is not compared
 
     @property
     def size(self) -> int:
@@ -109,10 +95,8 @@ _rules_of = cache(rules_of)
 class Asking:
     """Builder of requests from recorded calls. A model's equal prefixes have equal numbers in all conversations."""
 
-    counters: Mapping[str, TokenCounter]
-    """The counter of each model."""
-    prefixes: Callable[[str], Prefixes]
-    """Returns the numbering of a model."""
+    counters: Mapping[str, TokenCounter]  # the counter of each model
+    prefixes: Callable[[str], Prefixes]  # returns the numbering of a model
     assumed: set[Assumed] = field(default_factory=set)
     _undated: float = 0.0  # the last time that was made up
 
@@ -262,14 +246,9 @@ class RecordedPrompts:
             self._kept[call.model] = KeptThinking(None if rule is None else rule.keeps, self._conversation.messages)
         stripped = self._kept[call.model].stripped(at)
         key = (stretch, call.model, call.effort, tools, stripped)
-        if key not in self._made:
-            compaction = self._compactions[stretch - 1].compaction if stretch else None
-            self._made[key] = self._make(compaction, call, tools, stripped)
-        return self._made[key]
-
-    def _make(
-        self, compaction: Compaction | None, call: Call, tools: tuple[Tool, ...], stripped: int
-    ) -> RecordedPrompt:
+        if key in self._made:
+            return self._made[key]
+        compaction = self._compactions[stretch - 1].compaction if stretch else None
         counter, messages, kept = self._counters[call.model], self._conversation.messages, self._kept[call.model]
         first = 0 if compaction is None else first_kept(compaction, self.place)
         head = () if compaction is None else compacted_start(compaction, messages[:first])
@@ -286,7 +265,7 @@ class RecordedPrompts:
             sizes.append(counter.message(message) + (0 if isinstance(tokens, Missing) else tokens))
         # `base` - 1: a block less the place of its message is the same for all that follow the head, the first of which
         # has the place `first` and stands in block 1 + len(head).
-        return RecordedPrompt(
+        self._made[key] = RecordedPrompt(
             np.array(self._prefixes(call.model).of(prefixes), np.int64),
             np.cumsum(sizes),
             Boundaries([message.role for message in sent], TOOLS, list(map(ContentBlocks.of, sent))),
@@ -295,6 +274,7 @@ class RecordedPrompts:
             {message.id: at for at, message in enumerate(head, 1) if message.role == "system"},
             kept,
         )
+        return self._made[key]
 
 
 def numbering(encoding: str) -> Prefixes:

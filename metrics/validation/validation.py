@@ -23,8 +23,7 @@ from .calibration import Counters
 from .comparison import EARLIER, CacheReplay, ComparedCall
 from .requests import RecordedRequest
 
-Figures = dict[str, Any]
-"""Figures by their keys in --json; those of a part are nested."""
+Figures = dict[str, Any]  # figures by their keys in --json; those of a part are nested
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +161,10 @@ def _billed(used: CacheUsage, output: int) -> Billed:
     return Billed(used.prompt, output, used.read, used.written + used.written_1h, used.written_1h)
 
 
-CLOSE = 0.005
-"""Relative error up to which a cost counts as reproduced."""
+CLOSE = 0.005  # relative error up to which a cost counts as reproduced
 UNITS = (1.0, 100.0, 1e3, 1e6, 1e9, 1e-3, 1e-6)
 """Units of recorded costs per dollar: dollars, cents, thousandths …; or thousands of dollars, millions."""
-SCALE = 0.02
-"""Relative error up to which the median cost fits a unit."""
+SCALE = 0.02  # relative error up to which the median cost fits a unit
 _UNPRICED = Missing("unsupported", "the price of this model is not known")
 
 

@@ -448,7 +448,7 @@ def latency(rows: pd.DataFrame) -> Figure:
 def tier_rows(by_strategy: Mapping[str, TierActions]) -> pd.DataFrame:
     """Return strategy, tier, messages, share: which tier had the messages that were looked up."""
     rows = [
-        (name, TIER_NAMES[tier], actions.hits[tier], actions.hits[tier] / max(actions.hits.total(), 1))
+        (name, TIER_NAMES[tier], actions.found[tier], actions.found[tier] / max(actions.found.total(), 1))
         for name, actions in by_strategy.items()
         for tier in TIERS
     ]

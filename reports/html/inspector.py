@@ -25,22 +25,17 @@ from ctxbench.scenarios.spec import nearest
 
 from ..results import Results
 
-ROOM = 1_900_000
-"""Characters in the page for all conversations."""
-CUTS = (2000, 700, 200, 40)
-"""Characters of a message's text: as many as leave room for every conversation."""
+ROOM = 1_900_000  # characters in the page for all conversations
+CUTS = (2000, 700, 200, 40)  # characters of a message's text: as many as leave room for every conversation
 
 # Steps that are considered for the page, and those of which lists are in memory at a time.
 _MOST_STEPS, _AT_ONCE = 150_000, 20_000
-# Characters of an event's field, and items of a list in it, that are in the page.
-_FIELD, _ITEMS = 120, 6
-# Fields of events that have, or may quote, what was said.
-_QUOTING = ("summary", "why", "instead")
+_FIELD, _ITEMS = 120, 6  # characters of an event's field, and items of a list in it, that are in the page
+_QUOTING = ("summary", "why", "instead")  # fields of events that have, or may quote, what was said
 _PIECE = re.compile(r"[^\n.!?;。！？；]*[\n.!?;。！？；]*")
 
 Plain = dict[str, Any]
-Key = tuple[str, str]
-"""A conversation and a strategy."""
+Key = tuple[str, str]  # a conversation and a strategy
 _Said = tuple[Plain, Sequence[str]]
 """Messages: what is the same wherever their texts are cut, and the whole texts."""
 
@@ -50,8 +45,7 @@ class Packed(NamedTuple):
 
     name: str
     steps: int
-    cut: int
-    """Characters of each text that are in the page."""
+    cut: int  # characters of each text that are in the page
     data: str
 
 
@@ -59,10 +53,8 @@ class Inspected(NamedTuple):
     """Conversations of the inspector."""
 
     conversations: Sequence[Packed]
-    of: int
-    """Number of conversations in the run."""
-    model: str
-    """Model whose cache is meant by cached."""
+    of: int  # number of conversations in the run
+    model: str  # model whose cache is meant by cached
 
 
 def check(run: Run, named: Sequence[str]) -> None:

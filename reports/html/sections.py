@@ -450,28 +450,28 @@ def tiers_section(results: Results) -> ReportSection | None:
     if not tiers and ratios.empty:
         return None
     with_quotas = {name: actions for name, actions in tiers.items() if actions.has_quotas}
-    with_hits = {name: actions for name, actions in with_quotas.items() if actions.hits.total()}
+    with_hits = {name: actions for name, actions in with_quotas.items() if actions.found.total()}
     words = {key: "" if ratios.empty else count(int(ratios[key].iloc[0]), one) for key, one in _SIZES.items()}
     parts: tuple[Table | Chart, ...] = (
         chart_of("tiers", charts.tier_rows(with_hits), charts.tiers),
         *tier_action_tables(tiers),
         chart_of("miss_ratios", ratios, charts.miss_ratios, **words),
     )
-    hits = [(name, tier, actions.hits[tier]) for name, actions in with_quotas.items() for tier in TIERS]
+    hits = [(name, tier, actions.found[tier]) for name, actions in with_quotas.items() for tier in TIERS]
     moves = [
         {
             "strategy": name,
             "from": source,
             "to": to or "out",
-            "times": edge.times,
-            "messages": edge.messages,
-            "tokens": edge.tokens if actions.has_quotas else None,
-            "queue_seconds": edge.queue_time,
+            "times": edge["times"],
+            "messages": edge["messages"],
+            "tokens": edge["tokens"] if actions.has_quotas else None,
+            "queue_seconds": edge["queue_time"],
         }
         for name, actions in tiers.items()
         for (source, to), edge in sorted(actions.moves.items())
     ]
-    limits = [(name, *limit, times) for name, of in tiers.items() for limit, times in sorted(of.limits_reached.items())]
+    limits = [(name, *limit, times) for name, of in tiers.items() for limit, times in sorted(of.limit_reached.items())]
     frames = {
         "tier_hits": pd.DataFrame(hits, columns=["strategy", "tier", "messages"]),
         "migrations": pd.DataFrame(moves),

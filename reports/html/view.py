@@ -31,10 +31,8 @@ from .inspector import inspected
 from .page import page, rendered
 from .sections import sections
 
-# Seconds after which the report of a run that goes on reloads itself.
-_AGAIN = 5
-# Seconds without a new part after which a run that is not finished counts as stopped.
-_STILL = 600
+_AGAIN = 5  # seconds after which the report of a run that goes on reloads itself
+_STILL = 600  # seconds without a new part after which a run that is not finished counts as stopped
 
 
 class Response(NamedTuple):
@@ -49,10 +47,8 @@ class ListedRun(NamedTuple):
 
     folder: Path
     manifest: Manifest | None
-    problem: str
-    """Why it cannot be read; empty if it can."""
-    changed: float
-    """When its manifest was written, in seconds since 1970."""
+    problem: str  # why it cannot be read; empty if it can
+    changed: float  # when its manifest was written, in seconds since 1970
 
     @property
     def goes_on(self) -> bool:
@@ -160,8 +156,7 @@ class Site:
         return _page(f"{after.folder} against {before.folder}", "comparison.html", tables=list(tables(compared)))
 
 
-_NAMES = {"report": ("run",), "compare": ("before", "after")}
-"""Runs that the query of a page names."""
+_NAMES = {"report": ("run",), "compare": ("before", "after")}  # runs that the query of a page names
 
 
 def _said(status: HTTPStatus, text: str) -> Response:

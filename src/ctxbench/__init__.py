@@ -5,7 +5,7 @@
     run = ctxbench.run("recordings", strategies=["none", "retrieval", "archive"])
     print(run.verdict())              # which strategy to ship, as `ctxbench report` prints it
     run.summary()                     # a data frame with a row per strategy
-    run.plot.frontier()               # a matplotlib figure
+    run.plot("frontier")              # a matplotlib figure
     run = ctxbench.load("runs/mine")  # a run that was made before
 
 `src/ctxbench/__init__.py` is a link to this file, so its imports are absolute. They happen on first use (PEP 562):

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import msgspec
@@ -60,7 +60,7 @@ def adapter(
 
 
 def imported(module: str, library: str, extra: str) -> Any:
-    """Return a module of a library. Raises MissingExtra if the library is not installed.
+    """Return a module of a library. Raises MissingExtra if the library is not installed, or too old to have it.
 
     What the library logs is not printed, unless the program has set up logging.
     """
@@ -69,8 +69,14 @@ def imported(module: str, library: str, extra: str) -> Any:
         log.addHandler(logging.NullHandler())
     try:
         return import_module(module)
-    except ModuleNotFoundError:
-        raise MissingExtra(library, extra) from None
+    except ModuleNotFoundError as error:
+        try:
+            found = f"{library} {version(library)}"
+        except PackageNotFoundError:
+            raise MissingExtra(library, extra) from None
+        is_own = (error.name or "").partition(".")[0] == module.partition(".")[0]
+        problem = f"is too old: it has no {error.name}" if is_own else f"lacks {error.name}"
+        raise MissingExtra(found, extra, problem=problem) from None
 
 
 def arguments_of(call: Mapping[str, Any]) -> dict[str, Any]:

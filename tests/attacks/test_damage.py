@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.answers.store import answered
+from ctxbench.harness.compare.figures import measured_by_name
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.store import damage, read_manifest
@@ -105,15 +106,20 @@ def test_what_is_damaged_is_named_and_made_again(
     assert all(part.stat().st_mtime_ns == time for part, time in parts.items())
 
 
+@pytest.mark.parametrize("at", [200, -200, -6])
 @pytest.mark.parametrize("table", ["answers", "grades"])
-def test_damaged_answers_do_not_count(made: Path, run: Path, table: str) -> None:
-    """A part of the answers or grades whose page has changed is no part; the same command makes it again."""
+def test_damaged_answers_do_not_count(made: Path, run: Path, table: str, at: int) -> None:
+    """A part of the answers or grades with one flipped bit, in a page or in the footer, is no part; no baseline is made
+    without it; the same command makes it again."""
     whole = bytes_of(run)
     path = next((run / table).rglob("*.parquet"))
-    data = path.read_bytes()
-    path.write_bytes(data[:200] + bytes([data[200] ^ 1]) + data[201:])
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(RunError, match=rf"\({path.relative_to(run)} is damaged"):
+        measured_by_name(load(run))
     stored = answered(load(run))
     assert not stored.whole
-    assert "are of 1 of 2 parts of this run" in stored.left_out[0]
+    assert "of 2 parts of this run" in stored.left_out[0]
     execute(plan(made / "talks.jsonl", strategies=STRATEGIES), run)
     assert bytes_of(run) == whole

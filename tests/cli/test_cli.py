@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.harness.command import CTXBENCH, ctxbench, said
+from ctxbench.cli.run import demo
+from tests.harness.command import CTXBENCH, ctxbench, said, with_ctxbench
 from tests.harness.runs import recording
 
 
@@ -104,7 +106,7 @@ def test_a_run_shows_progress_before_it_imports_the_engine(tmp_path: Path) -> No
     )
     path = recording(tmp_path, conversations=1)
     after = "assert seen == [set()], seen\nassert 'litellm' not in sys.modules"
-    alone("run", path, "-o", "r", before=note, after=after, cwd=tmp_path)
+    alone("run", path, "-s", "none", "-s", "summary", "-o", "r", before=note, after=after, cwd=tmp_path)
 
 
 def test_a_quiet_run_says_where_its_results_are(tmp_path: Path) -> None:
@@ -112,7 +114,7 @@ def test_a_quiet_run_says_where_its_results_are(tmp_path: Path) -> None:
     path = recording(tmp_path, conversations=1)
     (line,) = ctxbench("run", path, "-s", "none", "-q", "-o", "r", cwd=tmp_path).stdout.splitlines()
     assert line.startswith("results: r/   (")
-    assert "No verdict" in ctxbench("report", "r", cwd=tmp_path).stdout
+    assert "No verdict" in ctxbench("report", "r", "--print-only", cwd=tmp_path).stdout
 
 
 BAD = {
@@ -150,7 +152,7 @@ def test_bad_lines_among_good_ones(tmp_path: Path) -> None:
     path = recording(tmp_path, conversations=3)
     with path.open("ab") as file:
         file.write(b'{"ctxbench": "1", "id": "x", "messages": [{"id": "m0", "role": "boss"}]}\n')
-    done = ctxbench("run", path, "-o", "r", cwd=tmp_path)
+    done = ctxbench("run", path, "-s", "none", "-o", "r", cwd=tmp_path)
     assert "left out:" in done.stderr
     assert "some.jsonl:4: messages[0].role: invalid enum value 'boss'" in done.stderr
     assert "3 conversations" in done.stdout
@@ -232,14 +234,13 @@ def test_printed_commands_can_be_pasted(tmp_path: Path) -> None:
     ran = ctxbench("run", path, "-s", "none", "-o", "my 'own' runs", cwd=tmp_path)
     printed = ran.stdout.splitlines()[-1]
     to_report, to_show = printed.partition("(")[2].rstrip(")").split(", ")
-    assert to_report.startswith(CTXBENCH)
-    for line in (to_report, to_show):
-        done = subprocess.run(line, shell=True, cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}, capture_output=True)
-        assert done.returncode == 0
-    on_path = {**os.environ, "PATH": f"{Path(CTXBENCH).parent}:/usr/bin:/bin"}
+    assert shlex.split(to_report) == [CTXBENCH, "report", "my 'own' runs"]
+    done = subprocess.run(to_show, shell=True, cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}, capture_output=True)
+    assert done.returncode == 0
+    on_path = {**os.environ, "PATH": with_ctxbench()}
     words = ["ctxbench", "show", "my 'own' runs"]
-    done = subprocess.run(words, cwd=tmp_path, env=on_path, capture_output=True, check=True, text=True)
-    assert done.stdout.splitlines()[-1].startswith("ctxbench show 'my '")
+    done = subprocess.run(words, cwd=tmp_path, env=on_path, capture_output=True, check=True)
+    assert done.stdout.splitlines()[-1].startswith(b"ctxbench show 'my '")
 
 
 def test_nothing_is_left_where_nothing_was_read(tmp_path: Path) -> None:
@@ -268,12 +269,15 @@ def test_hostile_text_is_text(tmp_path: Path) -> None:
     assert "<script>" not in ctxbench("report", "r", "--markdown", "-", cwd=tmp_path).stdout
 
 
-def test_a_first_look_needs_nothing(tmp_path: Path) -> None:
+def test_a_first_look_needs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`demo` in an empty folder ends with a strategy to ship, with what it saves; told again, it does all again."""
     shown = ctxbench("demo", cwd=tmp_path).stdout
     assert shown.split("\n")[1].startswith("Ship ")
-    assert (tmp_path / "runs" / "demo" / "manifest.json").is_file()
-    assert ctxbench("demo", cwd=tmp_path).stdout == shown
+    told: list[bool] = []
+    monkeypatch.setattr("ctxbench.cli.run.run", lambda inputs, overwrite, **more: told.append(overwrite))
+    for out in (tmp_path / "runs" / "demo", tmp_path / "new"):
+        demo(out=out)
+    assert told == [True, False]
 
 
 def test_the_window_is_a_model_or_a_number(tmp_path: Path) -> None:

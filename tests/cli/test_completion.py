@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from ctxbench.cli import completion
-from tests.harness.command import CTXBENCH
+from tests.harness.command import CTXBENCH, forked
 
 
 def names(choices: list[completion.Choice]) -> list[str]:
@@ -51,11 +50,11 @@ def test_runs_and_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_asks_for_them(shell: str) -> None:
+def test_a_shell_asks_for_them(shell: str, tmp_path: Path) -> None:
     """The protocol of each shell, as `--install-completion` sets it up."""
     words = {"COMP_WORDS": "ctxbench run --strategy retr", "COMP_CWORD": "3"}
     others = {"_TYPER_COMPLETE_ARGS": "ctxbench run --strategy retr", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     asked = {**os.environ, **words, **others, "_CTXBENCH_COMPLETE": f"complete_{shell}"}
-    done = subprocess.run([CTXBENCH], env=asked, capture_output=True, text=True, check=True)
+    done = forked("commands", [CTXBENCH], tmp_path, asked)
     assert "retrieval" in done.stdout
     assert "window" not in done.stdout.partition("\t")[0]

@@ -26,7 +26,7 @@ def test_which_run_is_printed(tmp_path: Path) -> None:
     for words in (("report", "--print-only"), ("report", "runs", "--print-only"), ("report", "--json"), ("show",)):
         assert ctxbench(*words, cwd=tmp_path).stderr == "runs/one: the newest run in runs\n"
     assert ctxbench("report", "runs/one", "--print-only", cwd=tmp_path).stderr == ""
-    ctxbench("report", "runs/one", cwd=tmp_path)
+    (tmp_path / "runs/one/report").mkdir()
     done = ctxbench("report", "runs/one/report", cwd=tmp_path, code=2)
     assert done.stderr == "error: runs/one/report: this is a part of the run runs/one: name the run itself\n"
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.builders import answering, calling, talk
-from tests.harness.command import CTXBENCH, ctxbench
+from tests.harness.command import CTXBENCH, ctxbench, forked
 
 SAID = talk(
     ("system", "You help."),
@@ -193,11 +192,9 @@ def test_nothing_is_cut_where_nobody_asks_for_a_width(tmp_path: Path) -> None:
     ctxbench("run", "talk.jsonl", "-s", "window(max_tokens=100)", "-o", "r", cwd=tmp_path)
     command = [CTXBENCH, "show", "r", "1"]
     plain = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    whole = subprocess.run(command, cwd=tmp_path, env=plain, capture_output=True, check=True, text=True).stdout
+    whole = forked("commands", command, tmp_path, plain).stdout
     assert "word word last\n" in whole
     assert any(line.startswith("over_budget") and "budget=90" in line for line in whole.splitlines())
-    narrow = subprocess.run(
-        command, cwd=tmp_path, env={**plain, "COLUMNS": "60"}, capture_output=True, check=True, text=True
-    ).stdout
+    narrow = forked("commands", command, tmp_path, {**plain, "COLUMNS": "60"}).stdout
     assert max(map(len, narrow.splitlines())) <= 60
     assert "budget=90" in narrow

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.command import CTXBENCH, ctxbench, said
+from tests.harness.command import CTXBENCH, ctxbench, forked, said
 from tests.harness.runs import recording
 
 COMMANDS = {
@@ -37,17 +37,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def alone(command: list[str], folder: Path, out: int) -> subprocess.CompletedProcess[str]:
+    """Run a command in a Python of its own, which writes what is left when it ends."""
+    return subprocess.run(command, cwd=folder, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+
+
+def written_to(out: int, folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that writes to an open file: each in a forked process, and the list in a Python of its own too."""
+    words = [CTXBENCH, *COMMANDS[command]]
+    done = forked("commands", words, folder, out=out)
+    if command == "list":
+        own = alone(words, folder, out)
+        assert (own.returncode, own.stderr) == (done.returncode, done.stderr)
+    return done
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_reader_that_goes_away(folder: Path, command: str) -> None:
     """`| head` ends any command quietly, with exit code 0."""
-    with subprocess.Popen(
-        [CTXBENCH, *COMMANDS[command]], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        errors = process.stderr.read()
-    assert (process.returncode, said(errors)) == (0, AGAIN if command.startswith("run") else [])
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = written_to(writer, folder, command)
+    os.close(writer)
+    assert (done.returncode, said(done.stderr)) == (0, AGAIN if command.startswith("run") else [])
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
@@ -55,9 +67,7 @@ def test_a_reader_that_goes_away(folder: Path, command: str) -> None:
 def test_a_full_disk(folder: Path, command: str) -> None:
     """Where standard output is full, any command says so in one line and ends with exit code 2."""
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            [CTXBENCH, *COMMANDS[command]], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
+        done = written_to(full.fileno(), folder, command)
     assert done.returncode == 2
     assert said(done.stderr) == [
         *(AGAIN if command.startswith("run") else []),
@@ -70,7 +80,7 @@ def test_nobody_to_say_it_to(folder: Path) -> None:
     """Where standard error is full, or closed, the work is done all the same."""
     command = [CTXBENCH, "run", "some.jsonl", "missing.jsonl", "-s", "none", "--json", "--overwrite", "-o", "quiet"]
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=full, text=True, check=False)
+        done = forked("commands", command, folder, err=full.fileno())
     closed = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *command], cwd=folder, stdout=subprocess.PIPE, check=False)
     for each in (done, closed):
         assert each.returncode == 0

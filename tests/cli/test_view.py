@@ -21,13 +21,15 @@ import pytest
 from ctxbench.cli.view import Server
 from ctxbench.harness.folder.run import Run
 from ctxbench.reports.html.view import Site
-from tests.reports.html.builders import usual
+from tests.harness.command import ctxbench
+from tests.reports.html.builders import ran, recorded
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Three conversations under eight strategies."""
-    return usual(tmp_path_factory.mktemp("viewed"))
+    """Three conversations under two strategies."""
+    made = (recorded(f"talk {number}", [f"Point {turn}." for turn in range(4)]) for number in range(3))
+    return ran(tmp_path_factory.mktemp("viewed"), *made, strategies=("none", "last_turn"))
 
 
 @pytest.fixture
@@ -98,10 +100,11 @@ def test_a_run_that_goes_on(run: Run, tmp_path: Path) -> None:
     so_far = site.respond("report", report_of(folder).partition("?")[2])
     assert b'data-again="5"' in so_far.body
     assert b"Which strategy?" in so_far.body
-    (folder / "results" / "00000-003.parquet").rename(tmp_path / "away")
+    part, *_ = (folder / "results").iterdir()
+    part.rename(tmp_path / "away")
     nothing = site.respond("report", report_of(folder).partition("?")[2])
     assert b"no conversation is done yet" in nothing.body
-    (tmp_path / "away").rename(folder / "results" / "00000-003.parquet")
+    (tmp_path / "away").rename(part)
     (folder / "manifest.json").write_text(usual_text)
     assert b"data-again" not in site.respond("report", report_of(folder).partition("?")[2]).body
     (folder / "manifest.json").write_text(json.dumps(unfinished))
@@ -125,7 +128,7 @@ def test_two_runs_compared(run: Run, tmp_path: Path) -> None:
     assert site.respond("compare", f"before={tmp_path / 'one'}&after={tmp_path / 'bad'}").status == 422
 
 
-def test_the_command(run: Run) -> None:
+def test_the_command(run: Run, tmp_path: Path) -> None:
     """It prints an address that answers, and Ctrl-C ends it without a traceback; a wrong folder is one error."""
     code = "import sys; from ctxbench.cli import main; sys.argv = ['ctxbench', 'view', *sys.argv[1:]]; main()"
     heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # whatever the test run was started to ignore
@@ -137,6 +140,4 @@ def test_the_command(run: Run) -> None:
     started.send_signal(signal.SIGINT)
     _, said = started.communicate(timeout=30)
     assert "Traceback" not in said
-    failed = subprocess.run([sys.executable, "-c", code, "gone"], capture_output=True, text=True, check=False)
-    assert failed.returncode == 2
-    assert failed.stderr.startswith("error: gone: there is no such folder")
+    assert ctxbench("view", "gone", cwd=tmp_path, code=2).stderr.startswith("error: gone: there is no such folder")

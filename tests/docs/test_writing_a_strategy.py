@@ -16,7 +16,8 @@ import pytest
 from ctxbench.harness.invariants import steps
 from ctxbench.strategies.chain import parse
 from tests.builders import talk
-from tests.harness.command import CTXBENCH, ctxbench
+from tests.harness.command import ctxbench, forked
+from tests.harness.test_pytest_plugin import PLUGIN
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS / "examples"
@@ -26,6 +27,20 @@ TEXT = (DOCS / "writing-a-strategy.md").read_text("utf-8")
 NAMED = re.findall(r"^`(\S+)`\n\n```\w+\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 BLOCKS = [block.splitlines() for block in re.findall(r"^```console\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)]
 INSTALL = "pip install ./package"
+EACH = """
+import contextlib, io, json, sys
+from ctxbench.cli import main
+told = []
+for words in map(json.loads, sys.argv[1:]):
+    sys.argv = ["ctxbench", *words]
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            main()
+        except SystemExit as end:
+            told.append((end.code or 0, out.getvalue(), err.getvalue()))
+print(json.dumps(told))
+"""
+"""A program that runs commands, and prints code, output and errors of each as JSON."""
 
 
 @pytest.mark.parametrize(("name", "code"), NAMED, ids=[name for name, _ in NAMED])
@@ -64,8 +79,8 @@ def test_a_strategy_of_a_library_runs() -> None:
 
 def test_the_example_keeps_the_laws(tmp_path: Path) -> None:
     """The page's own test passes."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, EXAMPLES]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    words = ["pytest", "-q", *PLUGIN, "-p", "no:cacheprovider", "-c", os.devnull, str(EXAMPLES)]
+    done = forked("pytest", words, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -97,29 +112,32 @@ def installed(tmp_path: Path) -> Path:
 def test_a_package_s_strategies_are_known_by_their_names(installed: Path) -> None:
     """Its entry points, a class and a function, work like our own; a broken one breaks itself; an edit is noticed."""
 
-    def run(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    def run(*commands: list[str]) -> list[tuple[int, str, str]]:
+        """Run commands one after the other in a process that knows the package: code, output and errors of each."""
         environment = {**os.environ, "PYTHONPATH": str(installed / "site")}
-        found = subprocess.run(
-            [CTXBENCH, *words], cwd=installed, env=environment, capture_output=True, text=True, check=False
-        )
-        assert found.returncode == code, found.stdout + found.stderr
-        return found
+        words = [sys.executable, "-c", EACH, *map(json.dumps, commands)]
+        done = subprocess.run(words, cwd=installed, env=environment, capture_output=True, text=True, check=True)
+        return [tuple(part) for part in json.loads(done.stdout)]
 
-    listed = json.loads(run("list", "strategies", "--json").stdout)
+    pip, explain, measure = map(shlex.split, next(block for block in BLOCKS if INSTALL in block))
+    assert pip == shlex.split(INSTALL)
+    gone = ["run", "smoke", "-s", "gone"]
+    commands = (["list", "strategies", "--json"], explain[1:], [*measure[1:], "-j", "2", "--json"], gone)
+    known, explained, ran, refused = run(*commands)
+    assert [part[0] for part in (known, explained, ran, refused)] == [0, 0, 0, 2]
+    listed = json.loads(known[1])
     assert listed["head_and_tail"]["parameters"] == {"head": 4, "tail": 16}
     assert listed["head_and_tail"]["fails"] == "what matters was said in the middle"
     assert listed["last_turns"]["parameters"] == {"turns": 3}
     assert "cannot be used" in listed["gone"]["about"]
-    pip, explain, measure = next(block for block in BLOCKS if INSTALL in block)
-    assert pip == INSTALL
-    assert "tail: int = 16" in run(*shlex.split(explain)[1:]).stdout
-    ran = run(*shlex.split(measure)[1:], "-j", "2", "--json")
-    assert "head_and_tail(tail=8) | last_turns(turns=1)" in ran.stdout
-    assert "no_such_module" in run("run", "smoke", "-s", "gone", code=2).stderr
+    assert "tail: int = 16" in explained[1]
+    assert "head_and_tail(tail=8) | last_turns(turns=1)" in ran[1]
+    assert "no_such_module" in refused[2]
     versions = json.loads((installed / "runs" / "package" / "manifest.json").read_text("utf-8"))["versions"]
     assert versions["strategy last_turns"].startswith("my-strategies 1.0 ")
     for edited in (installed / "site" / "my_strategies").glob("*_*.py"):
         with edited.open("a", encoding="utf-8") as file:
             file.write("# edited\n")
-    again = run(*shlex.split(measure)[1:], code=2)
-    assert "it differs in strategy head_and_tail, strategy last_turns" in again.stderr
+    [(code, _, error)] = run(measure[1:])
+    assert code == 2
+    assert "it differs in strategy head_and_tail, strategy last_turns" in error

@@ -35,17 +35,18 @@ def ctxbench(*words: object, cwd: Path, code: int | None = 0) -> subprocess.Comp
 
 
 def forked(
-    kind: Kind, command: list[str], cwd: Path, environment: Mapping[str, str] | None = None
+    kind: Kind, command: list[str], cwd: Path, environment: Mapping[str, str] | None = None, **streams: int
 ) -> subprocess.CompletedProcess[str]:
     """Run a command, or a session of pytest, in a process that is forked from one with the imports.
 
-    Its environment is that of the tests, with wide lines and without colours, if none is given.
+    Its environment is that of the tests, with wide lines and without colours, if none is given. `streams` are open
+    files that it writes to (`out`, `err`) in place of what is returned.
     """
     environment = {**os.environ, **PLAIN} if environment is None else environment
     with TemporaryDirectory() as folder, open(os.devnull, "rb") as nothing:
         paths = [Path(folder, name) for name in ("out", "err")]
         with paths[0].open("wb") as out, paths[1].open("wb") as err:
-            files = (nothing.fileno(), out.fileno(), err.fileno())
+            files = (nothing.fileno(), streams.get("out", out.fileno()), streams.get("err", err.fileno()))
             code = client.run(_zygote(kind), command, str(cwd), environment, files)
         return subprocess.CompletedProcess(command, code, *map(_text, paths))
 

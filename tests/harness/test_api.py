@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import ctxbench
+from ctxbench.api.plots import FIGURES
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.strategies.window import Window
 from tests.harness.command import ctxbench as command
@@ -111,7 +112,7 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
         (lambda run: run.gate("no.json"), "no.json: there is no baseline"),
         (lambda run: run.compare(against="archive"), "'archive' was not run here"),
         (lambda run: run.table("step"), "no table 'step'"),
-        (lambda run: run.plot.survival(), "nothing to draw: No fact was followed"),
+        (lambda run: run.plot("survival"), "nothing to draw: No fact was followed"),
     ],
 )
 def test_a_mistake_is_one_clear_error(made: ctxbench.BenchmarkRun, asked: object, said: str) -> None:
@@ -163,16 +164,14 @@ def test_what_a_notebook_shows(made: ctxbench.BenchmarkRun, smoke: ctxbench.Benc
 
 
 def test_every_figure_is_drawn(smoke: ctxbench.BenchmarkRun) -> None:
-    """On the embedded conversations, with a strategy that summarises, each method of `plot` draws."""
-    names = [name for name in dir(smoke.plot) if not name.startswith("_")]
-    assert len(names) == 10
-    for name in names:
-        if name == "survival":  # fewer than 20 facts are too few for a point
-            with pytest.raises(ctxbench.UserError, match="No fact was followed through"):
-                smoke.plot.survival()
-        else:
-            assert getattr(smoke.plot, name)().axes
-    shown = [text.get_text() for legend in smoke.plot.frontier().legends for text in legend.get_texts()]
+    """On the embedded conversations, with a strategy that summarises, each figure that `plot` knows."""
+    for name in FIGURES.keys() - {"survival"}:
+        assert smoke.plot(name).axes
+    with pytest.raises(ctxbench.UserError, match="No fact was followed through"):  # of 20 that are needed
+        smoke.plot("survival")
+    with pytest.raises(ctxbench.UserError, match="unknown figure 'frontir'; did you mean 'frontier'"):
+        smoke.plot("frontir")
+    shown = [text.get_text() for legend in smoke.plot("frontier").legends for text in legend.get_texts()]
     assert set(smoke.strategies) <= set(shown), "the frontier's numbers have names"
 
 

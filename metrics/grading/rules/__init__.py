@@ -30,8 +30,7 @@ from .match import (
 from .stance import without_address
 from .words import HAN_STOP, LONGEST, STOP, TextWords
 
-VERSION = 3
-"""Version of the grades, raised whenever one can change: grades of two versions do not compare."""
+VERSION = 3  # version of the grades, raised whenever one can change: grades of two versions do not compare
 
 _SURE, _WRONG = 0.97, 0.05
 LESS_EXACT = "a date less exact than"
@@ -293,20 +292,16 @@ _FORMS: Mapping[str, Callable[[Gold, ParsedAnswer], _Score]] = {
     "phrase": _phrase,
 }
 
-THRESHOLD = 0.5
-"""Score from which an answer is correct."""
+THRESHOLD = 0.5  # score from which an answer is correct
 
 DATES = {4: 0.99, 3: 0.91, 2: 0.74, 1: 0.07, 0: 0.16}
 """Shares of answers that people call right, by the order of their date: same, finer, coarser, other, none."""
-NUMBERS = {2: 0.99, 1: 0.18, 0: 0.08}
-"""The same by the order of their number: there, only others, none."""
+NUMBERS = {2: 0.99, 1: 0.18, 0: 0.08}  # the same by the order of their number: there, only others, none
 
-ENOUGH = 0.3
-"""Share of the accepted answer's own words from which an answer has some of it."""
+ENOUGH = 0.3  # share of the accepted answer's own words from which an answer has some of it
 RIVALLED = 0.55
 """Up to this share, a name beside another one is another name: people called 46 % of 59 such answers right."""
-BELOW = 0.4
-"""Highest score of an answer that lacks the part that matters."""
+BELOW = 0.4  # highest score of an answer that lacks the part that matters
 # With nothing found and no other feature the probability is 0.17; with half of the words, none of them the question's,
 # 0.72; with all of them, in other places, 0.89.
 WEIGHTS = {
@@ -325,8 +320,7 @@ WEIGHTS = {
 """Weights of the logistic regression."""
 BIAS = -1.6
 
-FITTED_ON = frozenset(["evouna-nq", "halluqa-zh"])
-"""Labelled sets of which one half was used for fitting."""
+FITTED_ON = frozenset(["evouna-nq", "halluqa-zh"])  # labelled sets of which one half was used for fitting
 _SEED = b"ctxbench rules 1:"
 
 

@@ -56,8 +56,7 @@ class Unit:
     weight: float
     echoed: bool
     han: bool = False
-    numeric: bool = False
-    """Whether it is written in digits: found whole or not at all."""
+    numeric: bool = False  # whether it is written in digits: found whole or not at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +186,7 @@ def _items(words: TextWords, question: QuestionWords) -> list[str]:
 
 
 _LONG = 7  # letters of a word in which one may differ: then "Cordelia" is "Cornelia" as well
-START = 150
-"""Characters at the start of an answer in which a denial counts."""
+START = 150  # characters at the start of an answer in which a denial counts
 _SPELT = 5  # letters of a word that may be misspelt in a name of which all else is there
 _BESIDE = r"([A-Z][A-Za-z]+)\.?[ -]{0}\b|\b{0}[ -]([A-Z][A-Za-z]+)"
 _SHORT, _FEW = 8, 3  # words of a sentence, and of an accepted answer, so short that each word matters
@@ -223,8 +221,7 @@ class GoldSpan(NamedTuple):
 
     start: int
     stop: int
-    whole: bool
-    """It is the whole accepted answer, word for word."""
+    whole: bool  # it is the whole accepted answer, word for word
 
 
 class ParsedAnswer:

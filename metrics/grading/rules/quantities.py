@@ -22,13 +22,11 @@ class Quantity(NamedTuple):
     value: float
     dimension: str = ""
     factor: float = 1.0
-    digits: int = 0
-    """Decimals as written, which tell how far it was rounded."""
+    digits: int = 0  # decimals as written, which tell how far it was rounded
     start: int = 0
     stop: int = 0
     ordinal: bool = False
-    times: bool = False
-    """Once, twice: a number only where times are counted."""
+    times: bool = False  # once, twice: a number only where times are counted
 
 
 _ZH_BIG = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}

@@ -19,8 +19,7 @@ from .quantities import equal
 from .words import HAN_STOP, STOP, TextWords
 
 _LISTS = word_lists(__package__, "scope")
-_BEFORE, _AFTER = 100, 240
-"""Characters beside a place that are read."""
+_BEFORE, _AFTER = 100, 240  # characters beside a place that are read
 _SENTENCE = re.compile(r"[!?;\n]|\.(?=\s|$)")
 _CLAUSE = re.compile(r"[!?;\n,:()]|\.(?=\s|$)|\s-\s")
 _HAN_ANY = re.compile(f"[{HAN}]")
@@ -62,8 +61,7 @@ _BEFORE_OR = re.compile(
 _OPEN = "leaves open whether it is {}"
 _EITHER = re.compile(r"\beither\b|要么|whether")
 _GLOSS = re.compile(r"\b(?:called|known|named|termed|means?|meaning|aka|dubbed|titled|referred)\b|叫|称|意思")
-_FEW = 6
-"""Words of a clause with "or" that are hardly more than the alternatives."""
+_FEW = 6  # words of a clause with "or" that are hardly more than the alternatives
 _BETWEEN = re.compile(r"\b(?:between|among) (?:the |a |an )?[\"']?$|在[\"']?$")
 _AND = re.compile(r"^[\s\"']{0,2}(?:and\b|和|与|跟)(?P<other>[^.;!?\n()]*)")
 
@@ -104,8 +102,7 @@ _ANY = {
 _THEN = {"turn": _TURN, "later": _words("later"), "now": _words("now")}
 Denials = Literal["all", "beside", "none"]
 """Where a denial counts: anywhere before what is found, right before it, or nowhere."""
-_NEAR = 100
-"""Characters within which another answer follows."""
+_NEAR = 100  # characters within which another answer follows
 
 
 class Scope:

@@ -12,8 +12,7 @@ from .dates import When, dates
 from .quantities import ONES, ORDINALS, ROMAN, TENS, Quantity, quantities
 from .stance import negates
 
-LONGEST = 20_000
-"""Characters of a text that are read, which bounds the time of a grade."""
+LONGEST = 20_000  # characters of a text that are read, which bounds the time of a grade
 
 _TABLE = str.maketrans(
     "аеорсухіјѕһԁԛԝкмтнвАВЕКМНОРСТУХІЈЅαορυνικτεηΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
@@ -61,7 +60,7 @@ def clean(text: str) -> str:
 
 # Humps are split, since text from pages loses spaces between words: "played byRicky Nelson".
 _TOKEN = re.compile(
-    rf"[{HAN}]|[A-Z]{{2,}}(?=s\b)|[A-Z]*[a-z]+|[A-Z]+|\d+(?:[.,:]\d+)*|[^\W\d_A-Za-z{HAN}]+|(?<=\d)(?:st|nd|rd|th)\b",
+    rf"[{HAN}]|[A-Z]{{2,}}(?=s\b)|[A-Z]*[a-z]+|[A-Z]+|\d+(?:[.,:]\d+)*|[^\W\d_A-Za-z{HAN}]+|(?<=\d)(?:st|nd|rd|th)\b"
 )
 _POSSESSIVE = re.compile(r"'(?:s|S)?(?![A-Za-z])")
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
@@ -79,13 +78,11 @@ _LISTS = word_lists(__package__, "words")
 _SAME: dict[str, str] = _LISTS["same"] | {
     other: name for line in _LISTS["places"].splitlines() if line for name, other in [line.split()]
 }
-STOP = frozenset(_LISTS["stop_words"].split())
-"""Words of grammar: they do not tell one answer from another."""
+STOP = frozenset(_LISTS["stop_words"].split())  # words of grammar: they do not tell one answer from another
 HAN_STOP = frozenset(_LISTS["han_stop_characters"]) | frozenset(_LISTS["han_stop_words"].split())
 TITLES = frozenset(_LISTS["titles"].split())
 PARTICLES = frozenset(_LISTS["name_particles"].split())
-FILLERS = frozenset(_LISTS["fillers"].split())
-"""Words beside a date or a number that leave it one."""
+FILLERS = frozenset(_LISTS["fillers"].split())  # words beside a date or a number that leave it one
 _UNITED = re.compile(r"\b[Uu]nited (?:(?=States)States(?: of America)?|(?=Kingdom)Kingdom)")
 
 

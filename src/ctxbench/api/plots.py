@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ctxbench.reports.figures.style import INK, row_name, style
@@ -11,83 +11,55 @@ from ctxbench.reports.html import sections
 from ctxbench.reports.html.page import ReportSection, left_out
 from ctxbench.reports.render import Table
 from ctxbench.reports.results import Results
-from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.errors import RunError, SpecError
+from ctxbench.scenarios.spec import suggestion
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+FIGURES: Mapping[str, tuple[Callable[[Results], ReportSection | None], str]] = {
+    "frontier": (sections.overview_section, "frontier"),
+    "growth": (sections.growth_section, "growth"),
+    "bill": (sections.bill_section, "bill"),
+    "cache": (sections.cache_section, "cached_share"),
+    "break_even": (sections.cache_section, "break_even"),
+    "grounding": (sections.grounding_section, "grounding"),
+    "answers": (sections.answers_section, "answers"),
+    "survival": (sections.survival_section, "survival"),
+    "latency": (sections.latency_section, "decisions"),
+    "miss_ratios": (sections.tiers_section, "miss_ratios"),
+}
+"""Section of the report that has each figure, and the figure's name there."""
 
 _WIDTH_OF_NAMES = 2.6
 """Inches beside the frontier for the names of the strategies."""
 
 
-class Plots:
-    """Figures of a run as matplotlib draws them for papers. A notebook shows them inline.
+def plot(results: Results, name: str) -> Figure:
+    """Draw a figure for papers by its name in FIGURES. A notebook shows it inline.
 
-    Each raises RunError where the run has nothing to draw.
+    Raises SpecError for an unknown name, RunError where the run has nothing to draw.
     """
-
-    def __init__(self, results: Results) -> None:
-        self._results = results
-
-    def frontier(self) -> Figure:
-        """Draw quality and cost of every strategy, numbered, and the line of those worth choosing."""
+    if name not in FIGURES:
+        raise SpecError(f"unknown figure {name!r}{suggestion(name, FIGURES)}")
+    find, drawn_as = FIGURES[name]
+    section = find(results)
+    chart = next((chart for chart in (section.charts if section is not None else ()) if chart.name == drawn_as), None)
+    if section is None or chart is None:
+        raise RunError(f"{results.run.folder}: there is nothing to draw: {left_out(drawn_as).notes[0]}")
+    _show_inline()
+    drawn = chart.draw()
+    if name == "frontier":
         from matplotlib.lines import Line2D
 
-        drawn = self._draw(sections.overview_section, "frontier")
         # The names beside the numbers; in the report its table has them.
-        parts = sections.overview_section(self._results).parts
-        rows = next((part.rows for part in parts if isinstance(part, Table) and part.heads[0] == "#"), ())
+        rows = next((part.rows for part in section.parts if isinstance(part, Table) and part.heads[0] == "#"), ())
         look = {"linestyle": "none", "markersize": 5, "markeredgewidth": 0.2, "color": INK}
-        names = [Line2D([], [], marker=f"${number}$", label=row_name(name), **look) for number, name, *_ in rows]  # type: ignore[arg-type]
+        names = [Line2D([], [], marker=f"${number}$", label=row_name(label), **look) for number, label, *_ in rows]  # type: ignore[arg-type]
         with style():
             drawn.set_figwidth(drawn.get_figwidth() + _WIDTH_OF_NAMES)
             drawn.legend(handles=names, loc="outside right center")
-        return drawn
-
-    def growth(self) -> Figure:
-        """Draw the tokens of a call by turn."""
-        return self._draw(sections.growth_section, "growth")
-
-    def bill(self) -> Figure:
-        """Draw the parts of each strategy's bill: cache reads, cache writes, other input, output, own calls."""
-        return self._draw(sections.bill_section, "bill")
-
-    def cache(self) -> Figure:
-        """Draw the share of each call that the provider reads from its cache, by turn."""
-        return self._draw(sections.cache_section, "cached_share")
-
-    def break_even(self) -> Figure:
-        """Draw what each strategy has cost up to each turn, against the whole history."""
-        return self._draw(sections.cache_section, "break_even")
-
-    def grounding(self) -> Figure:
-        """Draw grounding recall by turn."""
-        return self._draw(sections.grounding_section, "grounding")
-
-    def answers(self) -> Figure:
-        """Draw the share of questions that each strategy's contexts let the model answer, with intervals."""
-        return self._draw(sections.answers_section, "answers")
-
-    def survival(self) -> Figure:
-        """Draw the share of facts that are still in the summary, by round of summarising."""
-        return self._draw(sections.survival_section, "survival")
-
-    def latency(self) -> Figure:
-        """Draw how long each strategy takes to build a context."""
-        return self._draw(sections.latency_section, "decisions")
-
-    def miss_ratios(self) -> Figure:
-        """Draw miss ratios of caches of messages, by policy and size."""
-        return self._draw(sections.tiers_section, "miss_ratios")
-
-    def _draw(self, section: Callable[[Results], ReportSection | None], name: str) -> Figure:
-        found = section(self._results)
-        for chart in found.charts if found is not None else ():
-            if chart.name == name:
-                _show_inline()
-                return chart.draw()
-        raise RunError(f"{self._results.run.folder}: there is nothing to draw: {left_out(name).notes[0]}")
+    return drawn
 
 
 def _show_inline() -> None:

@@ -43,11 +43,13 @@ from ctxbench.strategies.chain import listed, spec, use_pythons
 
 from .frames import Names, described, summary
 from .names import find_strategy
-from .plots import Plots
+from .plots import plot
 from .sql import MEMORY, THREADS, Parameters, run_query
 from .verdict import MORE, BenchmarkGate, BenchmarkVerdict, comparison_frame, comparison_of, gate_of
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ctxbench.harness.export.mlflow import LogResult
 
 PathText = str | os.PathLike[str]
@@ -133,8 +135,9 @@ def run(
         raise
     if out is None:  # verdicts and figures read the folder when they are used, and hold the reader as well
         weakref.finalize(reader, shutil.rmtree, folder, ignore_errors=True)
-    if manifest.problems:
-        warnings.warn(_left_out(manifest), stacklevel=2)
+    if problems := [str(problem) for problem in manifest.problems]:
+        more = f"; {len(problems) - _MOST_PROBLEMS} more: see run.problems" if len(problems) > _MOST_PROBLEMS else ""
+        warnings.warn(f"left out: {'; '.join(problems[:_MOST_PROBLEMS])}{more}", stacklevel=2)
     return BenchmarkRun(reader, models)
 
 
@@ -174,12 +177,6 @@ def _texts(value: str | Iterable[str]) -> tuple[str, ...]:
 def strategy_text(strategy: str | Strategy) -> str:
     """Return the text of a strategy. Raises SpecError for a class without a name."""
     return strategy if isinstance(strategy, str) else spec(strategy)
-
-
-def _left_out(manifest: Manifest) -> str:
-    problems = manifest.problems
-    more = f"; {len(problems) - _MOST_PROBLEMS} more: see run.problems" if len(problems) > _MOST_PROBLEMS else ""
-    return f"left out: {'; '.join(map(str, problems[:_MOST_PROBLEMS]))}{more}"
 
 
 class BenchmarkRun:
@@ -277,10 +274,15 @@ class BenchmarkRun:
         frames_of = {"summary": self.summary, "growth": self.growth, "bill": self.bill}
         return run_query(self.reader, frames_of, query, parameters, memory, threads)
 
-    @property
-    def plot(self) -> Plots:
-        """Figures of the run, drawn by matplotlib: `run.plot.frontier()`."""
-        return Plots(self._results)
+    def plot(self, name: str) -> Figure:
+        """Draw a figure of the report for papers, by matplotlib. Raises RunError where the run has nothing to draw.
+
+        By turn: `growth` (tokens of a call), `cache` (share of a call read from the cache), `break_even` (cost up to
+        there against the whole history), `grounding`. By strategy: `frontier` (quality and cost, numbered, and those
+        worth choosing), `bill` (its parts), `answers` (with intervals), `latency`. `survival` of facts by round of
+        summarising; `miss_ratios` of caches of messages by policy and size.
+        """
+        return plot(self._results, name)
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the recorded conversations."""

@@ -74,8 +74,7 @@ def _options(
             streams.say(f"settings: {settings.file}")
 
 
-# New objects before the next look for garbage in cycles; Python's own number is 700.
-_ALLOCATIONS = 100_000
+_ALLOCATIONS = 100_000  # new objects before the next look for garbage in cycles; Python's own number is 700
 
 
 def main() -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import typer
 
+from ctxbench.scenarios.errors import UserError
+
 from .answering import answered_by
 from .arguments import ModelOptions, run_folder
 from .replies import end
@@ -39,10 +41,7 @@ def answer(
     from ctxbench.harness.folder.remote import located
     from ctxbench.harness.folder.run import load
     from ctxbench.harness.graders.profiles import Profiles
-    from ctxbench.reports.answers import agreement_table, answers_of, measures, pairs
-    from ctxbench.reports.answers import as_json as exact
-    from ctxbench.reports.answers import notes as notes_of
-    from ctxbench.reports.answers import tables as shown
+    from ctxbench.reports import answers as shown
     from ctxbench.reports.calibration import corrected_of, corrected_table
     from ctxbench.reports.results import spent_json
 
@@ -58,18 +57,17 @@ def answer(
             remote.push_answers()
     figures = of(graded.answers, graded.grades, graded.answerer, graded.grader, opened.units)
     profiles = Profiles()
-    notes = list(notes_of(graded, profiles))
-    orders = pairs(measures(opened, answers_of(opened)), opened.units)
+    notes = list(shown.notes(graded, profiles))
+    orders = shown.pairs(shown.measures(opened, shown.answers_of(opened)), opened.units)
     extra = corrected_of(figures, profiles.of(graded.grader)) if corrected else None
-    put(
-        lambda: (
-            exact(figures, notes)
-            | {"orders": orders, "spent": spent_json(load(opened.folder).manifest)}
-            | ({"corrected": {row.strategy: row for row in extra}} if extra is not None else {})
-        ),
-        lambda: [*shown(figures, notes), agreement_table(orders), *([corrected_table(extra)] if extra else [])],
-        as_json,
-    )
+
+    def exact() -> dict[str, object]:
+        more = {} if extra is None else {"corrected": {row.strategy: row for row in extra}}
+        spent = spent_json(load(opened.folder).manifest)
+        return {**shown.as_json(figures, notes), "orders": orders, "spent": spent, **more}
+
+    tables = [*shown.tables(figures, notes), shown.agreement_table(orders)]
+    put(exact, lambda: [*tables, *([corrected_table(extra)] if extra else [])], as_json)
     end(figures.replies, strict, settings, opened.folder)
 
 
@@ -104,7 +102,6 @@ def quality(
     from ctxbench.harness.quality import contexts, conversations, replayed
     from ctxbench.harness.quality import record as recorded
     from ctxbench.reports.answers import all_json, answers_of, by_graders
-    from ctxbench.scenarios.errors import UserError
 
     from .output import print_json, print_tables
     from .progress import counting

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ctxbench.scenarios.errors import UserError
+
 from .progress import counting
 from .streams import resumable, say
 
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
     from ctxbench.harness.folder.run import Run
     from ctxbench.harness.models import Settings
 
-ASK_ABOVE = 1.0
-"""US dollars that an estimate may come to before the user is asked."""
+ASK_ABOVE = 1.0  # US dollars that an estimate may come to before the user is asked
 
 
 def answered_by(opened: Run, settings: Settings, grader: str, overwrite: bool = False) -> Answered:
@@ -67,10 +68,13 @@ def checked(settings: Settings) -> Settings:
 
 def _agreed(asked: list[CallEstimate], settings: Settings) -> None:
     """Print what is going to be asked, and ask the user where it is dear. Raises UserError without consent."""
-    from ctxbench.scenarios.errors import UserError
+    from ctxbench.reports.render import count, tokens
 
     for estimate in asked:
-        say(f"to ask: {_in_words(estimate)}")
+        dollars, calls = estimate.dollars, count(estimate.calls, "call")
+        cost = "its price is not known" if dollars is None else f"${dollars:,.2f} at most" if dollars else "no charge"
+        size = f"{tokens(estimate.input_tokens)} tokens in, {tokens(estimate.output_tokens)} out at most"
+        say(f"to ask: {estimate.model}: {calls}, {size}: {cost}, less what is recorded already")
     total = sum(estimate.dollars or 0.0 for estimate in asked)
     if total <= ASK_ABOVE or settings.spend_limit is not None:
         return
@@ -78,12 +82,3 @@ def _agreed(asked: list[CallEstimate], settings: Settings) -> None:
         raise UserError(f"models would be called for up to ${total:,.2f}: give --spend-limit DOLLARS")
     if not typer.confirm(f"Call models for up to ${total:,.2f}?", err=True):
         raise UserError("no model was called")
-
-
-def _in_words(estimate: CallEstimate) -> str:
-    from ctxbench.reports.render import count, tokens
-
-    dollars = estimate.dollars
-    cost = "its price is not known" if dollars is None else f"${dollars:,.2f} at most" if dollars else "no charge"
-    size = f"{tokens(estimate.input_tokens)} tokens in, {tokens(estimate.output_tokens)} out at most"
-    return f"{estimate.model}: {count(estimate.calls, 'call')}, {size}: {cost}, less what is recorded already"

@@ -60,8 +60,7 @@ if TYPE_CHECKING:
     from ctxbench.harness.models import Settings
 
 Jobs = Annotated[int, Meta(ge=0, le=1024)]
-RequestForm = Literal["openai", "anthropic"]
-"""APIs that take requests."""
+RequestForm = Literal["openai", "anthropic"]  # APIs that take requests
 Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 MOST_OF_ANYTHING = 10**9
 """Most of whatever an option counts that costs nothing where there is less: sessions, answers of a set, seconds."""
@@ -97,11 +96,6 @@ class ModelOptions:
 
         access = {"cassette": str(self.cassette or ""), "replay": self.replay, "spend_limit": self.spend_limit}
         return Settings(command=uuid4().hex, usual=usual_access(), **access, **models)  # type: ignore[arg-type]
-
-
-def about(function: Callable[..., None]) -> str:
-    """Return the docstring of a command without the help of its parameters."""
-    return (inspect.getdoc(function) or "").partition("\n\nArgs:\n")[0]
 
 
 @cache

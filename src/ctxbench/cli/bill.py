@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from ctxbench.harness.bill import CacheRules
+from ctxbench.scenarios.errors import RunError, UserError
 
 from .arguments import run_folder
 
@@ -94,20 +95,15 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
     import pandas as pd
 
     from ctxbench.reports.render import as_csv
-    from ctxbench.scenarios.errors import RunError, UserError
     from ctxbench.scenarios.files import check_file
 
     if file.suffix not in (".csv", ".parquet"):
         raise UserError(f"--calls {file}: write to a .csv or a .parquet file")
     if not billed.usages.keys() & set(billed.schemes):
         raise UserError("hindsight is a sum over a conversation and has no calls: name another placement as well")
-    frames = [
-        billed.calls(scheme).assign(model=scheme.model, placement=scheme.placement)
-        for scheme in billed.schemes
-        if scheme in billed.usages
-    ]
-    calls = pd.concat(frames, ignore_index=True)
-    calls = calls[["model", "placement", *calls.columns[:-2]]]
+    schemes = {(of.model, of.placement): of for of in billed.schemes if of in billed.usages}
+    frames = {key: billed.calls(scheme) for key, scheme in schemes.items()}
+    calls = pd.concat(frames, names=["model", "placement"]).reset_index(level=[0, 1]).reset_index(drop=True)
     whole = calls.merge(broken, "left", ["conversation", "strategy", "step"])
     try:
         check_file(file)

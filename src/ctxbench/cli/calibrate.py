@@ -8,6 +8,8 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ctxbench.scenarios.errors import RunError, UserError
+
 from .arguments import ModelOptions, Seed
 from .replies import end
 from .streams import report_problems, resumable, say
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
     from ctxbench.harness.graders.profiles import Profile
 
 
-# Bad records, or calls that cannot be compared, that are printed one by one.
-_MOST_NAMED = 8
+_MOST_NAMED = 8  # bad records, or calls that cannot be compared, that are printed one by one
 
 
 def calibrate(
@@ -58,9 +59,7 @@ def calibrate(
     from ctxbench.harness.graders.calibration import Options, calibrated, sample_of
     from ctxbench.harness.graders.registry import grader as named
     from ctxbench.harness.models import Models
-    from ctxbench.reports.calibration import as_json as exact
-    from ctxbench.reports.calibration import tables
-    from ctxbench.scenarios.errors import RunError, UserError
+    from ctxbench.reports import calibration as shown
 
     from .output import put
     from .progress import counting
@@ -82,7 +81,7 @@ def calibrate(
     # Standard output is for figures, whatever a library prints.
     with resumable(kept), redirect_stdout(sys.stderr), counting(size, "answers") as done:
         results = [calibrated(part, graders, options, done) for part in sets]
-    put(lambda: exact(results), lambda: tables(results), as_json)
+    put(lambda: shown.as_json(results), lambda: shown.tables(results), as_json)
     profiles = [profile for calibrated in results for profile in calibrated.profiles]
     tallies = [tally for profile in profiles if (tally := profile_tally(profile)) is not None]
     failed = _keep(profiles, out)
@@ -92,7 +91,6 @@ def calibrate(
 def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSet]:
     """Return the labelled sets of all files, and print problems of the reading. Raises UserError if there are none."""
     from ctxbench.harness.graders.calibration import sets_of
-    from ctxbench.scenarios.errors import RunError
     from ctxbench.scenarios.labelled import FORMATS, parse_columns, read
     from ctxbench.scenarios.source import Problems
 
@@ -109,7 +107,6 @@ def _sets(inputs: Sequence[Path], strict: bool, columns: str) -> list[LabelledSe
 def _parts(sets: Sequence[LabelledSet], text: str) -> list[LabelledSet]:
     """Return the matching answers of each set, and name sets without any. Raises RunError if no set has any."""
     from ctxbench.harness.graders.calibration import GROUPS, part_of
-    from ctxbench.scenarios.errors import RunError, UserError
 
     pairs = [part.partition("=") for part in text.split(",") if part]
     only = {name.strip(): value.strip() for name, _, value in pairs}
@@ -160,9 +157,7 @@ def validate(inputs: list[str], *, form: str | None = None, strict: bool = False
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.metrics.validation.calibration import Counters
     from ctxbench.metrics.validation.validation import validation
-    from ctxbench.reports.validation import as_json as exact
-    from ctxbench.reports.validation import tables
-    from ctxbench.scenarios.errors import RunError
+    from ctxbench.reports import validation as shown
     from ctxbench.scenarios.source import Problems
 
     from .output import put
@@ -179,4 +174,4 @@ def validate(inputs: list[str], *, form: str | None = None, strict: bool = False
     if validated.empty:
         raise RunError("no recorded call reports its usage: there is nothing to compare with")
     left = [str(problem) for problem in problems.errors]
-    put(lambda: {**exact(validated), "problems": left}, lambda: tables(validated), as_json)
+    put(lambda: {**shown.as_json(validated), "problems": left}, lambda: shown.tables(validated), as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import tomllib
 from collections import UserDict
 from collections.abc import Mapping
@@ -22,18 +23,12 @@ from ctxbench.scenarios.files import check_file
 class CommandEntry(msgspec.Struct, forbid_unknown_fields=True, rename={"command_class": "class"}):
     """A command, as `data/commands.toml` has it."""
 
-    function: str
-    """Where it is in this package: `run.demo`."""
-    about: str
-    """The line that the help of its group has of it: the beginning of the function's docstring."""
-    example: str = ""
-    """Arguments of the example that its help opens with."""
-    panel: str | None = None
-    """The panel of the group's help that it stands in."""
-    command_class: str = ""
-    """Where its class is, if it reads its arguments in another way than commands do."""
-    takes_all: bool = False
-    """Whether what follows its name, options too, is for it to read."""
+    function: str  # where it is in this package: `run.demo`
+    about: str  # the line that the help of its group has of it: the beginning of the function's docstring
+    example: str = ""  # arguments of the example that its help opens with
+    panel: str | None = None  # the panel of the group's help that it stands in
+    command_class: str = ""  # where its class is, if it reads its arguments in another way than commands do
+    takes_all: bool = False  # whether what follows its name, options too, is for it to read
 
 
 def entries() -> dict[str, CommandEntry]:
@@ -44,10 +39,11 @@ def entries() -> dict[str, CommandEntry]:
 
 def load(path: str, entry: CommandEntry) -> Any:
     """Import a command and return it."""
-    from .arguments import about, command_of
+    from .arguments import command_of
 
     function = _named(entry.function)
-    first, *rest = about(function).split("\n\n")
+    # The help of its parameters stands with them.
+    first, *rest = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")[0].split("\n\n")
     # typer keeps line breaks: only lists and examples are laid out, sentences are filled to the terminal's width.
     parts = [part if "[bold]" in part or part.startswith(" ") else " ".join(part.split()) for part in (first, *rest)]
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
@@ -129,8 +125,7 @@ def _check(value: object, is_file: bool) -> None:
 class LazyGroup(_PlainFlags, TyperGroup):
     """A group of commands that imports one only when it runs, or when its own help is asked for."""
 
-    entries: Mapping[str, tuple[str, CommandEntry]] = {}
-    """By name the path and the entry of each command."""
+    entries: Mapping[str, tuple[str, CommandEntry]] = {}  # by name the path and the entry of each command
 
     def __init__(self, *, commands: Mapping[str, Any], **settings: Any) -> None:
         """Take the groups in this group as `commands`, behind its own."""

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from ctxbench.scenarios.errors import UserError
+
 from .arguments import run_folder
 from .streams import say
 
@@ -89,7 +91,6 @@ def gate(
     from ctxbench.reports.compare import as_junit, gate_json
     from ctxbench.reports.render import count
     from ctxbench.reports.render import markdown as markdown_of
-    from ctxbench.scenarios.errors import UserError
 
     from .output import print_json, print_tables, write_text
 

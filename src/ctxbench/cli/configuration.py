@@ -12,7 +12,9 @@ import re
 import tomllib
 from contextlib import suppress
 from copy import copy
+from functools import reduce
 from importlib.resources import files
+from operator import getitem
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
@@ -21,6 +23,7 @@ import typer
 
 from ctxbench.scenarios.errors import Place, UserError
 from ctxbench.scenarios.files import read_file
+from ctxbench.scenarios.secrets import without_secrets
 from ctxbench.scenarios.spec import nearest, suggestion
 
 from .streams import command as command_line
@@ -42,8 +45,7 @@ SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
 VARIABLES = {"prices": "CTXBENCH_PRICES", "models": "CTXBENCH_MODELS", "tracking": "MLFLOW_TRACKING_URI"}
 """Keys at the top of the file that set a variable of the environment, if it is not set: they hold for every command."""
 
-# They make the file, or show it.
-_WITHOUT = ("init", "config")
+_WITHOUT = ("init", "config")  # they make the file, or show it
 
 Setting = tuple[str, str]
 """Path of a command, such as `export mlflow`, and the name of its parameter; or no path, and the name of a variable."""
@@ -92,29 +94,24 @@ def configuration(app: Any) -> Configuration | None:
     except FileNotFoundError:  # it was removed
         return None
     found = find(folder)
-    if found is None:
-        return None
-    file, text = found
-    shown = Path(os.path.relpath(file, folder))
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{shown}: not TOML: {error}") from None
-    if file.name == PYPROJECT:
-        return Configuration(app, shown, text, table["tool"]["ctxbench"], ("tool", "ctxbench"))
-    return Configuration(app, shown, text, table, ())
+    return None if found is None else Configuration(app, Path(os.path.relpath(found[0], folder)), found[1])
 
 
 class Configuration:
     """A file with what it sets, checked as it is read."""
 
-    def __init__(self, app: Any, file: Path, text: str, table: dict[str, Any], prefix: tuple[str, ...]) -> None:
+    def __init__(self, app: Any, file: Path, text: str) -> None:
         self.file = file
         self.values: dict[Setting, Any] = {}
         self.places: dict[Setting, str] = {}
         """File of each value, with the line where it is known."""
-        self._app, self._lines_of_text, self._prefix = app, text.splitlines(), prefix
-        for key, value in table.items():
+        self._app, self._lines_of_text = app, text.splitlines()
+        self._prefix = ("tool", "ctxbench") if file.name == PYPROJECT else ()
+        try:
+            table = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise UserError(f"{file}: not TOML: {error}") from None
+        for key, value in reduce(getitem, self._prefix, table).items():
             if key in app.commands:
                 self._command(app.commands[key], (key,), value)
             else:
@@ -129,10 +126,7 @@ class Configuration:
         """Return the values as the command line takes them: a mapping for each command, nested like the commands."""
         root: dict[str, Any] = {}
         for (path, parameter), value in self.values.items():
-            level = root
-            for word in path.split():
-                level = level.setdefault(word, {})
-            level[parameter] = value
+            reduce(lambda level, word: level.setdefault(word, {}), path.split(), root)[parameter] = value
         return root
 
     def _shared(self, key: str, value: Any) -> None:
@@ -149,10 +143,10 @@ class Configuration:
                 value = [f"{name}={text}" if isinstance(text, str) else text for name, text in value.items()]
             name, paths = SHARED[key]
             for path in paths:
-                parameter = next(each for each in command_at(self._app, path).params if each.name == name)
-                is_first = isinstance(value, list) and not _is_list(parameter)
                 if (path, name) not in self.values:
-                    self._set(path, parameter, (key,), value[0] if is_first and value else value)
+                    parameter = next(each for each in command_at(self._app, path).params if each.name == name)
+                    is_first = isinstance(value, list) and value and not _is_list(parameter)
+                    self._set(path, parameter, (key,), value[0] if is_first else value)
         else:
             known = dict.fromkeys([*SHARED, *VARIABLES, *(name for name in self._app.commands if name not in _WITHOUT)])
             raise self._error((key,), f"there is no such key{suggestion(key, known)}")
@@ -240,21 +234,14 @@ def _is_list(parameter: Any) -> bool:
 
 def command_at(app: Any, path: str) -> Any:
     """Return the command at a path such as `export mlflow`."""
-    command = app
-    for word in path.split():
-        command = command.commands[word]
-    return command
+    return reduce(lambda command, word: command.commands[word], path.split(), app)
 
 
 def parameters_of(command: Any) -> dict[str, Any]:
     """Map the keys that a command's table may have to its parameters: long options without their dashes, arguments."""
-    names = {}
-    for parameter in command.params:
-        if parameter.expose_value and parameter.name != "help":
-            long = [name.removeprefix("--") for name in parameter.opts if name.startswith("--")]
-            argument = "recordings" if parameter.name == "inputs" else parameter.name
-            names[long[0] if long else argument] = parameter
-    return names
+    settable = (parameter for parameter in command.params if parameter.expose_value and parameter.name != "help")
+    named = (([name[2:] for name in parameter.opts if name.startswith("--")], parameter) for parameter in settable)
+    return {(*long, parameter.name.replace("inputs", "recordings"))[0]: parameter for long, parameter in named}
 
 
 def config(context: typer.Context, words: list[str] | None = None, *, as_json: bool = False) -> None:
@@ -290,10 +277,9 @@ def _set_rows(app: Any, settings: Configuration | None) -> list[dict[str, Any]]:
     """Return each option or variable that the file sets: as it is typed, its value, its place, and who takes it."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for (path, name), value in settings.values.items() if settings else ():
-        option, place = name, settings.places[path, name] if settings else ""
-        if path:
-            parameters = parameters_of(command_at(app, path)).items()
-            option = next(_typed(key, parameter) for key, parameter in parameters if parameter.name == name)
+        parameters = parameters_of(command_at(app, path)).items() if path else ()
+        option = next((_typed(key, parameter) for key, parameter in parameters if parameter.name == name), name)
+        place = settings.places[path, name] if settings else ""
         row = {"option": option, "value": _plain(value), "source": place, "commands": []}
         rows.setdefault((option, str(row)), row)["commands"] += [path] * bool(path)
     return list(rows.values())
@@ -306,8 +292,8 @@ def _typed(key: str, parameter: Any) -> str:
 
 def _command_rows(app: Any, words: list[str], settings: Configuration | None) -> list[dict[str, Any]]:
     """Return each option of a command with its value and source. Raises UserError for an unknown command."""
-    command, defaults, path, rows = app, {} if settings is None else settings.default_map(), list[str](), []
-    values, places = ({}, {}) if settings is None else (settings.values, settings.places)
+    values, places, defaults = (settings.values, settings.places, settings.default_map()) if settings else ({}, {}, {})
+    command, path, rows = app, list[str](), []
     while (inner := getattr(command, "commands", None)) is not None:
         word = words.pop(0) if words else ""
         if word not in inner:
@@ -321,24 +307,27 @@ def _command_rows(app: Any, words: list[str], settings: Configuration | None) ->
     context = lenient.make_context(" ".join(["ctxbench", *path]), words, default_map=defaults)
     for key, parameter in parameters_of(command).items():
         source, value = context.get_parameter_source(parameter.name), context.params.get(parameter.name)
-        where = "default" if source is None else source.name.lower().replace("commandline", "command line")
-        if where == "default_map":
-            where = places[" ".join(path), parameter.name]
-        elif where == "environment":
-            where = f"environment: {parameter.envvar}"
-        elif where == "default" and ("", parameter.envvar) in values:
-            value, where = values["", parameter.envvar], places["", parameter.envvar]
-        elif where == "default" and value in (None, "", [], ()) and isinstance(parameter.show_default, str):
-            value = parameter.show_default
-        elif where == "default" and parameter.required:
-            where = "must be given"
+        match source.name if source is not None else "DEFAULT":
+            case "COMMANDLINE":
+                where = "command line"
+            case "DEFAULT_MAP":
+                where = places[" ".join(path), parameter.name]
+            case "ENVIRONMENT":
+                where = f"environment: {parameter.envvar}"
+            case _ if (variable := ("", parameter.envvar)) in values:
+                value, where = values[variable], places[variable]
+            case _:
+                where = "default"
+                if value in (None, "", [], ()) and isinstance(parameter.show_default, str):
+                    value = parameter.show_default
+                elif parameter.required:
+                    where = "must be given"
         rows.append({"option": _typed(key, parameter), "value": _plain(value), "source": where})
     return rows
 
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON can have it, without the secrets of an address."""
-    from ctxbench.scenarios.secrets import without_secrets
 
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
@@ -357,16 +346,11 @@ class Agent(msgspec.Struct):
     """A program that records conversations in a folder of its own, and how much of it is on this machine."""
 
     name: str
-    folder: str
-    """Where it keeps them, from the user's home."""
-    files: str
-    """Pattern of the files that hold conversations."""
-    reader: str
-    """Start of the name of the format that reads them."""
-    count: int = 0
-    """Number of files; nothing of them was read."""
-    size: int = 0
-    """Bytes of the files."""
+    folder: str  # where it keeps them, from the user's home
+    files: str  # pattern of the files that hold conversations
+    reader: str  # start of the name of the format that reads them
+    count: int = 0  # number of files; nothing of them was read
+    size: int = 0  # bytes of the files
 
     @property
     def number(self) -> str:

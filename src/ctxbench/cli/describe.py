@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+from ctxbench.scenarios.errors import RunError
 
 
 def describe(
@@ -28,7 +28,8 @@ def describe(
     from ctxbench.metrics.profile import profile
     from ctxbench.metrics.tokens import text_counter
     from ctxbench.reports.profile import coverage_tables, profile_table
-    from ctxbench.scenarios.errors import RunError
+    from ctxbench.scenarios.coverage import compared
+    from ctxbench.scenarios.read import find
     from ctxbench.scenarios.source import Problems
 
     from .output import put
@@ -44,16 +45,7 @@ def describe(
             done(1)
     if not any(figures["conversations"] for figures in profiles.values()):
         raise RunError("no conversation could be read: there is nothing to describe")
-    rows = list(_coverage(recordings, form)) if coverage else []
+    paths = [Path(name) for name in recordings if coverage and Path(name).exists()]  # embedded scenarios have no files
+    rows = [compared(batch, Problems()) for batch in find(paths, Problems(), form)] if coverage else []
     shown = {**profiles, "coverage": rows} if coverage else profiles
     put(lambda: shown, lambda: [profile_table(profiles), *(coverage_tables(rows) if coverage else ())], as_json)
-
-
-def _coverage(recordings: list[str], form: str | None) -> Iterator[dict[str, Any]]:
-    """Yield what was read of each recording beside what stands in its files. Embedded scenarios have none."""
-    from ctxbench.scenarios.coverage import compared
-    from ctxbench.scenarios.read import find
-    from ctxbench.scenarios.source import Problems
-
-    paths = [Path(name) for name in recordings if Path(name).exists()]
-    yield from (compared(batch, Problems()) for batch in find(paths, Problems(), form))

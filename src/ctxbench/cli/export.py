@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
+from ctxbench.scenarios.errors import NotLogged, RunError
+
 from .arguments import RequestForm, run_folder
 from .streams import command, report_problems, say
 
@@ -30,11 +32,7 @@ def prometheus(run: Path = Path("runs"), *, to: Path = Path("-"), model: list[st
 
 
 def requests(
-    run: Path = Path("runs"),
-    *,
-    strategy: str | None = None,
-    target: RequestForm = "anthropic",
-    to: Path = Path("-"),
+    run: Path = Path("runs"), *, strategy: str | None = None, target: RequestForm = "anthropic", to: Path = Path("-")
 ) -> None:
     """Write what a strategy would send as requests to a provider: a body for each step, as JSON Lines.
 
@@ -121,7 +119,6 @@ def logged(folders: Sequence[Path], models: Sequence[str], to: str = "", text: b
     from ctxbench.harness.bill import check_priced
     from ctxbench.harness.bill.requests import billed_models
     from ctxbench.harness.folder.run import load
-    from ctxbench.scenarios.errors import NotLogged
 
     check_priced(models)
     failed = False
@@ -183,7 +180,6 @@ def convert(
     from ctxbench.harness.export.convert import convert as write
     from ctxbench.harness.export.dataset import write_dataset
     from ctxbench.reports.render import count
-    from ctxbench.scenarios.errors import RunError
     from ctxbench.scenarios.source import Problems
 
     from .output import print_json

@@ -15,6 +15,8 @@ from typing import Any, get_type_hints
 import msgspec
 import typer
 
+from ctxbench.scenarios.errors import SpecError
+
 KINDS = ("strategies", "scenarios", "formats", "metrics", "encodings", "prices", "caches")
 
 Entry = dict[str, Any]
@@ -30,15 +32,14 @@ def list_(what: str = "strategies", name: str | None = None, *, as_json: bool = 
         name (NAME): The one to explain, such as a strategy with its parameters. For prices, a part of the model's name;
             for caches, a model. [default: all]
     """
-    from ctxbench.scenarios.errors import SpecError
     from ctxbench.scenarios.spec import suggestion
 
     if what not in KINDS:
         raise SpecError(f"{what!r} cannot be listed{suggestion(what, dict.fromkeys(KINDS))}")
     if what in ("prices", "caches"):
-        from .price_list import print_caches, print_prices  # numpy and pandas, which --help must not import
+        from . import price_list  # numpy and pandas, which --help must not import
 
-        (print_prices if what == "prices" else print_caches)(name, as_json)
+        (price_list.print_prices if what == "prices" else price_list.print_caches)(name, as_json)
         return
     rows = {name: _strategy(name)} if name is not None and what == "strategies" else _rows(what)
     if name is not None:
@@ -81,38 +82,24 @@ def _rows(what: str) -> Mapping[str, Any]:
             return ENCODINGS
     from ctxbench.metrics.figures import BILLED, METRICS
 
-    every = {**METRICS, **{f"{key}(MODEL)": metric for key, metric in BILLED.items()}}
-    return {
-        key: {
-            "written": f"{key}: {metric.name}",
-            "name": metric.name,
-            "about": metric.about + (f" ({metric.better} is better)" if metric.better else ""),
-        }
-        for key, metric in every.items()
-    }
+    rows = {}
+    for key, metric in {**METRICS, **{f"{key}(MODEL)": metric for key, metric in BILLED.items()}}.items():
+        about = metric.about + (f" ({metric.better} is better)" if metric.better else "")
+        rows[key] = {"written": f"{key}: {metric.name}", "name": metric.name, "about": about}
+    return rows
 
 
 def _strategies() -> dict[str, Entry]:
     """Return strategies, recipes, and plug-ins that cannot be loaded, by name."""
     from ctxbench.strategies.chain import NAMED, RECIPES, load_errors, strategies
 
-    registered = {name: _entry(name, kind) for name, kind in strategies().items()}
-    named: dict[str, Entry] = {
-        name: {
-            "written": f"{name} = {recipe.chain}",
-            "group": _CHAINS if name in RECIPES else _DOCUMENTS,
-            "chain": recipe.chain,
-            "about": recipe.about,
-            "fails": recipe.fails,
-        }
-        for name, recipe in NAMED.items()
-        if name not in registered
-    }
-    broken = {
-        name: {"written": name, "group": _BROKEN, "about": f"cannot be used: {why}"}
-        for name, why in load_errors().items()
-    }
-    return registered | named | broken
+    rows = {name: _entry(name, kind) for name, kind in strategies().items()}
+    for name, recipe in NAMED.items():
+        entry = {"written": f"{name} = {recipe.chain}", "group": _CHAINS if name in RECIPES else _DOCUMENTS}
+        rows.setdefault(name, entry | {key: getattr(recipe, key) for key in ("chain", "about", "fails")})
+    for name, why in load_errors().items():
+        rows[name] = {"written": name, "group": _BROKEN, "about": f"cannot be used: {why}"}
+    return rows
 
 
 def _print_strategies(rows: Mapping[str, Entry]) -> None:
@@ -156,7 +143,6 @@ def _entry(name: str, kind: type[Any]) -> Entry:
 
 def _strategy(name: str) -> Entry:
     """Return the details of a strategy, a recipe with its stages, or a strategy in a file. Raises SpecError."""
-    from ctxbench.scenarios.errors import SpecError
     from ctxbench.scenarios.spec import calls, suggestion
     from ctxbench.strategies import plugins
     from ctxbench.strategies.chain import strategies
@@ -179,9 +165,8 @@ def _explained(kind: type[Any]) -> Entry:
     """Return a class's whole docstring and the types of its parameters."""
     from ctxbench.scenarios.spec import parameters, type_text
 
-    hints = get_type_hints(kind)
-    types = {parameter.name: type_text(hints[parameter.name]) for parameter in parameters(kind)}
-    return {"doc": getdoc(kind) or "", "types": types}
+    hints, names = get_type_hints(kind), [parameter.name for parameter in parameters(kind)]
+    return {"doc": getdoc(kind) or "", "types": {name: type_text(hints[name]) for name in names}}
 
 
 def _explain(row: Entry) -> None:
@@ -225,14 +210,9 @@ def _defaults(kind: type[Any]) -> dict[str, object]:
     """Return the default of each parameter, or "required"."""
     from ctxbench.scenarios.spec import parameters
 
-    return {
-        field.name: field.default_factory()
-        if field.default_factory is not MISSING
-        else "required"
-        if field.default is MISSING
-        else field.default
-        for field in parameters(kind)
-    }
+    defaults = {field.name: field.default for field in parameters(kind)}
+    defaults |= {field.name: made() for field in parameters(kind) if (made := field.default_factory) is not MISSING}
+    return {name: "required" if default is MISSING else default for name, default in defaults.items()}
 
 
 def _formats() -> dict[str, Entry]:

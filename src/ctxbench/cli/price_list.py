@@ -13,14 +13,13 @@ import msgspec
 from ctxbench.metrics.cache.rules import RULES, STORED, CacheRule, rule_for, rules_of
 from ctxbench.metrics.models import find_model, model_names, storage_source
 from ctxbench.metrics.prices import BUNDLED, Prices, Tiers
-from ctxbench.reports.render import Table
+from ctxbench.reports.render import Table, about
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.spec import nearest
 
 from .output import put
 
-# Providers of the models that are listed by default.
-_MAKERS = ("anthropic", "openai", "google", "deepseek")
+_MAKERS = ("anthropic", "openai", "google", "deepseek")  # providers of the models that are listed by default
 _BATCH = Prices(batch=True)
 _PRICE_HEADS = (
     *("model", "prompt over", "input", "output", "cache read", "write 5m", "write 1h"),
@@ -59,7 +58,7 @@ def _price_row(name: str) -> dict[str, Any]:
         "off_peak": None
         if peak is None
         else {
-            "peak_hours_utc": [{"from": _clock(start), "until": _clock(end)} for start, end in peak.hours],
+            "peak_hours_utc": [dict(zip(("from", "until"), map(_clock, hours), strict=True)) for hours in peak.hours],
             "peak_weekdays": peak.days,
             "prices": _tiers(off_peak),
         },
@@ -116,17 +115,10 @@ def _money(dollars: float | None) -> str:
 def _price_notes(part: str | None, rows: dict[str, dict[str, Any]]) -> Iterator[str]:
     if part is None:
         priced = sum(BUNDLED.tariff(name) is not None for name in model_names())
-        yield (
-            f"{len(rows)} of {priced:,} models with a known price: those of {', '.join(_MAKERS)} with a cache rule, "
-            "without dated copies. `ctxbench list prices PART` lists those with PART in their name."
-        )
-    yield (
-        f"Source: {BUNDLED.source}. An unpublished cache price is the plain price of input; – is not sold or unknown."
-    )
+        yield about("prices_makers", shown=len(rows), priced=priced, makers=", ".join(_MAKERS))
+    yield about("prices", source=BUNDLED.source)
     if cheaper := [name for name, row in rows.items() if row["off_peak"]]:
-        yield (
-            f"Cheaper at off-peak hours, listed in --json: {', '.join(cheaper)}. The provider's holidays are unknown."
-        )
+        yield about("prices_off_peak", models=", ".join(cheaper))
     stored = []
     for name, row in rows.items():
         if prices := row["storage_per_hour"]:
@@ -137,13 +129,7 @@ def _price_notes(part: str | None, rows: dict[str, dict[str, Any]]) -> Iterator[
 
 
 _CACHE_HEADS = ("provider", "models", "since", "mechanism", "rules", "exact of seen")
-# Values that say nothing: every prefix is found, whatever its length.
-_USUAL = {("reuse", 1.0), ("step", 1)}
-_CACHE_NOTE = (
-    "Exact of seen: recorded calls after the first of their conversation whose tokens read from the cache the rule "
-    "predicts to the token, of all that were compared; – where no recording was. `ctxbench list caches MODEL` has the "
-    "rules of one model with their sources; `ctxbench lab validate` compares them with your recordings."
-)
+_USUAL = {("reuse", 1.0), ("step", 1)}  # values that say nothing: every prefix is found, whatever its length
 
 
 def print_caches(model: str | None, as_json: bool) -> None:
@@ -170,7 +156,7 @@ def _cache_tables(model: str | None, rules: tuple[CacheRule, ...]) -> Iterator[T
         for rule in rules
     )
     title = "How do providers cache prompts?" if model is None else f"How are prompts of {model} cached?"
-    yield Table(title, _CACHE_HEADS, lines, (_CACHE_NOTE,), 5, ("since", "mechanism"))
+    yield Table(title, _CACHE_HEADS, lines, (about("caches"),), 5, ("since", "mechanism"))
     if model is not None:
         yield Table("Sources", (), (), tuple(dict.fromkeys(line for rule in rules for line in _sources(rule))))
 

@@ -14,8 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 if TYPE_CHECKING:
     from ctxbench.scenarios.model import Conversation
 
-EVERY = 5.0
-"""Seconds between plain lines of progress."""
+EVERY = 5.0  # seconds between plain lines of progress
 
 Show = Callable[[str, float | None], None]
 """Shows in words how far the work is, and its share of the whole; None = not known."""

@@ -1,4 +1,4 @@
-"""Replies of models at the end of a command: what failed, what it cost, what is missing, and the exit code.
+"""Replies of models: what failed, cost and is missing at the end of a command; `ctxbench lab cassette` moves them.
 
 Every command that calls models ends the same way (`end`): 2 if a model gave no usable reply at all, 0 with a count on
 the last line if some are missing, and 2 for that too with `--strict`. What was measured is printed and stored before.
@@ -6,11 +6,15 @@ the last line if some are missing, and 2 for that too with `--strict`. What was 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+
+from ctxbench.scenarios.errors import SetupError
 
 from .streams import say
 
@@ -18,10 +22,8 @@ if TYPE_CHECKING:
     from ctxbench.harness.answers.tally import Tally
     from ctxbench.harness.models import Settings
 
-# Reasons that are printed one by one.
-_MOST_REASONS = 3
-# Strategies that are named of those that asked a model in vain.
-_MOST_STRATEGIES = 4
+_MOST_REASONS = 3  # reasons that are printed one by one
+_MOST_STRATEGIES = 4  # strategies that are named of those that asked a model in vain
 
 
 def end(
@@ -129,3 +131,46 @@ def report_spending(settings: Settings, run: Path | None = None) -> None:
         if spent.unanswered:
             notes.append(f"{count(spent.unanswered, 'try', 'tries')} had no answer: charged as the most it can cost")
         say(f"models: {spent.calls:,} calls, ${spent.dollars:.4f}{unknown}; {'; '.join(notes)}")
+
+
+def export(*, to: Path, cassette: Path | None = None) -> None:
+    """Write every reply of a cassette as one JSON line."""
+    from ctxbench.harness.folder.files import placed
+    from ctxbench.harness.models.cassette import Cassette, write_lines
+
+    with Cassette(_path(cassette), read_only=True) as opened:
+        if str(to) == "-":
+            sys.stdout.buffer.writelines(write_lines(opened))
+            sys.stdout.buffer.flush()
+            return
+        with _named(to), placed(to) as draft, draft.open("wb") as file:
+            file.writelines(write_lines(opened))
+    say(f"written: {to}")
+
+
+def import_(file: Path, *, cassette: Path | None = None) -> None:
+    """Add exported lines to a cassette. Replies that it has already stay.
+
+    Args:
+        file (FILE): Lines that `ctxbench lab cassette export` wrote.
+    """
+    from ctxbench.harness.models.cassette import Cassette, entries
+    from ctxbench.scenarios.files import lines_of
+
+    with _named(file), Cassette(_path(cassette)) as into:
+        new = into.put_many(entries(lines_of(file), str(file)))
+    say(f"{new:,} new replies in {_path(cassette)}")
+
+
+def _path(file: Path | None) -> Path:
+    from ctxbench.harness.models import Settings
+
+    return Settings(cassette=str(file or "")).path()
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SetupError(f"{file}: {error.strerror or error}") from None

@@ -23,8 +23,7 @@ from ctxbench.scenarios.secrets import without_secrets, without_values
 if TYPE_CHECKING:
     from ctxbench.scenarios.source import Problems
 
-# Files and notes that are printed one by one.
-_MOST_FILES = 4
+_MOST_FILES = 4  # files and notes that are printed one by one
 # Longer than most paths and addresses: a value that somebody pasted, of which the ends are enough to know it by.
 _LONG_VALUE = re.compile(r"(\S{160})(\S{400,})(\S{40})")
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]

@@ -41,8 +41,7 @@ def tiers(
     from ctxbench.harness.tier_bench.overview import Overview
     from ctxbench.harness.tier_bench.rag import RagBench
     from ctxbench.harness.tier_bench.working import Working
-    from ctxbench.reports.tiers import as_json as exact
-    from ctxbench.reports.tiers import tables
+    from ctxbench.reports import tiers as shown
     from ctxbench.scenarios.source import Problems
     from ctxbench.scenarios.spec import parse, spec
 
@@ -59,8 +58,8 @@ def tiers(
         measurements = {spec(names[type(tier)], tier): tier.measure(bench) for tier in parsed}
     report_problems(problems)
     put(
-        lambda: {name: exact(measurement) for name, measurement in measurements.items()},
-        lambda: [table for measurement in measurements.values() for table in tables(measurement)],
+        lambda: {name: shown.as_json(measurement) for name, measurement in measurements.items()},
+        lambda: [table for measurement in measurements.values() for table in shown.tables(measurement)],
         as_json,
     )
     focus = [measurement for measurement in measurements.values() if isinstance(measurement, FocusMeasurement)]

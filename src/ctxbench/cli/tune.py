@@ -51,10 +51,9 @@ def tune(
     """
     from ctxbench.harness.engine.plan import RunInputs
     from ctxbench.harness.tune.tune import Search, keep
+    from ctxbench.reports import tune as shown
     from ctxbench.reports.figures.frontier import tuning_frontier
     from ctxbench.reports.figures.style import save
-    from ctxbench.reports.tune import as_json as exact
-    from ctxbench.reports.tune import tables
     from ctxbench.strategies.chain import use_pythons
 
     from .output import print_json, print_tables
@@ -65,14 +64,14 @@ def tune(
     with resumable("tried settings are stored"), redirect_stdout(sys.stderr), counting(trials, "trials") as done:
         use_pythons(adapter_python or ())
         tuned = Search(strategy, names, out, trials, seed, model, measure, models, workers, done).run()
-        keep(exact(tuned), out)
+        keep(shown.as_json(tuned), out)
         drawn = tuning_frontier(tuned)
         for name in ("frontier.svg", "frontier.png"):
             save(drawn, out / name)
     report_problems(tuned.problems)
     if as_json:
-        print_json(exact(tuned))
+        print_json(shown.as_json(tuned))
     else:
-        print_tables(list(tables(tuned)))
+        print_tables(list(shown.tables(tuned)))
         typer.echo(f"\nresults: {out}/   (tune.json, frontier.svg)")
     end(tuned.replies, strict, models, out)

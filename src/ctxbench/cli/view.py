@@ -11,6 +11,8 @@ from urllib.parse import quote, urlsplit
 
 from msgspec import Meta
 
+from ctxbench.scenarios.errors import RunError
+
 from .streams import say
 
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ def view(
         browser (--open): Open it in the browser.
     """
     from ctxbench.reports.html.view import Site
-    from ctxbench.scenarios.errors import RunError
 
     folders = runs or [Path("runs")]
     for folder in folders:

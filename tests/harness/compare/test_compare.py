@@ -121,7 +121,7 @@ def test_metrics_that_are_gone_new_or_others() -> None:
     assert [each.verdict.word for each in compared(one, both).comparisons] == ["same", "new"]
     other = replace(both, metrics={**both.metrics, "grounding": About("share", "higher", "ratio", "2")})
     verdict = compared(both, other).comparisons[1].verdict
-    assert verdict == Verdict("incomparable", "version 1 in run, version 2 in run")
+    assert verdict == Verdict("incomparable", "was version 1, is version 2")
 
 
 def test_nothing_to_pair() -> None:

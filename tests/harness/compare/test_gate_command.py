@@ -94,3 +94,22 @@ def test_other_strategies(folder: Path) -> None:
         "none",
         "better",
     )
+
+
+def test_names(folder: Path) -> None:
+    """A strategy is compared by its name, whatever its settings are; two of one name, and two names of one, are
+    errors; a table of names in ctxbench.toml says the same."""
+    path = folder / "some.jsonl"
+    ctxbench("run", path, "-s", "none", "-s", "ours=window(max_tokens=400)", "-o", "ours", cwd=folder)
+    ctxbench("gate", "ours", "--update", "--baseline", "ours.json", cwd=folder)
+    (folder / "named").mkdir()
+    (folder / "named" / "ctxbench.toml").write_text('[strategies]\nnone = "none"\nours = "window(max_tokens=300)"\n')
+    ctxbench("run", path, "-o", "../less", cwd=folder / "named")
+    done = ctxbench("gate", "less", "--baseline", "ours.json", cwd=folder, code=1)
+    assert "The gate FAILS: ours got worse in " in done.stdout
+    assert "ours was `window(max_tokens=400)` and is `window(max_tokens=300)`." in done.stdout
+    assert re.search(r"tokens sent +ours ", ctxbench("compare", "ours", "less", "-s", "ours", cwd=folder).stdout)
+    said = ctxbench("run", path, "-s", "a=none", "-s", "a=last_turn", cwd=folder, code=2).stderr
+    assert "a is the name of none and of last_turn: give each a name of its own" in said
+    said = ctxbench("run", path, "-s", "a=none", "-s", "b=none", cwd=folder, code=2).stderr
+    assert "none has two names, a and b: leave one out" in said

@@ -218,11 +218,11 @@ def agreement(answers: list[Labelled]) -> float:
 
 
 def test_people_agree(evouna: list[Labelled], halluqa: list[Labelled]) -> None:
-    """Accuracy on the half that the constants were fitted on, and on the half that they were not; a third of each."""
-    fitted, held_out = ([each for each in evouna[::3] if half(each.question) == at] for at in (0, 1))
+    """Accuracy on the half that the constants were fitted on, and on the half that they were not; a sixth of each."""
+    fitted, held_out = ([each for each in evouna[::6] if half(each.question) == at] for at in (0, 1))
     assert agreement(fitted) > 0.92
     assert agreement(held_out) > 0.91
-    assert agreement([each for each in halluqa if half(each.question)]) > 0.80
+    assert agreement([each for each in halluqa[::2] if half(each.question)]) > 0.80
 
 
 def test_it_says_what_it_was_fitted_on() -> None:

@@ -25,7 +25,8 @@ def test_all_files_and_the_same_again(run: Run, page_of: Path, tmp_path: Path) -
     (tmp_path / "report.html").write_text((page_of.parent / "report.html").read_text())
     (tmp_path / "figures" / "of_an_earlier_report.svg").write_text("<svg/>")
     (tmp_path / "figures" / "mine.txt").write_text("kept")
-    write(results(run), tmp_path, figures=True)
+    again = results(run)
+    write(again, tmp_path, figures=True)
     mine = bytes_of(tmp_path)
     assert mine.pop("figures/mine.txt")
     assert mine == bytes_of(page_of.parent)
@@ -35,7 +36,7 @@ def test_all_files_and_the_same_again(run: Run, page_of: Path, tmp_path: Path) -
     tree = ElementTree.parse(tmp_path / "figures" / "growth.svg")
     assert "last_turn" in [each.text for each in tree.iter("{http://www.w3.org/2000/svg}text")]
     strategies = pd.read_csv(tmp_path / "tables" / "strategies.csv", index_col="strategy")
-    assert strategies.tokens_sent["none"] == results(run).summary.strategies["none"]["tokens_sent"]
+    assert strategies.tokens_sent["none"] == again.summary.strategies["none"]["tokens_sent"]
     said = (tmp_path / "report.md").read_text()
     assert "## Which strategy?" in said
     assert all(f"](figures/{name}.svg)" in said for name in names)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import pytest
 
 from ctxbench.scenarios.errors import MissingExtra
+from ctxbench.strategies.adapters import imported
 from ctxbench.strategies.chain import packages, parse, strategies
 
 ADAPTERS = [name for name, kind in strategies().items() if hasattr(kind, "library")]
@@ -23,3 +25,18 @@ def test_a_run_notes_the_library_s_version(name: str) -> None:
             kind()
     else:
         assert packages(parse(name)) == {name: f"{kind.library} {installed}"}
+
+
+def test_an_older_library_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that is installed without the module that is asked of it is too old, not missing; one that cannot be
+    imported because of a library of its own says which."""
+    (tmp_path / "oldlib").mkdir()
+    (tmp_path / "oldlib" / "__init__.py").write_text("")
+    (tmp_path / "oldlib" / "broken.py").write_text("import nowhere_at_all\n")
+    (tmp_path / "old_lib-0.1.dist-info").mkdir()
+    (tmp_path / "old_lib-0.1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: old-lib\nVersion: 0.1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MissingExtra, match=r"^old-lib 0.1 is too old: it has no oldlib.hooks: pip install 'ctxbench\["):
+        imported("oldlib.hooks", "old-lib", "adapter-old")
+    with pytest.raises(MissingExtra, match=r"^old-lib 0.1 lacks nowhere_at_all: pip install"):
+        imported("oldlib.broken", "old-lib", "adapter-old")
